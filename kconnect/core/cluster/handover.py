@@ -1,0 +1,134 @@
+"""
+How units move: the leader's decisions about assignments, and a worker's about its hosts, so that nothing ever runs twice.
+
+`Handover` is held by the herder while its worker leads; `place` is called by every herder for its own worker. Both only
+ever look at what was read back from the log. The proof that a unit has no two runners rests on one rule that `host.py`
+keeps: a host starts a unit only after it has read back its own held record that lists it, while the assignment and the
+placement still give it the unit. So once the record that takes a unit away has been read back, every host that runs it or
+may yet start it stands in the log with a held record that lists it: to wait for those is enough. Read next: `host.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kconnect.core.cluster import assignor
+from kconnect.core.state import records
+from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.state.records import Assignment, Entry, Held, Placement, UnitId, Units
+
+
+@dataclass
+class Handover:
+    """
+    A leader's memory of one term.
+
+    `grace_ms` is how long the hosts of a worker that left the group may take to say that they stopped;
+    `delay_ms` how long a lost worker's units are kept for its return (`scheduled.rebalance.max.delay.ms`).
+    """
+
+    grace_ms: int
+    delay_ms: int = 0
+    _gone_since: dict[str, int] = field(default_factory=dict)
+
+    def decide(
+        self, state: AssignmentState, units: Iterable[UnitId], members: Iterable[str], config_offset: int, now: int
+    ) -> list[Entry]:
+        """The records that bring the assignments one step closer to what they should be; none when all is well."""
+        members = set(members)
+        entries = self._bury(state, members, now)
+        owners = {worker: assignment.units or frozenset() for worker, assignment in state.assignments.items()}
+        waiting = self._held_back(owners, members, now)
+        wanted = assignor.assign(set(units) - waiting, members, owners)
+        held_by = _holders(state)
+        generation = state.generation + 1
+        for worker in sorted(members):
+            mine = owners.get(worker, frozenset())
+            keep = mine & wanted[worker]
+            new = {unit for unit in wanted[worker] - mine if _free(unit, worker, owners, held_by)}
+            target = frozenset(keep | new)
+            if target != mine or worker not in state.assignments:
+                entries.append(records.assignment(Assignment(worker, target, generation, config_offset)))
+        return entries
+
+    def moving(self, state: AssignmentState, units: Iterable[UnitId]) -> set[UnitId]:
+        """Units that nobody has been given: taken from one worker and not yet released, or new."""
+        given = {unit for assignment in state.assignments.values() for unit in assignment.units or ()}
+        return set(units) - given
+
+    def _bury(self, state: AssignmentState, members: set[str], now: int) -> list[Entry]:
+        entries: list[Entry] = []
+        gone = state.workers() - members
+        self._gone_since = {worker: self._gone_since.get(worker, now) for worker in sorted(gone)}
+        for worker, since in self._gone_since.items():
+            if worker in state.assignments and now - since >= self.delay_ms:
+                entries.append(records.assignment(Assignment(worker, None)))
+            released = all(not held.units for held in state.hosts_of(worker))
+            if worker not in state.assignments and (released or now - since >= self.delay_ms + self.grace_ms):
+                entries += [records.held(Held(worker, held.host, None)) for held in state.hosts_of(worker)]
+                if worker in state.placements:
+                    entries.append(records.placement(Placement(worker, None)))
+        return entries
+
+    def _held_back(self, owners: Mapping[str, Units], members: set[str], now: int) -> set[UnitId]:
+        """Units of workers that are gone but may come back within the delay."""
+        return {
+            unit
+            for worker, since in self._gone_since.items()
+            if now - since < self.delay_ms
+            for unit in owners.get(worker, frozenset())
+        }
+
+
+def _holders(state: AssignmentState) -> dict[UnitId, set[str]]:
+    holders: dict[UnitId, set[str]] = {}
+    for held in state.held.values():
+        for unit in held.units or ():
+            holders.setdefault(unit, set()).add(held.worker)
+    return holders
+
+
+def _free(unit: UnitId, worker: str, owners: Mapping[str, Units], held_by: Mapping[UnitId, set[str]]) -> bool:
+    owned_elsewhere = any(unit in owned for other, owned in owners.items() if other != worker)
+    return not owned_elsewhere and not (held_by.get(unit, set()) - {worker})
+
+
+def place(
+    state: AssignmentState,
+    worker: str,
+    incarnation: str,
+    hosts: int,
+    runnable: Units,
+    runs: Mapping[UnitId, int],
+) -> Placement | None:
+    """
+    Spread `runnable`, those of the worker's units that need a host, over `hosts` hosts; None if nothing is to change.
+
+    A unit stays on its host. A new one goes to the host with the fewest, and only once no other host of this worker
+    holds it. The first placement of a new incarnation names no host: it tells the hosts of the one before to stop, and
+    nothing is placed while one of their held records stands.
+    """
+    before = state.placements.get(worker)
+    generation = state.assignments[worker].generation if worker in state.assignments else 0
+    if before is None or before.incarnation != incarnation:
+        return Placement(worker, {}, generation, 1, incarnation)
+    mine = state.hosts_of(worker)
+    if any(held.worker_incarnation != incarnation for held in mine):
+        return None
+    held_on = {unit: held.host for held in mine for unit in held.units or ()}
+    plan: dict[int, dict[UnitId, int]] = {host: {} for host in sorted(before.hosts or {})}
+    for host, placed in (before.hosts or {}).items():
+        for unit in placed.keys() & runnable:
+            plan[host][unit] = runs.get(unit, 0)
+    placed_units = {unit for placed in plan.values() for unit in placed}
+    for unit in sorted(runnable - placed_units):
+        if unit in held_on:
+            # Just taken away and given back, or its host still stops it: no other host may have it before that.
+            plan.setdefault(held_on[unit], {})[unit] = runs.get(unit, 0)
+            continue
+        host = min(range(hosts), key=lambda number: (len(plan.get(number, ())), number))
+        plan.setdefault(host, {})[unit] = runs.get(unit, 0)
+    if plan == {host: dict(units) for host, units in (before.hosts or {}).items()} and before.generation == generation:
+        return None
+    return Placement(worker, plan, generation, before.revision + 1, incarnation)

@@ -1,0 +1,92 @@
+"""
+What can happen to a herder: the only inputs of `Herder.handle`, made by `worker/loop.py`. Read next: `effects.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.core.herder.requests import Request
+from kconnect.core.state.records import LogRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Records of the internal topics, in the order of each partition."""
+
+    records: tuple[LogRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Every internal topic was read to its end once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """Somebody asks; the answer goes to `ticket` by `Reply` or `Refuse`."""
+
+    ticket: int
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """Whoever asked is no longer waiting. What was already written stays written."""
+
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The effect `id` was performed."""
+
+    id: int
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The effect `id` could not be performed. A write that failed may still have happened, unless it was fenced."""
+
+    id: int
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """This worker owns the assignment topic's partition in the group: it is to lead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """It no longer does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The live members of the group: worker id -> advertised URL."""
+
+    urls: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDead:
+    """These of this worker's hosts, by number and incarnation, were seen to be dead on this very machine."""
+
+    hosts: frozenset[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutDown:
+    """The worker is asked to end: release its units, then say so with `effects.Bye`."""
+
+
+Event = Read | CaughtUp | Requested | GaveUp | Done | Failed | Owned | Lost | Members | HostsDead | Tick | ShutDown

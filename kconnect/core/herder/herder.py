@@ -1,0 +1,377 @@
+"""
+The herder: what one worker decides, as a pure state machine.
+
+`Herder.handle(event, now)` takes one event and answers the effects to be performed, in order. It is owned by
+`worker/loop.py` and nobody else holds it. What it knows it has read from the internal topics: a request or a decision
+writes records and waits until they come back. Three things go on at a time: requests (`_answer`), leading, while this
+worker owns the group's partition (`leader.py`), and placing this worker's own units on its hosts (`_tend`).
+Read next: `procedures.py` for how waiting is written down, `leader.py`, `cluster/handover.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api.errors import ConflictError, ConnectError, UnavailableError
+from kconnect.core.cluster.handover import place
+from kconnect.core.herder import effects, events, requests, restart
+from kconnect.core.herder.answers import Answers
+from kconnect.core.herder.effects import Effect
+from kconnect.core.herder.leader import Leading
+from kconnect.core.herder.procedures import Procedure, Procedures, Until
+from kconnect.core.state import records
+from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.state.config import ConfigState
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import Broken, Entry, Held, LogRecord, State, TargetState, Topic, UnitId, UnitStatus
+from kconnect.core.state.status import StatusState
+
+
+@dataclass(frozen=True)
+class Identity:
+    """
+    Who this worker is. `incarnation` orders the lives of one worker id: start time first, then something random.
+    Times are milliseconds.
+    """
+
+    worker_id: str
+    url: str
+    incarnation: str
+    version: str
+    kafka_cluster_id: str
+    hosts: int = 1
+    session_timeout_ms: int = 10_000
+    handover_grace_ms: int = 2_000
+    rebalance_delay_ms: int = 0
+
+
+class Herder:
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self.config = ConfigState()
+        self.status = StatusState()
+        self.offsets = OffsetState()
+        self.assignment = AssignmentState()
+        self.members: Mapping[str, str] = {}
+        self.leading: Leading | None = None
+        self.now = 0
+        self.busy: set[str] = set()
+        """Connectors about which a write is under way: whoever else wants to write about one waits."""
+        self.changes = 0
+        """Counts what may lead to a new decision."""
+        self._owner = False
+        self._started_at: int | None = None
+        self._positions: dict[tuple[Topic, int], int] = {}
+        self._procedures = Procedures()
+        self._asked: dict[int, Procedure] = {}
+        self._out: list[Effect] = []
+        self._restarts: set[UnitId] = set()
+        self._dead_hosts: frozenset[tuple[int, str]] = frozenset()
+        self._noted: set[tuple[Topic, str]] = set()
+        self._leaving = False
+        self._said_bye = False
+        self._answers = Answers(self)
+
+    # --- events ---
+
+    def handle(self, event: events.Event, now: int) -> list[Effect]:
+        """Take one event; `now` is milliseconds of any steady clock. The effects are to be performed in order."""
+        self.now = now
+        match event:
+            case events.Read(batch):
+                for record in batch:
+                    self._apply(record)
+                self.changes += 1
+            case events.CaughtUp():
+                self._started_at = now
+                self._run(self._tend(), "placement")
+                self._lead()
+            case events.Requested(ticket, request):
+                self._ask(ticket, request)
+            case events.GaveUp(ticket):
+                procedure = self._asked.pop(ticket, None)
+                if procedure is not None:
+                    self._procedures.close(procedure)
+            case events.Done(id, result):
+                self._out += self._procedures.done(id, result)
+            case events.Failed(id, error):
+                self._out += self._procedures.failed(id, error)
+            case events.Owned():
+                self._owner = True
+                self._lead()
+            case events.Lost():
+                self._owner = False
+                self._stop_leading()
+            case events.Members(urls):
+                if urls != self.members:
+                    self.members = urls
+                    self.changes += 1
+            case events.HostsDead(hosts):
+                self._dead_hosts = hosts
+                self.changes += 1
+            case events.ShutDown():
+                self._leaving = True
+                self.changes += 1
+            case events.Tick():
+                pass
+        self._out += self._procedures.advance()
+        if self._leaving and not self._said_bye and self._nothing_runs():
+            self._said_bye = True
+            self._out.append(effects.Bye())
+        out, self._out = self._out, []
+        return out
+
+    @property
+    def started(self) -> bool:
+        return self._started_at is not None
+
+    @property
+    def owned(self) -> records.Units:
+        """The units that the log gives this worker."""
+        assignment = self.assignment.assignments.get(self.identity.worker_id)
+        return frozenset() if assignment is None else assignment.units or frozenset()
+
+    @property
+    def generation(self) -> int:
+        assignment = self.assignment.assignments.get(self.identity.worker_id)
+        return 0 if assignment is None else assignment.generation
+
+    # --- steps that procedures share ---
+
+    def write(self, entries: Iterable[Entry], as_leader: bool = False) -> Procedure:
+        """Write, and wait until the records have been read back: writing is not knowing."""
+        written: dict[tuple[Topic, int], int] = yield effects.Write(tuple(entries), as_leader)
+        yield Until(lambda: self._has_read(written))
+
+    def write_as_leader(self, entries: Iterable[Entry]) -> Procedure:
+        """Wait for leadership if an election is going on; a ConflictError if another worker leads."""
+        yield Until(lambda: self.leads or self._another_leads())
+        if not self.leads:
+            raise ConflictError("Cannot complete request because of a conflicting operation (e.g. worker rebalance)")
+        yield from self.write(entries, as_leader=True)
+
+    def exclusively(self, name: str, work: Callable[[], Procedure]) -> Procedure:
+        """Run `work` while nobody else writes about the connector `name`."""
+        yield Until(lambda: name not in self.busy)
+        self.busy.add(name)
+        try:
+            return (yield from work())
+        finally:
+            self.busy.discard(name)
+
+    @property
+    def leads(self) -> bool:
+        return self.leading is not None and self.leading.in_charge
+
+    def pause_ms(self, milliseconds: int) -> Until:
+        end = self.now + milliseconds
+        return Until(lambda: self.now >= end)
+
+    def log(self, level: str, message: str) -> None:
+        self._out.append(effects.Log(level, message))
+
+    def _has_read(self, written: Mapping[tuple[Topic, int], int]) -> bool:
+        return all(self._positions.get(place, 0) > offset for place, offset in written.items())
+
+    def _another_leads(self) -> bool:
+        leader = self.assignment.leader
+        return (
+            leader is not None
+            and not self._owner
+            and leader.worker != self.identity.worker_id
+            and leader.worker in self.members
+        )
+
+    def _run(self, procedure: Procedure, what: str) -> None:
+        def ended(_: Any, error: Exception | None) -> None:
+            if error is not None:
+                self.log("ERROR", f"The {what} of this worker failed and starts anew: {error}")
+                self._out += self._procedures.start(_after(self.pause_ms(1000), procedure_again), ended)
+
+        def procedure_again() -> Procedure:
+            return self._tend()
+
+        self._out += self._procedures.start(procedure, ended)
+
+    # --- reading ---
+
+    def _apply(self, record: LogRecord) -> None:
+        self._positions[record.topic, record.partition] = record.offset + 1
+        decoded: object
+        if record.topic is Topic.CONFIG:
+            decoded = self.config.apply(record)
+            # A restart that was asked for before this worker's start has been overtaken by that start.
+            if isinstance(decoded, records.RestartRequest) and self.started and decoded.name in self.config.connectors:
+                self._restarts |= restart.plan(decoded, self.config, self.status)
+        elif record.topic is Topic.STATUS:
+            decoded = self.status.apply(record)
+        elif record.topic is Topic.OFFSET:
+            decoded = self.offsets.apply(record)
+        else:
+            decoded = self.assignment.apply(record)
+        if isinstance(decoded, Broken) and (decoded.topic, decoded.key) not in self._noted:
+            self._noted.add((decoded.topic, decoded.key))
+            topic, key, reason = decoded.topic.value, decoded.key, decoded.reason
+            self.log("WARNING", f"Ignoring a record of the {topic} topic with the key {key!r}: {reason}")
+
+    # --- asking ---
+
+    def _ask(self, ticket: int, request: requests.Request) -> None:
+        def ended(result: Any, error: Exception | None) -> None:
+            self._asked.pop(ticket, None)
+            if error is None:
+                self._out.append(effects.Reply(ticket, result))
+            else:
+                self._out.append(effects.Refuse(ticket, error))
+
+        procedure = self._answer(request)
+        self._asked[ticket] = procedure
+        self._out += self._procedures.start(procedure, ended)
+
+    def _answer(self, request: requests.Request) -> Procedure:
+        if isinstance(request, requests.Health) and not self.started:
+            raise UnavailableError("Worker is still starting up.")
+        if self._leaving and request.writes:
+            raise ConnectError("Worker is shutting down")
+        yield Until(lambda: self.started or isinstance(request, requests.Root))
+        return (yield from self._answers.answer(request))
+
+    def restart_unit(self, unit: UnitId) -> bool:
+        """Start one of this worker's own units anew; False if it is not its own."""
+        if unit not in self.owned:
+            return False
+        self._restarts.add(unit)
+        self.changes += 1
+        return True
+
+    # --- leading ---
+
+    def _lead(self) -> None:
+        if not (self._owner and self.started and self.leading is None):
+            return
+        if self.assignment.newer is not None:
+            newer = self.assignment.newer
+            self.log(
+                "ERROR",
+                f"This worker will not lead: the record {newer.key!r} of the assignment topic has format {newer.format}, "
+                f"which a newer kconnect wrote, and this one knows up to {records.FORMAT}. Upgrade this worker.",
+            )
+            return
+        leading = Leading(self)
+        self.leading = leading
+
+        def ended(_: Any, error: Exception | None) -> None:
+            if self.leading is not leading:
+                return
+            self.leading = None
+            if self._owner:
+                self.log("WARNING", f"Leading was interrupted and is taken up again: {error}")
+                self._out += self._procedures.start(_after(self.pause_ms(500), self._lead_again), lambda *_: None)
+
+        leading.procedure = leading.run()
+        self._out += self._procedures.start(leading.procedure, ended)
+
+    def _lead_again(self) -> Procedure:
+        self._lead()
+        return
+        yield
+
+    def _stop_leading(self) -> None:
+        leading, self.leading = self.leading, None
+        if leading is not None and leading.procedure is not None:
+            self._procedures.close(leading.procedure)
+
+    # --- this worker's own units ---
+
+    def _tend(self) -> Procedure:
+        """Keep the placement of this worker's units, and the status of its stopped connectors, as they should be."""
+        seen = -1
+        while True:
+            entries = self._clear_old_hosts()
+            if not entries:
+                entries = self._placement()
+            if not entries:
+                entries = self._stopped_statuses()
+            if entries:
+                yield from self.write(entries)
+                continue
+            seen = self.changes
+            again = self.now + 1000
+            yield Until(lambda seen=seen, again=again: self.changes != seen or self.now >= again)  # type: ignore[misc]
+
+    def _clear_old_hosts(self) -> list[Entry]:
+        """Bury the hosts of this worker's earlier lives once they have stopped, or can't be running any more."""
+        me = self.identity
+        placement = self.assignment.placements.get(me.worker_id)
+        if placement is None or placement.incarnation != me.incarnation:
+            return []  # They have not been told to stop yet.
+        waited = self.now - (self._started_at or 0) >= me.session_timeout_ms
+        entries = []
+        for held in self.assignment.hosts_of(me.worker_id):
+            dead = (held.host, held.incarnation) in self._dead_hosts
+            if held.worker_incarnation != me.incarnation and (not held.units or dead or waited):
+                entries.append(records.held(Held(me.worker_id, held.host, None)))
+        return entries
+
+    def _placement(self) -> list[Entry]:
+        me = self.identity
+        before = self.assignment.placements.get(me.worker_id)
+        if before is not None and before.incarnation > me.incarnation:
+            return []  # A newer life of this worker has taken over; this one only waits for its end.
+        placed = {unit: run for units in (before.hosts or {}).values() for unit, run in units.items()} if before else {}
+        mine = before is not None and before.incarnation == me.incarnation
+        restarts = {unit for unit in self._restarts if mine and unit in placed and unit in self.owned}
+        self._restarts = {unit for unit in self._restarts if unit in self.owned} if not mine else set()
+        runs = {unit: run + (unit in restarts) for unit, run in placed.items()}
+        placement = place(self.assignment, me.worker_id, me.incarnation, me.hosts, self._runnable(), runs)
+        if placement is None:
+            return []
+        shown = [unit for unit in restarts if unit in self.status.units]
+        version = {unit: self.status.units[unit].version for unit in shown}
+        return [
+            records.placement(placement),
+            *(
+                records.status(unit, UnitStatus(State.RESTARTING, me.worker_id, self.generation, None, version[unit]))
+                for unit in sorted(shown)
+            ),
+        ]
+
+    def _runnable(self) -> frozenset[UnitId]:
+        """Those of this worker's units that need a host: a STOPPED connector holds nothing."""
+        if self._leaving:
+            return frozenset()
+        exists = self.config.units()
+        return frozenset(
+            unit
+            for unit in self.owned & exists
+            if self.config.target_state(unit.connector) is not TargetState.STOPPED
+        )
+
+    def _stopped_statuses(self) -> list[Entry]:
+        """The status of a STOPPED connector comes from its worker, as nothing of it runs on a host; failed or not."""
+        entries = []
+        for unit in sorted(self.owned):
+            if not unit.is_connector or unit.connector not in self.config.connectors:
+                continue
+            if self.config.target_state(unit.connector) is not TargetState.STOPPED or self.assignment.holders(unit):
+                continue
+            status = self.status.units.get(unit)
+            stopped = UnitStatus(
+                State.STOPPED, self.identity.worker_id, self.generation, None, status.version if status else None
+            )
+            if status is None or (status.state, status.worker_id) != (stopped.state, stopped.worker_id):
+                entries.append(records.status(unit, stopped))
+        return entries
+
+    def _nothing_runs(self) -> bool:
+        placement = self.assignment.placements.get(self.identity.worker_id)
+        mine = self.assignment.hosts_of(self.identity.worker_id)
+        placed = any((placement.hosts or {}).values()) if placement else False
+        return not placed and not any(held.units for held in mine)
+
+
+def _after(wait: Until, procedure: Callable[[], Procedure]) -> Procedure:
+    yield wait
+    return (yield from procedure())

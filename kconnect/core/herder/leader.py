@@ -1,0 +1,114 @@
+"""
+What the leader does besides answering requests: fence the one before, assign units, commit task configs, tidy up.
+
+`Leading` is one term of leadership, run by `herder.py` as a procedure while this worker owns the group's partition.
+It is level-triggered: it looks at what the topics say and at what they should say, and writes the difference.
+Read next: `cluster/handover.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kconnect.core.cluster.handover import Handover
+from kconnect.core.herder import effects
+from kconnect.core.herder.procedures import Procedure, Until
+from kconnect.core.state import records
+from kconnect.core.state.records import Entry, GeneratedTasks, Leader, TargetState, UnitId
+
+if TYPE_CHECKING:
+    from kconnect.core.herder.herder import Herder
+
+_BATCH = 200
+"""Connectors whose task configs go in one transaction: a bound on its size, and on how long others wait."""
+
+
+class Leading:
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+        self._handover = Handover(herder.identity.handover_grace_ms, herder.identity.rebalance_delay_ms)
+        self.in_charge = False
+        """True once the leader before is fenced and its last record has been read."""
+        self.procedure: Procedure | None = None
+
+    def run(self) -> Procedure:
+        herder, me = self._herder, self._herder.identity
+        ends = yield effects.TakeLead()
+        yield Until(lambda: herder._has_read({place: end - 1 for place, end in ends.items() if end > 0}))
+        generation = herder.assignment.generation + 1
+        yield from herder.write([records.leader(Leader(me.worker_id, me.url, generation))], as_leader=True)
+        self.in_charge = True
+        herder.log("INFO", f"This worker leads the cluster now, generation {generation}")
+        seen, asked_at = -1, None
+        while True:
+            if asked_at is None or herder.now - asked_at >= 3000:
+                asked_at = herder.now
+                herder._out.append(effects.FindMembers())
+            entries = self._assignments() + self._tidy()
+            if entries:
+                yield from herder.write(entries, as_leader=True)
+                continue
+            names = self._stale_task_sets()[:_BATCH]
+            if names:
+                herder.busy.update(names)
+                try:
+                    yield from herder.write(self._task_sets(names), as_leader=True)
+                finally:
+                    herder.busy.difference_update(names)
+                continue
+            seen, again = herder.changes, herder.now + 500
+            yield Until(lambda seen=seen, again=again: herder.changes != seen or herder.now >= again)  # type: ignore[misc]
+
+    def _assignments(self) -> list[Entry]:
+        herder = self._herder
+        # Until the coordinator has answered, who else is in the group is unknown: nobody's units may be touched.
+        if herder.identity.worker_id not in herder.members:
+            return []
+        return self._handover.decide(
+            herder.assignment, herder.config.units(), herder.members, herder.config.offset, herder.now
+        )
+
+    def _stale_task_sets(self) -> list[str]:
+        """Connectors whose instance made other task configs than those in force, or which are STOPPED with tasks."""
+        herder, config = self._herder, self._herder.config
+        stale = []
+        for name, connector in config.connectors.items():
+            if name in herder.busy:
+                continue
+            if config.target_state(name) is TargetState.STOPPED:
+                if connector.task_count:
+                    stale.append(name)
+                continue
+            made = herder.assignment.generated.get(name)
+            if made is None or made.configs is None or made.config_offset < config.wish_offset(name):
+                continue
+            current = [config.task_config(UnitId(name, task)) for task in config.task_ids(name)]
+            if connector.inconsistent or list(made.configs) != current or connector.applied != connector.properties:
+                stale.append(name)
+        return stale
+
+    def _task_sets(self, names: list[str]) -> list[Entry]:
+        herder = self._herder
+        entries: list[Entry] = []
+        for name in names:
+            stopped = herder.config.target_state(name) is TargetState.STOPPED
+            configs = () if stopped else herder.assignment.generated[name].configs or ()
+            entries += records.task_configs(name, configs)
+        return entries
+
+    def _tidy(self) -> list[Entry]:
+        """Tombstones for statuses, topic usage and generated tasks of what no longer exists and no host still runs."""
+        herder = self._herder
+        exists = herder.config.units()
+        entries = [
+            records.status(unit, None)
+            for unit in sorted(herder.status.units.keys() - exists)
+            if not herder.assignment.holders(unit)
+        ]
+        for name in herder.status.connectors_with_topics():
+            if name not in herder.config.connectors and not herder.assignment.holders(UnitId(name, 0)):
+                for topic in herder.status.topics_of(name):
+                    entries += records.topic_unused(name, topic)
+        gone = herder.assignment.generated.keys() - herder.config.connectors.keys()
+        entries += [records.generated_tasks(GeneratedTasks(name, None)) for name in sorted(gone)]
+        return entries

@@ -1,0 +1,92 @@
+"""
+REST bodies made from the folded topics: ConnectorInfo, status, tasks, offsets, in the shapes that Connect 4.3 gives.
+
+Called by `herder.py`. Nothing here decides anything. Read next: `requests.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kconnect.api.errors import NotFoundError
+from kconnect.core.state.config import ConfigState
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import State, UnitId, UnitStatus
+from kconnect.core.state.status import StatusState
+
+
+def connector_info(config: ConfigState, name: str, kind: str) -> dict[str, Any]:
+    """`config` is what was submitted: nothing resolved, injected or masked."""
+    connector = config.connectors.get(name)
+    if connector is None:
+        raise NotFoundError(f"Connector {name} not found")
+    tasks = [{"connector": name, "task": task} for task in config.task_ids(name)]
+    return {"name": name, "config": dict(connector.properties), "tasks": tasks, "type": kind}
+
+
+def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:
+    if name not in config.connectors:
+        raise NotFoundError(f"Connector {name} not found")
+    return [
+        {
+            "id": {"connector": name, "task": task},
+            "config": dict(config.task_config(UnitId(name, task)) or {}),
+        }
+        for task in config.task_ids(name)
+    ]
+
+
+def connector_status(statuses: StatusState, name: str, kind: str) -> dict[str, Any]:
+    status = statuses.units.get(UnitId(name))
+    if status is None:
+        raise NotFoundError(f"No status found for connector {name}")
+    return {
+        "name": name,
+        "connector": _status(status),
+        "tasks": [task_status(statuses, name, unit.task) for unit in statuses.tasks_of(name)],
+        "type": kind,
+    }
+
+
+def task_status(statuses: StatusState, name: str, task: int) -> dict[str, Any]:
+    status = statuses.units.get(UnitId(name, task))
+    if status is None:
+        raise NotFoundError(f"No status found for task {name}-{task}")
+    return {"id": task, **_status(status)}
+
+
+def restarting(body: dict[str, Any], planned: set[UnitId]) -> dict[str, Any]:
+    """The status body as KIP-745 answers a restart: what will be restarted is shown as RESTARTING already."""
+    name = body["name"]
+
+    def shown(part: dict[str, Any], unit: UnitId) -> dict[str, Any]:
+        return {**part, "state": State.RESTARTING.value} if unit in planned else part
+
+    return {
+        **body,
+        "connector": shown(body["connector"], UnitId(name)),
+        "tasks": [shown(part, UnitId(name, part["id"])) for part in body["tasks"]],
+    }
+
+
+def source_offsets(offsets: OffsetState, name: str) -> dict[str, Any]:
+    return {"offsets": [{"partition": known.partition, "offset": known.offset} for known in offsets.of(name)]}
+
+
+def sink_offsets(committed: list[tuple[str, int, int]]) -> dict[str, Any]:
+    return {
+        "offsets": [
+            {"partition": {"kafka_topic": topic, "kafka_partition": partition}, "offset": {"kafka_offset": offset}}
+            for topic, partition, offset in sorted(committed)
+        ]
+    }
+
+
+def _status(status: UnitStatus) -> dict[str, Any]:
+    body: dict[str, Any] = {"state": status.state.value, "worker_id": status.worker_id}
+    # Connect leaves `version` out when it is the text `undefined`, but shows null while it is not known.
+    if status.version != "undefined":
+        body["version"] = status.version
+    if status.trace:
+        body["trace"] = status.trace
+    return body

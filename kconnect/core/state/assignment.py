@@ -1,0 +1,74 @@
+"""
+The fold of the assignment topic: who leads, what each worker is to run, where, and what really runs.
+
+Held by the herder and by each task host. Only what was read back from the log counts: nobody believes its own write.
+Read next: `cluster/handover.py`, which decides from it, and `cluster/host.py`, which obeys it.
+"""
+
+from __future__ import annotations
+
+from kconnect.core.state import records
+from kconnect.core.state.records import (
+    Assignment,
+    AssignmentRecord,
+    Broken,
+    GeneratedTasks,
+    Held,
+    Leader,
+    LogRecord,
+    NewerFormat,
+    Placement,
+    UnitId,
+)
+
+
+class AssignmentState:
+    def __init__(self) -> None:
+        self.leader: Leader | None = None
+        self.assignments: dict[str, Assignment] = {}
+        self.placements: dict[str, Placement] = {}
+        self.held: dict[tuple[str, int], Held] = {}
+        self.generated: dict[str, GeneratedTasks] = {}
+        self.newer: NewerFormat | None = None
+        """Set once a record was met that a newer kconnect wrote: this worker must not lead."""
+
+    def apply(self, record: LogRecord) -> AssignmentRecord | NewerFormat | Broken:
+        decoded = records.decode_assignment(record)
+        match decoded:
+            case Leader():
+                self.leader = decoded
+            case Assignment(worker, units):
+                _put(self.assignments, worker, decoded if units is not None else None)
+            case Placement(worker, hosts):
+                _put(self.placements, worker, decoded if hosts is not None else None)
+            case Held(worker, host, units):
+                _put(self.held, (worker, host), decoded if units is not None else None)
+            case GeneratedTasks(name, configs):
+                _put(self.generated, name, decoded if configs is not None else None)
+            case NewerFormat():
+                self.newer = decoded
+        return decoded
+
+    @property
+    def generation(self) -> int:
+        """The highest generation that anybody wrote; the next decision of a leader takes the one after it."""
+        leader = 0 if self.leader is None else self.leader.generation
+        return max([leader, *(assignment.generation for assignment in self.assignments.values())])
+
+    def holders(self, unit: UnitId) -> list[Held]:
+        """The hosts, of any worker, that say they run `unit`."""
+        return [held for held in self.held.values() if held.units is not None and unit in held.units]
+
+    def hosts_of(self, worker: str) -> list[Held]:
+        return [held for (owner, _), held in sorted(self.held.items()) if owner == worker]
+
+    def workers(self) -> set[str]:
+        """Every worker of which the topic still knows something."""
+        return {*self.assignments, *self.placements, *(worker for worker, _ in self.held)}
+
+
+def _put(target: dict, key: object, value: object | None) -> None:
+    if value is None:
+        target.pop(key, None)
+    else:
+        target[key] = value

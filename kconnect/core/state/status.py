@@ -1,0 +1,67 @@
+"""
+The fold of the status topic: the last status of each connector and task, and the topics that each connector used.
+
+Held by the herder; REST's answers and the leader's tidying up are made from it. Read next: `records.py`.
+"""
+
+from __future__ import annotations
+
+from kconnect.core.state import records
+from kconnect.core.state.records import Broken, LogRecord, State, StatusRecord, UnitId, UnitStatus
+
+
+class StatusState:
+    def __init__(self) -> None:
+        self.units: dict[UnitId, UnitStatus] = {}
+        self._topics: dict[str, dict[str, set[str]]] = {}
+        self._of: dict[str, set[UnitId]] = {}
+
+    def apply(self, record: LogRecord) -> StatusRecord | Broken:
+        decoded = records.decode_status(record)
+        match decoded:
+            case records.StatusChange(unit, None):
+                self.units.pop(unit, None)
+                self._forget(unit)
+            case records.StatusChange(unit, status) if status is not None:
+                if not _late(self.units.get(unit), status, unit):
+                    self.units[unit] = status
+                    self._of.setdefault(unit.connector, set()).add(unit)
+            case records.TopicUse(connector, topic, None, form):
+                forms = self._topics.get(connector, {}).get(topic, set())
+                forms.discard(form)
+                if not forms:
+                    self._topics.get(connector, {}).pop(topic, None)
+            case records.TopicUse(connector, topic, _, form):
+                self._topics.setdefault(connector, {}).setdefault(topic, set()).add(form)
+            case _:
+                pass
+        return decoded
+
+    def tasks_of(self, connector: str) -> list[UnitId]:
+        return sorted(unit for unit in self._of.get(connector, ()) if not unit.is_connector)
+
+    def topics_of(self, connector: str) -> list[str]:
+        """By the names in the keys: a value that names another topic is wrong, and a reset could not remove it."""
+        return sorted(self._topics.get(connector, ()))
+
+    def connectors_with_topics(self) -> list[str]:
+        return [connector for connector, topics in self._topics.items() if topics]
+
+    def _forget(self, unit: UnitId) -> None:
+        known = self._of.get(unit.connector)
+        if known is not None:
+            known.discard(unit)
+            if not known:
+                del self._of[unit.connector]
+
+
+def _late(known: UnitStatus | None, status: UnitStatus, unit: UnitId) -> bool:
+    """A task's old owner may say UNASSIGNED after the new owner said RUNNING (KAFKA-12525): generations tell."""
+    return (
+        not unit.is_connector
+        and status.state is State.UNASSIGNED
+        and known is not None
+        and known.state is State.RUNNING
+        and known.generation >= status.generation
+        and known.worker_id != status.worker_id
+    )

@@ -1,0 +1,124 @@
+"""
+What a worker asks brokers to do: create and check its internal topics, tell the group's members and offsets.
+
+Used by `worker/main.py` at start-up and by `worker/loop.py`. Errors are `ConnectError`s that name the topic or group,
+the setting, and the remedy.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from kconnect.api.errors import ConnectError
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT = 30
+
+
+@dataclass(frozen=True)
+class InternalTopic:
+    """One internal topic as the worker's settings want it; -1 leaves a number to the broker."""
+
+    name: str
+    setting: str
+    purpose: str
+    partitions: int
+    replication_factor: int
+    single: bool = False
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+class Admin:
+    def __init__(self, client: Mapping[str, Any]) -> None:
+        self._client = AdminClient(dict(client))
+
+    def cluster_id(self) -> str:
+        return str(self._client.describe_cluster(request_timeout=_TIMEOUT).result().cluster_id)
+
+    def ensure(self, topics: list[InternalTopic]) -> None:
+        """Create those that are missing, compacted; refuse those that would lose records or split them wrongly."""
+        known = self._client.list_topics(timeout=_TIMEOUT).topics
+        missing = [topic for topic in topics if topic.name not in known or known[topic.name].error is not None]
+        if missing:
+            self._create(missing)
+        for topic in topics:
+            if topic not in missing and topic.single and len(known[topic.name].partitions) != 1:
+                raise ConnectError(
+                    f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have a single "
+                    f"partition in order to guarantee consistency of {topic.purpose}, but found "
+                    f"{len(known[topic.name].partitions)} partitions."
+                )
+        self._check_compacted(topics)
+
+    def _create(self, topics: list[InternalTopic]) -> None:
+        wanted = [
+            NewTopic(
+                topic.name,
+                num_partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                config={**topic.config, "cleanup.policy": "compact"},
+            )
+            for topic in topics
+        ]
+        by_name = {topic.name: topic for topic in topics}
+        for name, future in self._client.create_topics(wanted, request_timeout=_TIMEOUT).items():
+            try:
+                future.result()
+                log.info("Created the topic %s", name)
+            except ck.KafkaException as error:
+                cause = error.args[0]
+                if cause.code() == ck.KafkaError.TOPIC_ALREADY_EXISTS:
+                    continue  # Another worker was quicker.
+                prefix = by_name[name].setting.removesuffix(".topic")
+                raise ConnectError(
+                    f"The topic '{name}' of the '{by_name[name].setting}' property could not be created: {cause.str()}. "
+                    f"Check `{prefix}.replication.factor` ({by_name[name].replication_factor}) against the number of "
+                    "brokers and the rights of this worker, or create the topic with cleanup.policy=compact yourself."
+                ) from error
+
+    def _check_compacted(self, topics: list[InternalTopic]) -> None:
+        resources = {topic.name: ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics}
+        described = self._client.describe_configs(list(resources.values()), request_timeout=_TIMEOUT)
+        for topic in topics:
+            try:
+                entry = described[resources[topic.name]].result().get("cleanup.policy")
+            except ck.KafkaException as error:
+                if error.args[0].code() == ck.KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    log.warning("No right to describe the topic %s: its cleanup policy is not checked", topic.name)
+                    continue
+                raise ConnectError(f"The topic '{topic.name}' can't be described: {error.args[0].str()}") from error
+            policy = entry.value if entry is not None else None
+            if policy is not None and {part.strip() for part in policy.split(",")} != {"compact"}:
+                raise ConnectError(
+                    f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have "
+                    f"'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the "
+                    f"topic currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually losing "
+                    f"{topic.purpose} and problems restarting this Connect cluster in the future. Change the "
+                    f"'{topic.setting}' property in the Connect worker configurations to use a topic with "
+                    "'cleanup.policy=compact'."
+                )
+
+    def members(self, group_id: str) -> list[str]:
+        """The client ids, which are the URLs, of the group's live members."""
+        described = self._client.describe_consumer_groups([group_id], request_timeout=10)[group_id].result()
+        return [member.client_id for member in described.members]
+
+    def committed(self, group_id: str) -> list[tuple[str, int, int]]:
+        """(topic, partition, offset) of each offset that the group has committed."""
+        try:
+            request = [ck.ConsumerGroupTopicPartitions(group_id)]
+            found = self._client.list_consumer_group_offsets(request, request_timeout=10)[group_id].result()
+        except ck.KafkaException as error:
+            if error.args[0].code() == ck.KafkaError.GROUP_ID_NOT_FOUND:
+                return []
+            raise
+        return [(p.topic, p.partition, p.offset) for p in found.topic_partitions if p.offset >= 0]
+
+

@@ -1,0 +1,249 @@
+"""
+The internal topics as a log: read them from the beginning, for ever, and append to them.
+
+`LogReader` is used by a worker, a Spark driver and a task host, each from one thread of its own; `LogWriter` and
+`LeaderWriter` by the worker's writing thread and by hosts. What records mean is `core/state/records.py`'s business.
+Read next: `worker/loop.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.core.state.records import Entry, LogRecord, Topic
+
+log = logging.getLogger(__name__)
+
+Place = tuple[Topic, int]
+
+
+class LogReader:
+    """
+    Reads all partitions of `topics` from their beginning, committed records only, and knows when it is at the end.
+
+    The end is told by partition-EOF events: transaction markers take offsets that no record fills, so comparing offsets
+    with high watermarks would wait for ever. Not thread-safe.
+    """
+
+    def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str]) -> None:
+        self._roles = {name: role for role, name in topics.items()}
+        self._consumer = ck.Consumer(
+            {
+                **client,
+                # Never a member of a group, and never commits; the client insists on a name.
+                "group.id": "kconnect-log-reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                # Each EOF waits for this long; the default of 0.5 s would be paid at every start.
+                "fetch.wait.max.ms": 100,
+                "fetch.queue.backoff.ms": 10,
+                "queued.max.messages.kbytes": 8192,
+                "topic.metadata.refresh.interval.ms": 30_000,
+                "allow.auto.create.topics": False,
+            }
+        )
+        partitions = []
+        for name in self._roles:
+            metadata = self._consumer.list_topics(name, timeout=30).topics[name]
+            if metadata.error is not None or not metadata.partitions:
+                raise ConnectError(f"The internal topic {name} can't be read: {metadata.error or 'it does not exist'}")
+            partitions += [ck.TopicPartition(name, number, ck.OFFSET_BEGINNING) for number in metadata.partitions]
+        self._positions: dict[Place, int] = {}
+        self._ended: set[Place] = set()
+        self._partitions = partitions
+        self._consumer.assign(partitions)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether every partition has been read to its end at least once."""
+        return len(self._positions) == len(self._partitions) and self._ended == self._positions.keys()
+
+    def ends(self) -> dict[Place, int]:
+        """Ask the brokers where each partition ends now. ConnectError if they don't answer."""
+        found: dict[Place, int] = {}
+        for partition in self._partitions:
+            try:
+                _, high = self._consumer.get_watermark_offsets(partition, timeout=10, cached=False)
+            except ck.KafkaException as error:
+                raise ConnectError(f"The end of {partition.topic} can't be found: {error.args[0].str()}") from error
+            found[self._roles[partition.topic], partition.partition] = high
+        return found
+
+    def has_read(self, ends: Mapping[Place, int]) -> bool:
+        return all(self._positions.get(place, 0) >= end for place, end in ends.items())
+
+    def read(self, timeout: float, limit: int = 5000) -> list[LogRecord]:
+        """Up to `limit` records, as soon as there are some; an empty list after `timeout` seconds without any."""
+        found: list[LogRecord] = []
+        for message in self._consumer.consume(limit, timeout=timeout) if limit else ():
+            error = message.error()
+            if error is None:
+                place = (self._roles[message.topic()], message.partition())
+                self._positions[place] = message.offset() + 1
+                found.append(LogRecord(*place, message.offset(), message.key(), message.value()))
+            elif error.code() == ck.KafkaError._PARTITION_EOF:
+                place = (self._roles[message.topic()], message.partition())
+                self._positions[place] = message.offset()
+                self._ended.add(place)
+            elif error.fatal():
+                raise ConnectError(f"Reading the internal topics failed: {error.str()}")
+            else:
+                log.warning("Reading the internal topics: %s", error.str())
+        return found
+
+    def reachable(self, timeout: float) -> bool:
+        """Whether the log's broker answers. A silent broker looks just like a log in which nothing happens."""
+        try:
+            self._consumer.get_watermark_offsets(self._partitions[0], timeout=timeout, cached=False)
+            return True
+        except ck.KafkaException:
+            return False
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class LogWriter:
+    """
+    Appends entries and tells where they went. Thread-safe for `write`, each call waits for its own records only.
+    """
+
+    _SETTINGS: Mapping[str, Any] = {"acks": "all", "enable.idempotence": True}
+
+    def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str]) -> None:
+        self._topics = dict(topics)
+        self._client = {
+            **client,
+            # Java's default partitioner: another one would put keys where no Java worker looks for them.
+            "partitioner": "murmur2_random",
+            "linger.ms": 0,
+            "queue.buffering.max.kbytes": 32768,
+            **self._SETTINGS,
+        }
+        self._producer = ck.Producer(self._client)
+
+    def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
+        """Append in order; gives the highest offset by partition. ConnectError if not all was acknowledged in time."""
+        batch = _Batch(self._topics)
+        batch.produce(self._producer, entries)
+        end = time.monotonic() + timeout
+        while batch.open and time.monotonic() < end:
+            self._producer.poll(0.05)
+        return batch.result()
+
+    def close(self, timeout: float = 5.0) -> None:
+        self._producer.flush(timeout)
+
+
+class LeaderWriter:
+    """
+    The leader's writer: each `write` is one transaction of `connect-cluster-<group.id>`.
+
+    Kafka lets one producer of that id live: `fence` ends the one before, and once another leader has fenced this one
+    every write raises ConflictError, which must not be retried. Not thread-safe.
+    """
+
+    def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str], transactional_id: str) -> None:
+        self._topics = dict(topics)
+        self._client = {
+            **client,
+            "partitioner": "murmur2_random",
+            "linger.ms": 0,
+            "acks": "all",
+            "transactional.id": transactional_id,
+            # An open transaction of a dead leader holds every reader until the next leader comes, or for this long.
+            "transaction.timeout.ms": 10_000,
+        }
+        self._producer: ck.Producer | None = None
+
+    def fence(self, timeout: float) -> None:
+        """Become the one who writes."""
+        self.release()
+        producer = ck.Producer(self._client)
+        try:
+            producer.init_transactions(timeout)
+        except ck.KafkaException as error:
+            raise ConnectError(f"Could not fence the leader before: {error.args[0].str()}") from error
+        self._producer = producer
+
+    def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
+        producer = self._producer
+        if producer is None:
+            raise ConflictError("This worker does not lead")
+        batch = _Batch(self._topics)
+        try:
+            producer.begin_transaction()
+            batch.produce(producer, entries)
+            producer.commit_transaction(timeout)
+            return batch.result()
+        except (ck.KafkaException, ConnectError) as error:
+            cause = error.args[0] if isinstance(error, ck.KafkaException) else None
+            self._abort(producer, cause)
+            if cause is not None and cause.code() in (ck.KafkaError._FENCED, ck.KafkaError.PRODUCER_FENCED):
+                raise ConflictError("Another worker leads the cluster by now") from error
+            raise ConnectError(
+                "Failed to write to config topic; this may be due to a transient error and the request can be safely "
+                f"retried: {cause.str() if cause is not None else error}"
+            ) from error
+
+    def release(self) -> None:
+        """Give the producer up, so that nothing more is written with it."""
+        self._producer = None
+
+    def _abort(self, producer: ck.Producer, cause: ck.KafkaError | None) -> None:
+        if cause is not None and cause.fatal():
+            self._producer = None
+            return
+        try:
+            producer.abort_transaction(5)
+        except ck.KafkaException as error:
+            # It can't be used any more; the next `fence` ends its transaction.
+            log.warning("A transaction of the leader could not be aborted: %s", error.args[0].str())
+            self._producer = None
+
+
+class _Batch:
+    """The records of one write: how many are not acknowledged yet, and where the others went."""
+
+    def __init__(self, topics: Mapping[Topic, str]) -> None:
+        self._topics = topics
+        self._roles = {name: role for role, name in topics.items()}
+        self._produced = 0
+        # Whichever thread polls the producer gets the reports; appending needs no lock.
+        self._reports: list[tuple[ck.KafkaError | None, Place, int]] = []
+
+    @property
+    def open(self) -> int:
+        return self._produced - len(self._reports)
+
+    def produce(self, producer: ck.Producer, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._produced += 1
+            while True:
+                try:
+                    producer.produce(self._topics[entry.topic], entry.value, entry.key, on_delivery=self._delivered)
+                    break
+                except BufferError:
+                    producer.poll(0.05)
+        producer.poll(0)
+
+    def result(self) -> dict[Place, int]:
+        offsets: dict[Place, int] = {}
+        for error, place, offset in self._reports:
+            if error is not None:
+                raise ConnectError(f"Writing to the internal topics failed: {error.str()}")
+            offsets[place] = max(offset, offsets.get(place, -1))
+        if self.open:
+            raise ConnectError(f"Writing to the internal topics: {self.open} records were not acknowledged in time")
+        return offsets
+
+    def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+        self._reports.append((error, (self._roles[message.topic()], message.partition()), message.offset()))

@@ -1,0 +1,182 @@
+"""
+The one doorway to the herder: a thread that feeds it events and performs its effects, in order.
+
+Everybody else submits and waits: REST by `submit`, the log's reader and the group's member by `post`. Slow work (writes,
+the sandbox, the admin client) is done by a few threads of its own, and its outcome comes back as an event.
+Built by `main.py`. Read next: `core/herder/herder.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
+from kconnect.core.herder import effects, events
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.requests import ConfigMap, Request
+from kconnect.core.state.records import Entry, Held, Topic
+
+log = logging.getLogger(__name__)
+
+_TICK_S = 0.1
+_PROBE_MS = 1000
+
+Offsets = dict[tuple[Topic, int], int]
+
+
+class Outside(Protocol):
+    """What the loop needs of the world; `main.py` gives the real one. Each call may block; none runs on the loop."""
+
+    def write(self, entries: tuple[Entry, ...], as_leader: bool) -> Offsets: ...
+
+    def take_lead(self) -> Offsets: ...
+
+    def members(self) -> dict[str, str]: ...
+
+    def validate(self, plugin: str, config: ConfigMap) -> dict[str, Any]: ...
+
+    def describe(self, plugin: str) -> dict[str, Any]: ...
+
+    def list_plugins(self, connectors_only: bool) -> list[dict[str, Any]]: ...
+
+    def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]: ...
+
+    def group_offsets(self, connector: str, config: ConfigMap) -> list[tuple[str, int, int]]: ...
+
+    def is_dead(self, held: Held) -> bool: ...
+
+
+class Loop:
+    def __init__(self, herder: Herder, outside: Outside) -> None:
+        self._herder = herder
+        self._outside = outside
+        self._events: queue.SimpleQueue[events.Event | None] = queue.SimpleQueue()
+        self._tickets = itertools.count(1)
+        self._waiting: dict[int, Future[Any]] = {}
+        # Writes keep their order: one thread. The others only keep slow answers from each other.
+        self._writing = ThreadPoolExecutor(1, "write")
+        self._asking = ThreadPoolExecutor(8, "ask")
+        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
+        self._probed_at = 0
+        self.released = threading.Event()
+        """Set once nothing of this worker runs any more, after a `ShutDown`."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the loop's threads; whoever still waits is refused."""
+        self._events.put(None)
+        self._thread.join(5)
+        self._writing.shutdown(wait=False, cancel_futures=True)
+        self._asking.shutdown(wait=False, cancel_futures=True)
+
+    def post(self, event: events.Event) -> None:
+        self._events.put(event)
+
+    def submit(self, request: Request) -> Future[Any]:
+        """
+        Ask the herder. The future gives JSON data, or raises one of `kconnect.api.errors`.
+
+        Cancelling it tells the herder that nobody waits any more. Thread-safe.
+        """
+        ticket = next(self._tickets)
+        future: Future[Any] = Future()
+        self._waiting[ticket] = future
+        future.add_done_callback(lambda done: self.post(events.GaveUp(ticket)) if done.cancelled() else None)
+        self.post(events.Requested(ticket, request))
+        return future
+
+    def _run(self) -> None:
+        while True:
+            try:
+                event: events.Event | None = self._events.get(timeout=_TICK_S)
+            except queue.Empty:
+                event = events.Tick()
+            if event is None:
+                break
+            if isinstance(event, events.GaveUp):
+                self._waiting.pop(event.ticket, None)
+            try:
+                for effect in self._herder.handle(event, _now()):
+                    self._perform(effect)
+            except Exception:
+                # The event is lost, the worker must live: what it decides, it decides from the log, anew each time.
+                log.exception("The herder failed on %s", type(event).__name__)
+            self._probe()
+        for future in self._waiting.values():
+            if future.set_running_or_notify_cancel():
+                future.set_exception(ConnectionError("Worker is shutting down"))
+
+    def _perform(self, effect: effects.Effect) -> None:
+        outside = self._outside
+        match effect:
+            case effects.Write(entries, as_leader, id):
+                self._later(self._writing, id, lambda: outside.write(entries, as_leader))
+            case effects.TakeLead(id):
+                self._later(self._writing, id, outside.take_lead)
+            case effects.FindMembers():
+                self._asking.submit(self._find_members)
+            case effects.Validate(plugin, config, id):
+                self._later(self._asking, id, lambda: outside.validate(plugin, config))
+            case effects.DescribePlugin(plugin, id):
+                self._later(self._asking, id, lambda: outside.describe(plugin))
+            case effects.ListPlugins(connectors_only, id):
+                self._later(self._asking, id, lambda: outside.list_plugins(connectors_only))
+            case effects.PluginConfig(plugin, version, id):
+                self._later(self._asking, id, lambda: outside.plugin_config(plugin, version))
+            case effects.GroupOffsets(connector, config, id):
+                self._later(self._asking, id, lambda: outside.group_offsets(connector, config))
+            case effects.Reply(ticket, value):
+                self._settle(ticket, lambda future: future.set_result(value))
+            case effects.Refuse(ticket, error):
+                self._settle(ticket, lambda future: future.set_exception(error))
+            case effects.Log(level, message):
+                log.log(logging.getLevelName(level), "%s", message)
+            case effects.Bye():
+                self.released.set()
+
+    def _later(self, pool: ThreadPoolExecutor, id: int, work: Callable[[], Any]) -> None:
+        def job() -> None:
+            try:
+                self.post(events.Done(id, work()))
+            except Exception as error:  # noqa: BLE001 - the herder decides what a failure means
+                self.post(events.Failed(id, error))
+
+        pool.submit(job)
+
+    def _find_members(self) -> None:
+        try:
+            self.post(events.Members(self._outside.members()))
+        except Exception as error:  # noqa: BLE001 - asked again in a moment
+            log.warning("The members of the group could not be read: %s", error)
+
+    def _settle(self, ticket: int, how: Callable[[Future[Any]], None]) -> None:
+        future = self._waiting.pop(ticket, None)
+        if future is not None and future.set_running_or_notify_cancel():
+            how(future)
+
+    def _probe(self) -> None:
+        """Look after hosts of this worker's earlier lives, as long as the log knows any."""
+        now = _now()
+        if now - self._probed_at < _PROBE_MS and self._probed_at:
+            return
+        self._probed_at = now
+        me = self._herder.identity
+        if not self._herder.started:
+            self._probed_at = 0
+            return
+        old = [h for h in self._herder.assignment.hosts_of(me.worker_id) if h.worker_incarnation != me.incarnation]
+        dead = frozenset((held.host, held.incarnation) for held in old if self._outside.is_dead(held))
+        if dead:
+            self.post(events.HostsDead(dead))
+
+
+def _now() -> int:
+    return int(time.monotonic() * 1000)
