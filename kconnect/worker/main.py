@@ -75,7 +75,7 @@ class Worker:
         self._incarnation = process.incarnation()
         self._stopping = threading.Event()
         self._registry = Registry.scan(settings.plugin_path)
-        self._sandbox = Sandbox(settings)
+        self._sandbox = Sandbox(self._registry, settings.plugin_path)
         self._driver: Driver | None = None
         self._loop: Loop | None = None
         self._group: GroupMember | None = None

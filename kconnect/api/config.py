@@ -1,0 +1,323 @@
+"""
+Settings: declared once in a table (`ConfigDef`), from which parsing, validation, REST and the docs are made.
+
+A plugin's `config()` returns a `ConfigDef`; the framework has some of its own under `core/settings`. Types, parsing and
+messages are those of Kafka's ConfigDef, so that tools which match on them go on working. Read next: `connector.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kconnect.api.errors import ConfigError
+
+
+class Type(enum.Enum):
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    SHORT = "SHORT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"
+
+
+class Importance(enum.Enum):
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+class Width(enum.Enum):
+    NONE = "NONE"
+    SHORT = "SHORT"
+    MEDIUM = "MEDIUM"
+    LONG = "LONG"
+
+
+class _NoDefault:
+    def __repr__(self) -> str:
+        return "NO_DEFAULT"
+
+
+NO_DEFAULT = _NoDefault()
+"""Marks a setting that must be given."""
+
+HIDDEN = "[hidden]"
+
+
+class Password:
+    """A secret. Its text shows `[hidden]`; only `.value` gives it away."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+Validator = Callable[[str, Any], None]
+"""Called with a setting's name and its parsed value; raises ConfigError. Its `str()` is shown in docs."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number not below `low` and not above `high`."""
+
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def at_least(cls, low: float) -> Range:
+        return cls(low)
+
+    @classmethod
+    def between(cls, low: float, high: float) -> Range:
+        return cls(low, high)
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ConfigError(name, None, "Value must be non-null")
+        if self.low is not None and value < self.low:
+            raise ConfigError(name, value, f"Value must be at least {self.low}")
+        if self.high is not None and value > self.high:
+            raise ConfigError(name, value, f"Value must be no more than {self.high}")
+
+    def __str__(self) -> str:
+        if self.low is None:
+            return f"[...,{self.high}]"
+        return f"[{self.low},...]" if self.high is None else f"[{self.low},...,{self.high}]"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few texts; in any case if `ignore_case`."""
+
+    values: tuple[str, ...]
+    ignore_case: bool = False
+
+    def __call__(self, name: str, value: Any) -> None:
+        if self.ignore_case:
+            if value is None or value.upper() not in {known.upper() for known in self.values}:
+                raise ConfigError(
+                    name, value, f"String must be one of (case insensitive): {', '.join(self.values)}"
+                )
+        elif value not in self.values:
+            raise ConfigError(name, value, f"String must be one of: {', '.join(self.values)}")
+
+    def __str__(self) -> str:
+        return f"{'(case insensitive) ' if self.ignore_case else ''}[{', '.join(self.values)}]"
+
+
+@dataclass(frozen=True)
+class NonEmptyString:
+    """Text, if given, is not empty."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is not None and value == "":
+            raise ConfigError(name, value, "String must be non-empty")
+
+    def __str__(self) -> str:
+        return "non-empty string"
+
+
+@dataclass(frozen=True)
+class NonNull:
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ConfigError(name, None, "entry must be non null")
+
+    def __str__(self) -> str:
+        return "non-null string"
+
+
+@dataclass(frozen=True)
+class ConfigKey:
+    """
+    One setting. `doc` tells its unit and why the default is what it is. Without a `group` it has no `order`;
+    `dependents` name settings whose validity or visibility depends on this one; `recommender` gives values to offer.
+    """
+
+    name: str
+    type: Type
+    default: Any = NO_DEFAULT
+    importance: Importance = Importance.MEDIUM
+    doc: str = ""
+    validator: Validator | None = None
+    group: str | None = None
+    order: int = -1
+    width: Width = Width.NONE
+    display_name: str | None = None
+    dependents: tuple[str, ...] = ()
+    recommender: Callable[[str, Mapping[str, Any]], list[Any]] | None = None
+
+    @property
+    def required(self) -> bool:
+        return self.default is NO_DEFAULT
+
+    def info(self) -> dict[str, Any]:
+        """ConfigKeyInfo as REST gives it. `order` is what clients up to Connect 4.1 read, `order_in_group` those after."""
+        return {
+            "name": self.name,
+            "type": self.type.value,
+            "required": self.required,
+            "default_value": None if self.required else to_text(self.default, self.type),
+            "importance": self.importance.value,
+            "documentation": self.doc,
+            "group": self.group,
+            "order": self.order,
+            "order_in_group": self.order,
+            "width": self.width.value,
+            "display_name": self.display_name or self.name,
+            "dependents": list(self.dependents),
+        }
+
+
+@dataclass
+class ConfigValue:
+    """What validation found out about one setting. A `value` that could not be parsed is None."""
+
+    name: str
+    value: Any = None
+    recommended_values: list[Any] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    visible: bool = True
+
+
+@dataclass
+class Config:
+    """What `Connector.validate` returns."""
+
+    values: list[ConfigValue]
+
+
+class ConfigDef:
+    """A table of settings, in the order of declaration."""
+
+    def __init__(self, *keys: ConfigKey) -> None:
+        self.keys: dict[str, ConfigKey] = {}
+        for key in keys:
+            self.define(key)
+
+    def define(self, key: ConfigKey) -> ConfigDef:
+        if key.name in self.keys:
+            raise ConfigError(f"Configuration {key.name} is defined twice.")
+        self.keys[key.name] = key
+        return self
+
+    def parse(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Parsed values of all declared settings, defaults filled in. ConfigError for the first that can't be used."""
+        return {name: self._value(key, properties) for name, key in self.keys.items()}
+
+    def validate(self, properties: Mapping[str, Any]) -> list[ConfigValue]:
+        """All settings with all their errors; nothing is raised."""
+        found = []
+        for name, key in self.keys.items():
+            result = ConfigValue(name)
+            try:
+                result.value = self._parsed(key, properties)
+            except ConfigError as error:
+                result.errors.append(str(error))
+            # Kafka validates even what could not be parsed, as null: `tasks.max=abc` gives two messages.
+            try:
+                if key.validator is not None and not (key.required and name not in properties):
+                    key.validator(name, result.value)
+            except ConfigError as error:
+                result.errors.append(str(error))
+            if key.recommender is not None:
+                result.recommended_values = key.recommender(name, properties)
+            found.append(result)
+        return found
+
+    def _parsed(self, key: ConfigKey, properties: Mapping[str, Any]) -> Any:
+        if key.name in properties:
+            return parse(key.name, properties[key.name], key.type)
+        if key.required:
+            raise ConfigError(f'Missing required configuration "{key.name}" which has no default value.')
+        return parse(key.name, key.default, key.type)
+
+    def _value(self, key: ConfigKey, properties: Mapping[str, Any]) -> Any:
+        value = self._parsed(key, properties)
+        if key.validator is not None:
+            key.validator(key.name, value)
+        return value
+
+
+_LIMITS = {Type.INT: 2**31, Type.SHORT: 2**15, Type.LONG: 2**63}
+
+
+def parse(name: str, value: Any, type: Type) -> Any:
+    """Kafka's `ConfigDef.parseType`: text is trimmed, null stays null. ConfigError names the setting and the type."""
+    if value is None:
+        return None
+    text = value.strip() if isinstance(value, str) else None
+    match type:
+        case Type.BOOLEAN:
+            if isinstance(value, bool):
+                return value
+            if text is not None and text.lower() in ("true", "false"):
+                return text.lower() == "true"
+            raise ConfigError(name, value, "Expected value to be either true or false")
+        case Type.PASSWORD:
+            return value if isinstance(value, Password) else Password(str(text))
+        case Type.STRING | Type.CLASS:
+            if text is None:
+                raise ConfigError(name, value, f"Expected value to be a string, but it was a {_type_name(value)}")
+            return text
+        case Type.INT | Type.SHORT | Type.LONG:
+            number = _integer(value if text is None else text)
+            if number is None or not -_LIMITS[type] <= number < _LIMITS[type]:
+                raise ConfigError(name, value, f"Not a number of type {type.value}")
+            return number
+        case Type.DOUBLE:
+            try:
+                return float(value if text is None else text)
+            except (TypeError, ValueError):
+                raise ConfigError(name, value, f"Not a number of type {type.value}") from None
+        case Type.LIST:
+            if isinstance(value, list | tuple):
+                return list(value)
+            if text is None:
+                raise ConfigError(name, value, "Expected a comma separated list.")
+            return [item.strip() for item in text.split(",")] if text else []
+
+
+def to_text(value: Any, type: Type) -> str | None:
+    """Kafka's `ConfigDef.convertToString`: a list joined by commas, a secret hidden."""
+    if value is None:
+        return None
+    if type is Type.PASSWORD:
+        return HIDDEN
+    if type is Type.LIST and isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(str(item) for item in value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    try:
+        return int(value) if not isinstance(value, str) or "_" not in value else None
+    except ValueError:
+        return None
+
+
+def _type_name(value: Any) -> str:
+    return type(value).__name__

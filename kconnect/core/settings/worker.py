@@ -1,0 +1,259 @@
+"""
+The settings of a worker: one table, read from Connect's own `connect-distributed.properties`.
+
+`WorkerSettings.from_properties` is called by `worker/main.py`, and again in the Spark driver and the task hosts with the
+`raw` texts of the first. Names, types and defaults are Kafka Connect 4.3's, except where a comment says why not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type
+from kconnect.api.errors import ConfigError
+
+_HOUR = 3_600_000
+
+
+def _key(name: str, type: Type, default: Any = NO_DEFAULT, validator: Any = None, doc: str = "") -> ConfigKey:
+    importance = Importance.HIGH if default is NO_DEFAULT else Importance.LOW
+    return ConfigKey(name, type, default, importance, doc, validator)
+
+
+def _count(name: str, value: Any) -> None:
+    if value is not None and value != -1 and value < 1:
+        raise ConfigError(name, value, "Must be a positive number, or -1 to use the broker's default")
+
+
+_B, _S, _I, _L, _LIST, _C = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.LIST, Type.CLASS
+
+WORKER_CONFIG = ConfigDef(
+    _key("bootstrap.servers", _LIST, doc="host:port of some brokers, separated by commas"),
+    _key("group.id", _S, validator=NonEmptyString(), doc="names the cluster: all its workers have the same"),
+    _key("config.storage.topic", _S, validator=NonEmptyString(), doc="topic of connector configs and target states"),
+    _key("offset.storage.topic", _S, validator=NonEmptyString(), doc="topic of source offsets"),
+    _key("status.storage.topic", _S, validator=NonEmptyString(), doc="topic of statuses and topic usage"),
+    _key("key.converter", _C, doc="converter of keys, where a connector names none"),
+    _key("value.converter", _C, doc="converter of values, where a connector names none"),
+    _key("header.converter", _C, "org.apache.kafka.connect.storage.SimpleHeaderConverter"),
+    _key("key.converter.plugin.version", _S, None),
+    _key("value.converter.plugin.version", _S, None),
+    _key("header.converter.plugin.version", _S, None),
+    _key("config.storage.replication.factor", Type.SHORT, 3, _count),
+    _key("offset.storage.replication.factor", Type.SHORT, 3, _count),
+    _key("offset.storage.partitions", _I, 25, _count),
+    _key("status.storage.replication.factor", Type.SHORT, 3, _count),
+    _key("status.storage.partitions", _I, 5, _count),
+    _key("assignment.storage.topic", _S, None, doc="topic of assignments; default <config.storage.topic>-assignments"),
+    _key(
+        "assignment.storage.replication.factor",
+        Type.SHORT,
+        None,
+        lambda name, value: value is None or _count(name, value),
+        doc="default: that of the config topic",
+    ),
+    _key("listeners", _LIST, ["http://:8083"], doc="URLs that REST listens on; a blank host is every interface"),
+    _key("rest.advertised.host.name", _S, None),
+    _key("rest.advertised.port", _I, None),
+    _key("rest.advertised.listener", _S, None),
+    _key("admin.listeners", _LIST, None),
+    _key("access.control.allow.origin", _S, ""),
+    _key("access.control.allow.methods", _S, ""),
+    _key("response.http.headers.config", _S, ""),
+    _key("rest.extension.classes", _LIST, []),
+    _key("plugin.path", _LIST, None, doc="directories whose child directories each hold one plugin"),
+    _key(
+        "plugin.discovery",
+        _S,
+        "hybrid_warn",
+        OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True),
+    ),
+    _key("config.providers", _LIST, []),
+    _key("connector.client.config.override.policy", _S, "All"),
+    _key("connector.client.config.override.allowlist", _LIST, []),
+    _key("topic.creation.enable", _B, True),
+    _key("topic.tracking.enable", _B, True),
+    _key("topic.tracking.allow.reset", _B, True),
+    _key(
+        "topic.tracking.record.formats",
+        _LIST,
+        ["kip-558", "apache"],
+        doc="forms of topic-usage records to write: kip-558 is the KIP's own, apache is what Kafka's workers read",
+    ),
+    _key("exactly.once.source.support", _S, "disabled", OneOf(("DISABLED", "ENABLED", "PREPARING"), ignore_case=True)),
+    _key("offset.flush.interval.ms", _L, 60_000, Range.at_least(1), "how often tasks commit offsets"),
+    _key("offset.flush.timeout.ms", _L, 5_000, Range.at_least(1), "how long a source waits for its sends then"),
+    _key("task.shutdown.graceful.timeout.ms", _L, 5_000, Range.at_least(0)),
+    _key("session.timeout.ms", _I, 10_000, Range.at_least(1), "after this silence a worker counts as dead"),
+    _key("heartbeat.interval.ms", _I, 3_000, Range.at_least(1)),
+    _key("rebalance.timeout.ms", _I, 60_000, Range.at_least(1)),
+    # Connect waits five minutes for a lost worker's return; here lost work moves at once unless one asks for a delay.
+    _key("scheduled.rebalance.max.delay.ms", _I, 0, Range.between(0, 2**31 - 1)),
+    _key("handover.grace.ms", _L, 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"),
+    _key("task.hosts", _I, -1, _count, "Spark tasks that this worker's units are spread over; -1: one a core"),
+    _key("access.log.file", _S, None, doc="a file for REST's access log, a line a request; default none"),
+    _key("log.format", _S, "text", OneOf(("text", "json")), "of the worker's log: for people, or one JSON object a line"),
+    _key("metadata.max.age.ms", _L, 300_000, Range.at_least(0)),
+    _key("client.id", _S, ""),
+    _key("client.dns.lookup", _S, "use_all_dns_ips"),
+    _key("security.protocol", _S, "PLAINTEXT"),
+    _key("connect.protocol", _S, "sessioned", OneOf(("eager", "compatible", "sessioned"))),
+    _key("worker.sync.timeout.ms", _I, 3_000),
+    _key("worker.unsync.backoff.ms", _I, 300_000),
+    _key("inter.worker.key.ttl.ms", _I, _HOUR, Range.between(0, 2**31 - 1)),
+    _key("inter.worker.key.generation.algorithm", _S, "HmacSHA256"),
+    _key("inter.worker.key.size", _I, None),
+    _key("inter.worker.signature.algorithm", _S, "HmacSHA256"),
+    _key("inter.worker.verification.algorithms", _LIST, ["HmacSHA256"]),
+    _key("metrics.sample.window.ms", _L, 30_000, Range.at_least(0)),
+    _key("metrics.num.samples", _I, 2, Range.at_least(1)),
+    _key("metrics.recording.level", _S, "INFO"),
+    _key("metric.reporters", _LIST, []),
+)
+
+_CLIENT_KEYS = frozenset(
+    "send.buffer.bytes receive.buffer.bytes reconnect.backoff.ms reconnect.backoff.max.ms retry.backoff.ms "
+    "retry.backoff.max.ms request.timeout.ms connections.max.idle.ms socket.connection.setup.timeout.ms "
+    "socket.connection.setup.timeout.max.ms metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms "
+    "security.providers".split()
+)
+"""Kafka client settings that Connect's worker file may hold without a prefix; `kafka/clients.py` carries them over."""
+
+_PREFIXES = (
+    "producer.",
+    "consumer.",
+    "admin.",
+    "config.storage.",
+    "offset.storage.",
+    "status.storage.",
+    "assignment.storage.",
+    "config.providers.",
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    "listeners.https.",
+    "admin.listeners.https.",
+    "ssl.",
+    "sasl.",
+    "metrics.context.",
+    "spark.",
+)
+
+_ENVIRONMENT = "CONNECT_"
+_NOT_SETTINGS = ("CONNECT_LOG4J_", "CONNECT_KAFKA_")
+"""Variables that the known container images read themselves, for logging and the JVM's options."""
+
+
+class WorkerSettings:
+    """
+    Typed values under their names with underscores (`settings.group_id`), and `raw`, all texts as given.
+
+    Its text shows names only: a worker file holds secrets.
+    """
+
+    raw: dict[str, str]
+    unknown_keys: list[str]
+
+    def __init__(self, raw: dict[str, str], values: Mapping[str, Any]) -> None:
+        self.raw = raw
+        self._values = {name.replace(".", "_"): value for name, value in values.items()}
+        self.unknown_keys = [
+            name
+            for name in raw
+            if name not in WORKER_CONFIG.keys and name not in _CLIENT_KEYS and not name.startswith(_PREFIXES)
+        ]
+
+    @classmethod
+    def from_properties(
+        cls, properties: Mapping[str, str], environ: Mapping[str, str], host_name: str = "localhost"
+    ) -> WorkerSettings:
+        """
+        Read a worker file's properties, overridden by `CONNECT_*` variables. ConfigError with all that is wrong.
+
+        `CONNECT_GROUP_ID` sets `group.id`; two underscores stand for one, three for a dash, as in the known images.
+        `host_name` is advertised where neither a setting nor a listener names a host.
+        """
+        raw = {**properties, **_overrides(environ)}
+        found = WORKER_CONFIG.validate(raw)
+        errors = [error for value in found for error in value.errors]
+        errors += _listener_errors(raw)
+        if errors:
+            listed = "\n".join(f"  {error}" for error in dict.fromkeys(errors))
+            raise ConfigError(f"The worker's configuration is invalid:\n{listed}")
+        settings = cls(raw, {value.name: value.value for value in found})
+        if not settings.rest_advertised_host_name and not any(urlsplit(url).hostname for url in settings.listeners):
+            # Written down, because the driver and the hosts read these texts on other machines.
+            return cls.from_properties({**raw, "rest.advertised.host.name": host_name}, {})
+        return settings
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_values"][name]
+        except KeyError:
+            raise AttributeError(f"WorkerSettings has no setting {name}") from None
+
+    def __repr__(self) -> str:
+        return f"WorkerSettings({', '.join(sorted(self.raw))})"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(self._values["bootstrap_servers"])
+
+    @property
+    def assignment_storage_topic(self) -> str:
+        return self._values["assignment_storage_topic"] or f"{self._values['config_storage_topic']}-assignments"
+
+    @property
+    def assignment_storage_replication_factor(self) -> int:
+        own = self._values["assignment_storage_replication_factor"]
+        return self._values["config_storage_replication_factor"] if own is None else own
+
+    @property
+    def advertised_url(self) -> str:
+        """Where others reach this worker: `http://host:port/`."""
+        listeners = [urlsplit(listener) for listener in self.listeners]
+        scheme = self.rest_advertised_listener
+        if not scheme:
+            scheme = "http" if any(listener.scheme == "http" for listener in listeners) else "https"
+        listener = next((known for known in listeners if known.scheme == scheme), listeners[0])
+        host = self.rest_advertised_host_name or listener.hostname or "localhost"
+        port = self.rest_advertised_port or listener.port or 8083
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+
+    @property
+    def worker_id(self) -> str:
+        return self.advertised_url.split("://", 1)[1].rstrip("/")
+
+    @property
+    def spark(self) -> dict[str, str]:
+        return {name: value for name, value in self.raw.items() if name.startswith("spark.")}
+
+    def with_prefix(self, prefix: str) -> dict[str, str]:
+        """The texts of all settings that begin with `prefix`, without it."""
+        return {name[len(prefix) :]: value for name, value in self.raw.items() if name.startswith(prefix)}
+
+
+def _overrides(environ: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for variable, value in environ.items():
+        if variable.startswith(_ENVIRONMENT) and not variable.startswith(_NOT_SETTINGS):
+            found[_setting_name(variable[len(_ENVIRONMENT) :])] = value
+    return found
+
+
+def _setting_name(variable: str) -> str:
+    signs = {"_": ".", "__": "_", "___": "-"}
+    return re.sub("_{1,3}", lambda run: signs[run.group()], variable.lower())
+
+
+def _listener_errors(raw: Mapping[str, str]) -> Iterable[str]:
+    for name in ("listeners", "admin.listeners"):
+        for listener in (raw.get(name) or "").split(","):
+            listener = listener.strip()
+            if listener and not re.fullmatch(r"https?://[^/:\s]*(\[[0-9a-fA-F:]+\])?:\d+/?", listener):
+                yield str(
+                    ConfigError(name, listener, "Listener doesn't have the right format (protocol://hostname:port).")
+                )

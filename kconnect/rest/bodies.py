@@ -1,0 +1,96 @@
+"""
+Request bodies: from bytes to a connector's config or a create request, or a sentence that says what to send.
+
+Called by the resources. Where Connect answers 500 with the text of its JSON library, this answers 400.
+Read next: `connectors.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kconnect.api.errors import BadRequestError
+
+Config = dict[str, "str | None"]
+
+CREATE = 'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, with "initial_state" if you like'
+CONFIG = 'send the connector\'s config as a flat JSON object, such as {"connector.class": "<class>", "tasks.max": "1"}'
+PATCH = 'send the settings to change as a flat JSON object, such as {"tasks.max": "2"}; null removes a setting'
+LEVEL = 'send {"level": "<level>"} with one of OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE, ALL'
+
+INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
+
+# What Java's String.trim takes away; Python's strip() would also take U+00A0 and others.
+_JAVA_BLANKS = "".join(map(chr, range(0x21)))
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    name: str
+    config: Config
+    initial_state: str | None
+
+
+def create(body: bytes) -> Create:
+    """Parse the body of `POST /connectors`; a missing name is empty, for validation to refuse."""
+    data = _object(body, CREATE)
+    for unknown in data.keys() - {"name", "config", "initial_state"}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {CREATE}.")
+    config = data.get("config")
+    if config is None:
+        raise BadRequestError(f"The request has no 'config'; {CREATE}.")
+    if not isinstance(config, dict):
+        raise BadRequestError(f"The request's 'config' is not an object; {CREATE}.")
+    state = _text("initial_state", data.get("initial_state"), CREATE)
+    if state is not None and state.upper() not in INITIAL_STATES:
+        raise BadRequestError(f"Unknown initial_state '{state}'; send one of {', '.join(INITIAL_STATES)}, or none.")
+    name = (_text("name", data.get("name"), CREATE) or "").strip(_JAVA_BLANKS)
+    return Create(name, _flat(config, CREATE), state and state.upper())
+
+
+def config(body: bytes, expected: str = CONFIG) -> Config:
+    """Parse a flat object. Numbers and booleans become their text, as they were written; null stays None."""
+    return _flat(_object(body, expected), expected)
+
+
+def with_name(config: Config, name: str) -> Config:
+    """The config with the connector's name in it; refuses one that names another connector."""
+    included = config.get("name")
+    if included is not None and included != name:
+        raise BadRequestError(
+            f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})"
+        )
+    return {**config, "name": name}
+
+
+def _object(body: bytes, expected: str) -> dict[str, Any]:
+    if not body.strip():
+        raise BadRequestError(f"The request has no body; {expected}.")
+    try:
+        # orjson is the stricter one (NaN, lone surrogates); only json can keep a number as it was written (1e5, 1.50).
+        orjson.loads(body)
+        data = json.loads(body, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"The request's body is not valid JSON ({error}); {expected}.") from None
+    if not isinstance(data, dict):
+        raise BadRequestError(f"The request's body is not a JSON object; {expected}.")
+    return data
+
+
+def _flat(data: dict[str, Any], expected: str) -> Config:
+    return {key: _text(key, value, expected) for key, value in data.items()}
+
+
+def _text(key: str, value: object, expected: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    kind = "a list" if isinstance(value, list) else "an object"
+    raise BadRequestError(
+        f"The value of '{key}' is {kind}, where only text, a number, true, false or null may stand; {expected}."
+    )

@@ -1,0 +1,65 @@
+"""
+The one table from an error's class to its HTTP status, and the error bodies.
+
+Called by `resource.py` for whatever a handler or the herder raised, and by `app.py` for paths that nobody serves.
+The classes themselves are in `kconnect.api.errors`.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+import orjson
+from starlette.responses import Response
+
+from kconnect.api.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ConflictError,
+    ConnectError,
+    ForbiddenError,
+    NotFoundError,
+    RequestTimeoutError,
+    UnavailableError,
+)
+
+log = logging.getLogger("kconnect.rest")
+
+STATUS: dict[type[BaseException], int] = {
+    BadRequestError: 400,
+    ForbiddenError: 403,
+    NotFoundError: 404,
+    AlreadyExistsError: 409,
+    ConflictError: 409,
+    RequestTimeoutError: 500,
+    UnavailableError: 503,
+    ConnectError: 500,
+    Exception: 500,
+}
+
+
+def status_of(error: Exception) -> int:
+    """The status of the nearest class of the error's family that the table knows."""
+    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+
+
+def respond(error: Exception, method: str, path: str) -> Response:
+    """Turn an error into its answer; what is our own fault goes to the log, once."""
+    status = status_of(error)
+    message = str(error)
+    if not isinstance(error, ConnectError):
+        log.error("%s %s failed unexpectedly", method, path, exc_info=error)
+        message = message or type(error).__name__
+    elif status >= 500:
+        log.warning("%s %s failed: %s", method, path, error)
+    return Response(body(status, message), status, media_type="application/json")
+
+
+def framework(status: int, headers: dict[str, str] | None = None) -> Response:
+    """An error that comes before any resource is reached. Connect sends these without a Content-Type."""
+    return Response(body(status, f"HTTP {status} {HTTPStatus(status).phrase}"), status, headers)
+
+
+def body(status: int, message: str | None) -> bytes:
+    return orjson.dumps({"error_code": status, "message": message or None})

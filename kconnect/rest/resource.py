@@ -1,0 +1,196 @@
+"""
+What all resources share: how a path answers its methods, and how a handler asks the herder.
+
+A resource module lists its paths with `resource(...)`; `app.py` collects them. A handler takes a `Call` and
+returns a response or raises; `errors.py` does the rest. Read next: `connectors.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from kconnect.api.errors import ConnectError, RequestTimeoutError
+from kconnect.core.herder.requests import Request
+from kconnect.rest import errors
+from kconnect.rest.levels import Loggers
+
+
+class Herder(Protocol):
+    """The worker's loop, as REST sees it."""
+
+    def submit(self, request: Request) -> Future[Any]:
+        """
+        Queue a request and return at once; called from the server's thread.
+
+        The future gives JSON data or `Created`, or raises an error of `kconnect.api.errors`. It is cancelled when
+        the client's time is over, so whoever completes it must bear that.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """What the worker's settings mean for REST; times are in seconds."""
+
+    advertised_url: str
+    """`http://host:port/`, for Location headers; port 0 stands for the port that the request came in by."""
+    request_timeout: float = 90.0
+    health_timeout: float = 10.0
+    admin: bool = True
+    """Serve `/admin` too: false when `admin.listeners` is set, be it empty or to listeners of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What every handler may reach."""
+
+    herder: Herder
+    settings: RestSettings
+    loggers: Loggers
+
+
+class Call:
+    """One HTTP request on its way through a handler."""
+
+    __slots__ = ("api", "body", "http")
+
+    def __init__(self, api: Api, http: HttpRequest, body: bytes) -> None:
+        self.api = api
+        self.http = http
+        self.body = body
+
+    def path(self, name: str) -> str:
+        """A part of the path, percent-decoded."""
+        return str(self.http.path_params[name])
+
+    @property
+    def task(self) -> int:
+        """The task number; anything but a Java int is an unknown path."""
+        text = self.path("task")
+        if not re.fullmatch(r"[+-]?[0-9]{1,10}", text) or not -(2**31) <= int(text) < 2**31:
+            raise HTTPException(404)
+        return int(text)
+
+    def query(self, name: str) -> str | None:
+        """The first value of a query parameter, as in JAX-RS."""
+        return next(iter(self.http.query_params.getlist(name)), None)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """A boolean parameter, as Java parses it: "true" in any case is true, other text is false."""
+        text = self.query(name)
+        return default if text is None or not text.strip() else text.lower() == "true"
+
+    async def ask(self, request: Request, timeout: float | None = None) -> Any:
+        """Submit a request and wait for its answer, within the request's limit."""
+        future = self.api.herder.submit(request)
+        answer = asyncio.wrap_future(future)
+        try:
+            await asyncio.wait({answer}, timeout=self.api.settings.request_timeout if timeout is None else timeout)
+            if not answer.done():
+                raise RequestTimeoutError("Request timed out")
+            if answer.cancelled():
+                raise ConnectError("Request interrupted")
+            return answer.result()
+        finally:
+            answer.cancel()
+
+    def location(self, *segments: str) -> str:
+        """The absolute URL of a path on this worker."""
+        base = urlsplit(self.api.settings.advertised_url)
+        netloc = base.netloc
+        if base.port == 0:
+            netloc = f"{netloc.rpartition(':')[0]}:{self.http.scope['server'][1]}"
+        return f"{base.scheme}://{netloc}/" + "/".join(quote(segment, safe="") for segment in segments)
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+def ok(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(data), status, headers, media_type="application/json")
+
+
+def empty(status: int) -> Response:
+    return Response(status_code=status)
+
+
+def resource(api: Api, path: str, **handlers: Handler) -> Route:
+    """A path and its handlers by method. HEAD and OPTIONS come by themselves."""
+    return Route(path, _Resource(api, handlers))
+
+
+class _Resource:
+    """
+    The ASGI application of one path.
+
+    It takes all methods of its path, so that OPTIONS and 405 can name them; Starlette's own routes would each
+    know theirs only.
+    """
+
+    def __init__(self, api: Api, handlers: dict[str, Handler]) -> None:
+        self._api = api
+        self._handlers = dict(handlers)
+        if "GET" in handlers:
+            self._handlers["HEAD"] = handlers["GET"]
+        self._allow = ",".join([*self._handlers, "OPTIONS"])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        http = HttpRequest(scope, receive)
+        response = await self._respond(http)
+        if http.method == "HEAD":
+            response.body = b""
+        await response(scope, receive, send)
+
+    async def _respond(self, http: HttpRequest) -> Response:
+        method = http.method
+        handler = self._handlers.get(method)
+        if handler is None:
+            if method == "OPTIONS":
+                return Response(self._allow, headers={"Allow": self._allow}, media_type="text/plain")
+            return errors.framework(405, {"Allow": self._allow})
+        try:
+            body = b"" if method in ("GET", "HEAD") else await http.body()
+            if body and not _is_json(http.headers.get("content-type", "")):
+                return errors.framework(415)
+            if not _accepts_json(",".join(http.headers.getlist("accept"))):
+                return errors.framework(406)
+            return await handler(Call(self._api, http, body))
+        except HTTPException as error:
+            return errors.framework(error.status_code)
+        except ClientDisconnect:
+            return empty(400)
+        except asyncio.CancelledError:
+            # Only the server cancels, when its time to stop is over; the client still deserves a word.
+            return errors.respond(ConnectError("Worker is shutting down"), method, http.url.path)
+        except Exception as error:  # noqa: BLE001 - the table has a line for everything
+            return errors.respond(error, method, http.url.path)
+
+
+def _is_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == "application/json"
+
+
+def _accepts_json(accept: str) -> bool:
+    if not accept.strip():
+        return True
+    for item in accept.split(","):
+        media_range, *parameters = (part.strip().lower() for part in item.split(";"))
+        if media_range in ("application/json", "application/*", "*/*", "*"):
+            weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
+            if weight.strip("0.") or not weight:
+                return True
+    return False

@@ -1,0 +1,229 @@
+"""
+A herder in memory: enough of the real one's answers to drive the HTTP shell, without a log or a cluster.
+
+It keeps connectors with a config, a target state and tasks that follow it at once. `hold` leaves requests unanswered,
+as a busy or dying worker does; `fail_next` makes the next request raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from kconnect.api.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ForbiddenError,
+    NotFoundError,
+    UnavailableError,
+)
+from kconnect.core.herder import requests as r
+from kconnect.core.state.records import TargetState
+
+WORKER = "127.0.0.1:8083"
+SHOWN = {TargetState.STARTED: "RUNNING", TargetState.PAUSED: "PAUSED", TargetState.STOPPED: "STOPPED"}
+
+
+class MemoryHerder:
+    def __init__(self) -> None:
+        self.configs: dict[str, dict[str, str | None]] = {}
+        self.targets: dict[str, TargetState] = {}
+        self.topics: dict[str, list[str]] = {}
+        self.failed: set[tuple[str, int]] = set()
+        self.restarted: list[tuple[str, int]] = []
+        self.starting = False
+        self.reset_allowed = True
+        self.hold = False
+        self.held: list[Future[Any]] = []
+        self.fail_next: Exception | None = None
+        self.seen: list[r.Request] = []
+
+    def submit(self, request: r.Request) -> Future[Any]:
+        self.seen.append(request)
+        future: Future[Any] = Future()
+        if self.hold:
+            self.held.append(future)
+            return future
+        try:
+            if self.fail_next is not None:
+                error, self.fail_next = self.fail_next, None
+                raise error
+            future.set_result(self._answers[type(request)](self, request))
+        except Exception as error:  # noqa: BLE001 - it is the answer
+            future.set_exception(error)
+        return future
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def _root(self, request: r.Root) -> Any:
+        return {"version": "4.3.1", "commit": "c0ffee", "kafka_cluster_id": "4L6g3nShT-eMCtK--X86sw"}
+
+    def _health(self, request: r.Health) -> None:
+        if self.starting:
+            raise UnavailableError("Worker is still starting up.")
+
+    def _list(self, request: r.ListConnectors) -> Any:
+        if not request.expand:
+            return sorted(self.configs)
+        views = {"status": self._status_of, "info": self._info}
+        return {name: {e: views[e](name) for e in request.expand if e in views} for name in sorted(self.configs)}
+
+    def _get(self, request: r.GetConnector) -> Any:
+        return self._info(self._known(request.name))
+
+    def _config(self, request: r.GetConfig) -> Any:
+        return self.configs[self._known(request.name)]
+
+    def _status(self, request: r.GetStatus) -> Any:
+        if request.name not in self.configs:
+            raise NotFoundError(f"No status found for connector {request.name}")
+        return self._status_of(request.name)
+
+    def _tasks(self, request: r.GetTasks) -> Any:
+        config = self.configs[self._known(request.name)]
+        return [
+            {"id": {"connector": request.name, "task": task}, "config": {"topic": config.get("topic")}}
+            for task in range(self._task_count(request.name))
+        ]
+
+    def _task_status(self, request: r.GetTaskStatus) -> Any:
+        if request.name not in self.configs or not 0 <= request.task < self._task_count(request.name):
+            raise NotFoundError(f"No status found for task {request.name}-{request.task}")
+        return self._status_of(request.name)["tasks"][request.task]
+
+    def _topics(self, request: r.GetTopics) -> Any:
+        return {request.name: {"topics": self.topics.get(request.name, [])}}
+
+    def _reset_topics(self, request: r.ResetTopics) -> None:
+        if not self.reset_allowed:
+            raise ForbiddenError("Topic tracking reset is disabled")
+        self.topics.pop(request.name, None)
+
+    def _offsets(self, request: r.GetOffsets) -> Any:
+        self._known(request.name)
+        return {"offsets": [{"partition": {"filename": "in.txt"}, "offset": {"position": 7}}]}
+
+    def _plugins(self, request: r.ListPlugins) -> Any:
+        connectors = [{"class": "FileStreamSource", "type": "source", "version": "4.3.1"}]
+        others = [{"class": "JsonConverter", "type": "converter"}]
+        return connectors if request.connectors_only else connectors + others
+
+    def _plugin_config(self, request: r.GetPluginConfig) -> Any:
+        if request.plugin != "FileStreamSource":
+            raise NotFoundError(f"Unknown plugin {request.plugin}.")
+        if request.version not in (None, "latest", "4.3.1"):
+            raise BadRequestError(f"Invalid version specification: {request.version}")
+        return [{"name": "topic", "type": "STRING", "required": True}]
+
+    def _validate(self, request: r.ValidateConfig) -> Any:
+        if request.config.get("connector.class") is None:
+            raise BadRequestError("The config has no connector.class")
+        return {"name": request.config["connector.class"], "error_count": 0, "groups": [], "configs": []}
+
+    def _create(self, request: r.CreateConnector) -> r.Created:
+        if not request.name:
+            raise BadRequestError("Invalid value  for configuration name: String may not be empty")
+        if request.name in self.configs:
+            raise AlreadyExistsError(f"Connector {request.name} already exists")
+        states = {None: "STARTED", "RUNNING": "STARTED"}
+        state = TargetState[states.get(request.initial_state, request.initial_state or "")]
+        return self._store(request.name, dict(request.config), state)
+
+    def _put(self, request: r.PutConfig) -> r.Created:
+        return self._store(request.name, dict(request.config), self.targets.get(request.name, TargetState.STARTED))
+
+    def _patch(self, request: r.PatchConfig) -> r.Created:
+        merged = {**self.configs[self._known(request.name)], **request.patch}
+        kept = {key: value for key, value in merged.items() if key not in request.patch or value is not None}
+        return self._store(request.name, kept, self.targets[request.name])
+
+    def _delete(self, request: r.DeleteConnector) -> None:
+        del self.configs[self._known(request.name)]
+
+    def _target(self, request: r.SetTargetState | r.StopConnector) -> None:
+        if request.name not in self.configs:
+            raise NotFoundError(f"Unknown connector {request.name}")
+        self.targets[request.name] = (
+            request.state if isinstance(request, r.SetTargetState) else TargetState.STOPPED
+        )
+
+    def _restart(self, request: r.RestartConnector) -> Any:
+        name = request.name
+        if name not in self.configs:
+            raise NotFoundError(f"Unknown connector: {name}")
+        if not request.include_tasks and not request.only_failed:
+            self.restarted.append((name, -1))
+            return None
+        status = self._status_of(name)
+        units = [status["connector"], *(status["tasks"] if request.include_tasks else [])]
+        for unit in units:
+            if not request.only_failed or unit["state"] == "FAILED":
+                unit["state"] = "RESTARTING"
+        return status
+
+    def _restart_task(self, request: r.RestartTask) -> None:
+        if request.name not in self.configs:
+            raise NotFoundError(f"Unknown connector: {request.name}")
+        if not 0 <= request.task < self._task_count(request.name):
+            raise NotFoundError(f"Unknown task: {request.name}-{request.task}")
+        self.restarted.append((request.name, request.task))
+        self.failed.discard((request.name, request.task))
+
+    _answers: dict[type, Callable[[Any, Any], Any]] = {
+        r.Root: _root,
+        r.Health: _health,
+        r.ListConnectors: _list,
+        r.GetConnector: _get,
+        r.GetConfig: _config,
+        r.GetStatus: _status,
+        r.GetTasks: _tasks,
+        r.GetTaskStatus: _task_status,
+        r.GetTopics: _topics,
+        r.ResetTopics: _reset_topics,
+        r.GetOffsets: _offsets,
+        r.ListPlugins: _plugins,
+        r.GetPluginConfig: _plugin_config,
+        r.ValidateConfig: _validate,
+        r.CreateConnector: _create,
+        r.PutConfig: _put,
+        r.PatchConfig: _patch,
+        r.DeleteConnector: _delete,
+        r.SetTargetState: _target,
+        r.StopConnector: _target,
+        r.RestartConnector: _restart,
+        r.RestartTask: _restart_task,
+    }
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def _known(self, name: str) -> str:
+        if name not in self.configs:
+            raise NotFoundError(f"Connector {name} not found")
+        return name
+
+    def _store(self, name: str, config: dict[str, str | None], state: TargetState) -> r.Created:
+        created = name not in self.configs
+        self.configs[name] = config
+        self.targets[name] = state
+        return r.Created(created, {**self._info(name), "tasks": []} if created else self._info(name))
+
+    def _task_count(self, name: str) -> int:
+        stopped = self.targets[name] is TargetState.STOPPED
+        return 0 if stopped else int(self.configs[name].get("tasks.max") or 1)
+
+    def _info(self, name: str) -> dict[str, Any]:
+        tasks = [{"connector": name, "task": task} for task in range(self._task_count(name))]
+        return {"name": name, "config": self.configs[name], "tasks": tasks, "type": "source"}
+
+    def _status_of(self, name: str) -> dict[str, Any]:
+        state = SHOWN[self.targets[name]]
+        tasks: list[dict[str, Any]] = [
+            {"id": task, "state": state, "worker_id": WORKER, "version": "4.3.1"}
+            for task in range(self._task_count(name))
+        ]
+        for task in tasks:
+            if (name, task["id"]) in self.failed:
+                task.update(state="FAILED", trace="Traceback (most recent call last):\n  ...\nOSError: disk on fire\n")
+        connector = {"state": state, "worker_id": WORKER, "version": "4.3.1"}
+        return {"name": name, "connector": connector, "tasks": tasks, "type": "source"}

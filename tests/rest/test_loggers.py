@@ -1,0 +1,93 @@
+"""`/admin/loggers` over Python's loggers (KIP-495)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from kconnect.rest.app import RestSettings, build
+from kconnect.rest.levels import PythonLoggers
+
+from .conftest import ADVERTISED, Http, assert_error
+from .herder import MemoryHerder
+
+NOW = 1_700_000_000_123
+
+
+@pytest.fixture
+def http(herder: MemoryHerder) -> Iterator[Http]:
+    """Over the loggers of a little tree, whose levels are put back afterwards."""
+    before = {logger: logger.level for logger in _loggers()}
+    for name in ("tree", "tree.oak", "tree.oak.leaf", "treehouse"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    logging.getLogger("tree").setLevel(logging.WARNING)
+    logging.getLogger("treehouse").setLevel(logging.INFO)
+    yield Http(build(herder, RestSettings(ADVERTISED), PythonLoggers(now_ms=lambda: NOW)))
+    for logger in _loggers():
+        logger.setLevel(before.get(logger, logging.NOTSET))
+
+
+def _loggers() -> list[logging.Logger]:
+    known = logging.root.manager.loggerDict.values()
+    return [logging.root, *(logger for logger in known if isinstance(logger, logging.Logger))]
+
+
+def test_list_is_sorted_and_gives_effective_levels(http: Http) -> None:
+    logging.getLogger("tree.silent").setLevel(100)
+    listed = http("GET", "/admin/loggers").json()
+    assert list(listed) == sorted(listed)
+    assert "root" in listed
+    assert "tree.silent" not in listed
+    assert listed["tree.oak.leaf"] == {"level": "WARN", "last_modified": None}
+
+
+def test_get(http: Http) -> None:
+    assert http("GET", "/admin/loggers/tree").json() == {"level": "WARN", "last_modified": None}
+    assert http("GET", "/admin/loggers/ROOT").status_code == 200
+    assert_error(http("GET", "/admin/loggers/no.such"), 404, "Logger no.such not found.")
+
+
+@pytest.mark.parametrize("query", ["", "?scope=worker", "?scope=WORKER", "?scope=galaxy"])
+def test_put_sets_a_namespace(http: Http, query: str) -> None:
+    response = http("PUT", f"/admin/loggers/tree.oak{query}", json={"level": "debug"})
+    assert (response.status_code, response.json()) == (200, ["tree.oak", "tree.oak.leaf"])
+    assert logging.getLogger("tree.oak.leaf").isEnabledFor(logging.DEBUG)
+    assert not logging.getLogger("tree").isEnabledFor(logging.INFO)
+    assert http("GET", "/admin/loggers/tree.oak").json() == {"level": "DEBUG", "last_modified": NOW}
+
+
+def test_put_goes_by_prefix_and_gives_what_changed_only(http: Http) -> None:
+    changed = http("PUT", "/admin/loggers/tree", json={"level": "INFO"}).json()
+    assert changed == ["tree", "tree.oak", "tree.oak.leaf"]
+    assert http("PUT", "/admin/loggers/tree", json={"level": "INFO"}).json() == []
+    assert http("PUT", "/admin/loggers/tree", json={"level": "TRACE"}).json()[-1] == "treehouse"
+
+
+def test_put_makes_a_logger(http: Http) -> None:
+    assert http("PUT", "/admin/loggers/tree.elm", json={"level": "ERROR"}).json() == ["tree.elm"]
+    assert http("GET", "/admin/loggers/tree.elm").json()["level"] == "ERROR"
+
+
+@pytest.mark.parametrize("root", ["root", "Root"])
+def test_root_is_everything(http: Http, root: str) -> None:
+    changed = http("PUT", f"/admin/loggers/{root}", json={"level": "FATAL"}).json()
+    assert {"root", "tree", "treehouse"} <= set(changed)
+    assert {entry["level"] for entry in http("GET", "/admin/loggers").json().values()} == {"FATAL"}
+
+
+@pytest.mark.parametrize("level", ["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"])
+def test_levels(http: Http, level: str) -> None:
+    assert http("PUT", "/admin/loggers/tree", json={"level": level.lower()}).status_code == 200
+    assert http("GET", "/admin/loggers/tree").json()["level"] == level
+
+
+def test_refused(http: Http) -> None:
+    path = "/admin/loggers/tree"
+    assert_error(http("PUT", path, json={"level": "blah"}), 404, "invalid log level 'blah'.")
+    missing = "Desired 'level' parameter was not specified in request."
+    assert_error(http("PUT", path, json={}), 400, missing)
+    assert_error(http("PUT", path, json={"level": None}), 400, missing)
+    assert 'send {"level": "<level>"}' in http("PUT", path).json()["message"]
+    assert http("PUT", f"{path}?scope=cluster", json={"level": "INFO"}).status_code == 400
