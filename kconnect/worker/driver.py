@@ -36,6 +36,7 @@ def main() -> int:
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
     settings = WorkerSettings.from_properties(order["properties"], {})
     logs.configure(format=settings.log_format)
+    logs.hide_secrets(settings.raw)
     ended = threading.Event()
     threading.Thread(target=_watch_parent, args=(ended,), daemon=True).start()
     # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.

@@ -44,6 +44,7 @@ def run(payloads: Iterable[bytes]) -> None:
         order = orjson.loads(payload)
         settings = WorkerSettings.from_properties(order["properties"], {})
         logs.configure(format=settings.log_format)
+        logs.hide_secrets(settings.raw)
         Host(settings, order["host"], order["incarnation"]).run()
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -47,8 +48,10 @@ _DRIVER_BACKOFF_S = (0.5, 2.0, 5.0, 15.0)
 
 def run(path: str) -> int:
     """Run a worker with the given properties file until SIGTERM or SIGINT; gives the process's exit status."""
-    settings = WorkerSettings.from_properties(properties.load(Path(path).read_text("utf-8")), os.environ)
+    texts = properties.load(Path(path).read_text("utf-8"))
+    settings = WorkerSettings.from_properties(texts, os.environ, socket.gethostname())
     logs.configure(format=settings.log_format)
+    logs.hide_secrets(settings.raw)
     for key in settings.unknown_keys:
         log.warning("The setting %s is not known and has no effect", key)
     worker = Worker(settings)
@@ -83,7 +86,7 @@ class Worker:
 
     def start(self) -> None:
         settings = self.settings
-        self._server = Server(settings.listeners, settings.access_log_file)
+        self._server = Server(None, settings.listeners, settings.access_log_file)
         self._server.bind()
         admin = Admin(clients.internal(settings, "admin"))
         cluster_id = admin.cluster_id()
@@ -104,7 +107,8 @@ class Worker:
         )
         self._loop = Loop(Herder(identity), World(settings, admin, self._registry, self._sandbox))
         self._loop.start()
-        self._server.serve(rest_app.build(self._loop, settings.advertised_url))
+        rest_settings = rest_app.RestSettings(settings.advertised_url, admin=settings.admin_listeners is None)
+        self._server.start(rest_app.build(self._loop, rest_settings))
         log.info("REST at %s", settings.advertised_url)
         threading.Thread(target=self._read, name="log", daemon=True).start()
 

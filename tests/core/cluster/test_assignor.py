@@ -1,0 +1,50 @@
+"""Properties of the assignor: balanced, sticky, deterministic, nothing twice, nothing forgotten."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kconnect.core.cluster.assignor import assign
+from kconnect.core.state.records import UnitId
+
+units = st.sets(st.builds(UnitId, st.sampled_from("abcdef"), st.integers(-1, 8)), max_size=40)
+workers = st.sets(st.sampled_from(["w1", "w2", "w3", "w4", "w5"]), min_size=1)
+
+
+@given(units, workers, st.data())
+def test_each_unit_has_one_worker_and_no_worker_more_than_its_share(
+    todo: set[UnitId], names: set[str], data: st.DataObject
+) -> None:
+    old = data.draw(st.dictionaries(st.sampled_from(["w1", "w2", "w9"]), units.map(frozenset)))
+    result = assign(todo, names, old)
+    given_out = [unit for owned in result.values() for unit in owned]
+    assert sorted(given_out) == sorted(todo)
+    sizes = [len(owned) for owned in result.values()]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(units, workers)
+def test_a_balanced_assignment_stays_as_it_is(todo: set[UnitId], names: set[str]) -> None:
+    once = assign(todo, names, {})
+    assert assign(todo, names, once) == once
+
+
+@given(units, workers, st.sampled_from(["w1", "w6"]))
+def test_a_joining_worker_costs_no_more_moves_than_its_share(todo: set[UnitId], names: set[str], new: str) -> None:
+    before = assign(todo, names, {})
+    after = assign(todo, names | {new}, before)
+    moved = sum(len(after[name] - before.get(name, frozenset())) for name in after)
+    assert moved <= -(-len(todo) // len(names | {new}))
+
+
+@given(units, workers)
+def test_adding_one_unit_moves_no_other(todo: set[UnitId], names: set[str]) -> None:
+    before = assign(todo, names, {})
+    after = assign(todo | {UnitId("new")}, names, before)
+    for name in names:
+        assert before[name] <= after[name]
+
+
+def test_without_workers_nothing_is_assigned() -> None:
+    assert assign([UnitId("a")], [], {}) == {}

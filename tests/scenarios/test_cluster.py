@@ -1,0 +1,253 @@
+"""
+Whole clusters in memory: what users do and what breaks, in random orders. The cluster checks after every step that no unit
+runs twice (I7). A failing case names its seed.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.api.errors import AlreadyExistsError, BadRequestError, ConnectError, NotFoundError
+from kconnect.core.herder import requests as ask
+from kconnect.core.state import records
+from kconnect.core.state.records import State, TargetState, UnitId
+from kconnect.testing.cluster import MemoryCluster
+
+SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
+WHOLE = {UnitId("x"), UnitId("x", 0), UnitId("x", 1), UnitId("x", 2)}
+
+seeds = pytest.mark.parametrize("seed", range(12))
+
+
+def one_worker(seed: int) -> MemoryCluster:
+    cluster = MemoryCluster(seed)
+    cluster.add_worker("a:1")
+    return cluster
+
+
+def with_connector(seed: int, workers: tuple[str, ...] = ("a:1",)) -> MemoryCluster:
+    cluster = MemoryCluster(seed)
+    for name in workers:
+        cluster.add_worker(name)
+    cluster.settle()
+    leader = cluster.group.owner
+    assert leader is not None
+    cluster.call(leader, ask.CreateConnector("x", SOURCE))
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+    return cluster
+
+
+def leader(cluster: MemoryCluster) -> str:
+    assert cluster.group.owner is not None
+    return cluster.group.owner
+
+
+def states(cluster: MemoryCluster, worker: str = "a:1") -> tuple[str, list[str]]:
+    body = cluster.call(worker, ask.GetStatus("x"))
+    return body["connector"]["state"], [task["state"] for task in body["tasks"]]
+
+
+@seeds
+def test_a_connector_is_created_and_everything_of_it_runs(seed: int) -> None:
+    cluster = with_connector(seed)
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+    info = cluster.call("a:1", ask.GetConnector("x"))
+    assert info["config"] == {**SOURCE, "name": "x"}
+    assert len(info["tasks"]) == 3
+
+
+@seeds
+def test_pause_and_resume(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.call("a:1", ask.SetTargetState("x", TargetState.PAUSED))
+    cluster.settle()
+    assert states(cluster) == ("PAUSED", ["PAUSED"] * 3)
+    cluster.call("a:1", ask.SetTargetState("x", TargetState.STARTED))
+    cluster.settle()
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+
+
+@seeds
+def test_a_stopped_connector_runs_nothing_and_resumes(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.call("a:1", ask.StopConnector("x"))
+    cluster.settle()
+    assert cluster.running() == {}
+    assert states(cluster) == ("STOPPED", [])
+    cluster.call("a:1", ask.SetTargetState("x", TargetState.STARTED))
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+
+
+@seeds
+def test_the_empty_task_set_comes_before_the_stopped_state(seed: int) -> None:
+    cluster = with_connector(seed)
+    before = len(cluster.log.records)
+    cluster.call("a:1", ask.StopConnector("x"))
+    keys = [r.key for r in cluster.log.records[before:] if r.topic is records.Topic.CONFIG]
+    assert keys[:2] == [b"commit-x", b"target-state-x"]
+
+
+@seeds
+def test_created_stopped_it_never_runs(seed: int) -> None:
+    cluster = one_worker(seed)
+    cluster.call("a:1", ask.CreateConnector("x", SOURCE, "stopped"))
+    cluster.settle()
+    assert cluster.running() == {}
+    assert states(cluster) == ("STOPPED", [])
+
+
+@seeds
+def test_deleted_it_leaves_no_status(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.call("a:1", ask.DeleteConnector("x"))
+    cluster.settle()
+    assert cluster.running() == {}
+    assert cluster.workers["a:1"].herder.status.units == {}
+    with pytest.raises(NotFoundError, match="Connector x not found"):
+        cluster.call("a:1", ask.GetConnector("x"))
+
+
+@seeds
+def test_deleted_and_created_again_at_once(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.call("a:1", ask.DeleteConnector("x"))
+    cluster.call("a:1", ask.CreateConnector("x", {**SOURCE, "tasks.max": "1"}))
+    cluster.settle()
+    assert set(cluster.running()) == {UnitId("x"), UnitId("x", 0)}
+    assert states(cluster) == ("RUNNING", ["RUNNING"])
+
+
+@seeds
+def test_a_changed_config_restarts_all_of_its_units_and_only_these(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.call("a:1", ask.CreateConnector("other", SOURCE))
+    cluster.settle()
+    before = {unit: spec for host in cluster.hosts.values() for unit, spec in host.threads.items()}
+    cluster.call("a:1", ask.PutConfig("x", {**SOURCE, "changed": "yes"}))
+    cluster.settle()
+    after = {unit: spec for host in cluster.hosts.values() for unit, spec in host.threads.items()}
+    changed = {unit for unit in after if after[unit] != before.get(unit)}
+    assert changed == WHOLE
+
+
+@seeds
+def test_a_restarted_task_is_started_anew_alone(seed: int) -> None:
+    cluster = with_connector(seed)
+    before = {unit: spec.run for host in cluster.hosts.values() for unit, spec in host.threads.items()}
+    cluster.call("a:1", ask.RestartTask("x", 1))
+    cluster.settle()
+    after = {unit: spec.run for host in cluster.hosts.values() for unit, spec in host.threads.items()}
+    assert {unit for unit in after if after[unit] != before[unit]} == {UnitId("x", 1)}
+
+
+@seeds
+def test_a_restart_with_tasks_reaches_all_workers(seed: int) -> None:
+    cluster = with_connector(seed, ("a:1", "b:1"))
+    body = cluster.call(leader(cluster), ask.RestartConnector("x", include_tasks=True))
+    assert {task["state"] for task in body["tasks"]} == {"RESTARTING"}
+    cluster.settle()
+    runs = {unit: spec.run for host in cluster.hosts.values() for unit, spec in host.threads.items()}
+    assert runs == dict.fromkeys(WHOLE, 1)
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+
+
+@seeds
+def test_a_killed_host_comes_back_with_its_units(seed: int) -> None:
+    cluster = with_connector(seed)
+    worker, number = sorted(cluster.hosts)[0]
+    cluster.kill_host(worker, number)
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+
+
+@seeds
+def test_a_worker_that_comes_back_takes_its_units_up_again(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.kill_worker("a:1")
+    cluster.add_worker("a:1")
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+
+
+@seeds
+def test_hosts_that_outlive_their_worker_stop_before_others_start(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.kill_worker("a:1", hosts_too=False)
+    cluster.add_worker("a:1")
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+
+
+@seeds
+def test_units_move_to_a_second_worker_and_back(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.add_worker("b:1")
+    cluster.settle()
+    owners = sorted(where[0][0] for where in cluster.running().values())
+    assert owners == ["a:1", "a:1", "b:1", "b:1"]
+    cluster.kill_worker("a:1", hosts_too=False)
+    cluster.settle()
+    assert {where[0][0] for where in cluster.running().values()} == {"b:1"}
+    assert set(cluster.running()) == WHOLE
+
+
+@seeds
+def test_shut_down_a_worker_releases_everything_first(seed: int) -> None:
+    from kconnect.core.herder import events
+
+    cluster = with_connector(seed)
+    worker = cluster.workers["a:1"]
+    worker._inbox.append(events.ShutDown())
+    cluster.run_until(lambda: worker.left)
+    assert cluster.running() == {}
+    statuses = worker.herder.status.units
+    cluster.settle()
+    assert {status.state for status in statuses.values()} == {State.UNASSIGNED}
+
+
+@seeds
+def test_refused_requests_write_nothing(seed: int) -> None:
+    """I12."""
+    cluster = with_connector(seed)
+    before = len(cluster.log.records)
+    refused: list[tuple[ask.Request, type[ConnectError]]] = [
+        (ask.CreateConnector("x", SOURCE), AlreadyExistsError),
+        (ask.CreateConnector("y", {**SOURCE, "name": "z"}), BadRequestError),
+        (ask.CreateConnector("y", {}), BadRequestError),
+        (ask.CreateConnector("y", SOURCE, "bogus"), BadRequestError),
+        (ask.DeleteConnector("y"), NotFoundError),
+        (ask.StopConnector("y"), NotFoundError),
+        (ask.SetTargetState("y", TargetState.PAUSED), NotFoundError),
+        (ask.RestartConnector("y"), NotFoundError),
+        (ask.RestartTask("x", 7), NotFoundError),
+        (ask.PatchConfig("y", {}), NotFoundError),
+    ]
+    for request, error in refused:
+        with pytest.raises(error):
+            cluster.call("a:1", request)
+    assert len(cluster.log.records) == before
+
+
+@seeds
+def test_broken_records_are_logged_once_and_hurt_nothing(seed: int) -> None:
+    """I9."""
+    cluster = with_connector(seed)
+    for topic in records.Topic:
+        for _ in range(2):
+            cluster.log.append([records.Entry(topic, b"\xff nonsense", b"{"), records.Entry(topic, b"what", None)])
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+    ignored = [line for line in cluster.lines if "Ignoring" in line]
+    assert len(ignored) == len(set(ignored)) == 8
+
+
+def test_a_worker_that_meets_a_newer_format_does_not_lead() -> None:
+    cluster = MemoryCluster()
+    cluster.log.append([records.Entry(records.Topic.ASSIGNMENT, b"leader", b'{"format":99}')])
+    cluster.add_worker("a:1")
+    cluster.settle()
+    assert not cluster.workers["a:1"].herder.leads
+    assert any("Upgrade this worker" in line for line in cluster.lines)
