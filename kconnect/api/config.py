@@ -138,6 +138,8 @@ class NonEmptyString:
 
 @dataclass(frozen=True)
 class NonNull:
+    """Anything but null."""
+
     def __call__(self, name: str, value: Any) -> None:
         if value is None:
             raise ConfigError(name, None, "entry must be non null")
@@ -150,7 +152,9 @@ class NonNull:
 class ConfigKey:
     """
     One setting. `doc` tells its unit and why the default is what it is. Without a `group` it has no `order`;
-    `dependents` name settings whose validity or visibility depends on this one; `recommender` gives values to offer.
+    `dependents` name settings whose validity or visibility depends on this one. `recommender` gives values to offer,
+    `visible` tells whether to show the setting; both get its name and the parsed values of all settings, of which those
+    that could not be parsed are None.
     """
 
     name: str
@@ -165,13 +169,14 @@ class ConfigKey:
     display_name: str | None = None
     dependents: tuple[str, ...] = ()
     recommender: Callable[[str, Mapping[str, Any]], list[Any]] | None = None
+    visible: Callable[[str, Mapping[str, Any]], bool] | None = None
 
     @property
     def required(self) -> bool:
         return self.default is NO_DEFAULT
 
     def info(self) -> dict[str, Any]:
-        """ConfigKeyInfo as REST gives it. `order` is what clients up to Connect 4.1 read, `order_in_group` those after."""
+        """ConfigKeyInfo as REST gives it. Clients up to Connect 4.1 read `order`, those after it `order_in_group`."""
         return {
             "name": self.name,
             "type": self.type.value,
@@ -226,23 +231,32 @@ class ConfigDef:
 
     def validate(self, properties: Mapping[str, Any]) -> list[ConfigValue]:
         """All settings with all their errors; nothing is raised."""
-        found = []
-        for name, key in self.keys.items():
-            result = ConfigValue(name)
+        found = {name: self._checked(key, properties) for name, key in self.keys.items()}
+        parsed = {name: result.value for name, result in found.items()}
+        for name, result in found.items():
+            key = self.keys[name]
             try:
-                result.value = self._parsed(key, properties)
+                if key.recommender is not None:
+                    result.recommended_values = list(key.recommender(name, parsed))
+                if key.visible is not None:
+                    result.visible = key.visible(name, parsed)
             except ConfigError as error:
                 result.errors.append(str(error))
-            # Kafka validates even what could not be parsed, as null: `tasks.max=abc` gives two messages.
-            try:
-                if key.validator is not None and not (key.required and name not in properties):
-                    key.validator(name, result.value)
-            except ConfigError as error:
-                result.errors.append(str(error))
-            if key.recommender is not None:
-                result.recommended_values = key.recommender(name, properties)
-            found.append(result)
-        return found
+        return list(found.values())
+
+    def _checked(self, key: ConfigKey, properties: Mapping[str, Any]) -> ConfigValue:
+        result = ConfigValue(key.name)
+        try:
+            result.value = self._parsed(key, properties)
+        except ConfigError as error:
+            result.errors.append(str(error))
+        # Kafka asks the validator about null where nothing could be parsed: `tasks.max=abc` gives two messages.
+        try:
+            if key.validator is not None:
+                key.validator(key.name, result.value)
+        except ConfigError as error:
+            result.errors.append(str(error))
+        return result
 
     def _parsed(self, key: ConfigKey, properties: Mapping[str, Any]) -> Any:
         if key.name in properties:
@@ -258,6 +272,11 @@ class ConfigDef:
         return value
 
 
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+"""What Java's `String.trim` takes off; Python's `strip` would take more."""
+
+_LIST_BLANKS = " \t\n\x0b\f\r"
+
 _LIMITS = {Type.INT: 2**31, Type.SHORT: 2**15, Type.LONG: 2**63}
 
 
@@ -265,7 +284,7 @@ def parse(name: str, value: Any, type: Type) -> Any:
     """Kafka's `ConfigDef.parseType`: text is trimmed, null stays null. ConfigError names the setting and the type."""
     if value is None:
         return None
-    text = value.strip() if isinstance(value, str) else None
+    text = value.strip(_JAVA_BLANKS) if isinstance(value, str) else None
     match type:
         case Type.BOOLEAN:
             if isinstance(value, bool):
@@ -274,27 +293,31 @@ def parse(name: str, value: Any, type: Type) -> Any:
                 return text.lower() == "true"
             raise ConfigError(name, value, "Expected value to be either true or false")
         case Type.PASSWORD:
-            return value if isinstance(value, Password) else Password(str(text))
+            if isinstance(value, Password):
+                return value
+            if text is None:
+                raise ConfigError(name, HIDDEN, f"Expected value to be a string, but it was a {_type_name(value)}")
+            return Password(text)
         case Type.STRING | Type.CLASS:
             if text is None:
                 raise ConfigError(name, value, f"Expected value to be a string, but it was a {_type_name(value)}")
             return text
         case Type.INT | Type.SHORT | Type.LONG:
-            number = _integer(value if text is None else text)
-            if number is None or not -_LIMITS[type] <= number < _LIMITS[type]:
+            integer = _integer(value if text is None else text)
+            if integer is None or not -_LIMITS[type] <= integer < _LIMITS[type]:
+                raise ConfigError(name, value, f"Not a number of type {type.value}")
+            return integer
+        case Type.DOUBLE:
+            number = _double(value if text is None else text)
+            if number is None:
                 raise ConfigError(name, value, f"Not a number of type {type.value}")
             return number
-        case Type.DOUBLE:
-            try:
-                return float(value if text is None else text)
-            except (TypeError, ValueError):
-                raise ConfigError(name, value, f"Not a number of type {type.value}") from None
         case Type.LIST:
             if isinstance(value, list | tuple):
                 return list(value)
             if text is None:
                 raise ConfigError(name, value, "Expected a comma separated list.")
-            return [item.strip() for item in text.split(",")] if text else []
+            return [item.strip(_LIST_BLANKS) for item in text.split(",")] if text else []
 
 
 def to_text(value: Any, type: Type) -> str | None:
@@ -315,6 +338,15 @@ def _integer(value: Any) -> int | None:
         return None
     try:
         return int(value) if not isinstance(value, str) or "_" not in value else None
+    except ValueError:
+        return None
+
+
+def _double(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return float(value) if not isinstance(value, str) or "_" not in value else None
     except ValueError:
         return None
 

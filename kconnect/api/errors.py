@@ -1,5 +1,5 @@
 """
-The error tree. The class of an error is policy: it decides whether work is retried, a task fails, and what REST answers.
+The error tree. The class of an error is policy: it decides whether work is retried, a task fails, what REST answers.
 
     ConnectError                 whatever goes wrong in a connector, task or worker; ends the task, REST answers 500
     ├── RetriableError           the same call may succeed later: `poll` and `put` are called again
@@ -41,7 +41,8 @@ class ConfigError(ConnectError):
     def __init__(self, name: str, value: object = None, message: str | None = None) -> None:
         self.name: str | None = None if message is None else name
         self.value = value
-        super().__init__(name if message is None else f"Invalid value {_text(value)} for configuration {name}: {message}")
+        text = name if message is None else f"Invalid value {_text(value)} for configuration {name}: {message}"
+        super().__init__(text)
 
 
 class NotFoundError(ConnectError):
@@ -73,4 +74,9 @@ class UnavailableError(ConnectError):
 
 
 def _text(value: object) -> str:
-    return "null" if value is None else str(value)
+    # As Java prints them, because tools match on these texts.
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"[{', '.join(map(_text, value))}]" if isinstance(value, list | tuple) else str(value)

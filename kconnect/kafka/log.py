@@ -83,7 +83,9 @@ class LogReader:
     def read(self, timeout: float, limit: int = 5000) -> list[LogRecord]:
         """Up to `limit` records, as soon as there are some; an empty list after `timeout` seconds without any."""
         found: list[LogRecord] = []
-        for message in self._consumer.consume(limit, timeout=timeout) if limit else ():
+        # `consume` alone would wait the whole time for the last of `limit` records; `poll` returns with the first.
+        first = self._consumer.poll(timeout)
+        for message in () if first is None else (first, *self._consumer.consume(limit - 1, timeout=0)):
             error = message.error()
             if error is None:
                 place = (self._roles[message.topic()], message.partition())

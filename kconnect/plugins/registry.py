@@ -40,6 +40,12 @@ _JAVA_NAMES = {
     "kconnect.converters.string:StringConverter": "org.apache.kafka.connect.storage.StringConverter",
 }
 
+_JAVA_TASKS = {
+    "kconnect.connectors.file_source:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
+    "kconnect.connectors.file_sink:FileStreamSinkTask": "org.apache.kafka.connect.file.FileStreamSinkTask",
+}
+"""For `task.class` in task configs: a Connect worker that takes the topics over starts the same task."""
+
 _SUFFIXES = {
     "connector": ("Connector",),
     "converter": ("Converter",),
@@ -123,6 +129,13 @@ class Registry:
         except Exception as error:
             raise ConnectError(f"The class {plugin.class_name} can't be imported: {error!r}") from error
         return found  # type: ignore[return-value]
+
+
+    @staticmethod
+    def shown_name(task_class: type[Any]) -> str:
+        """The name of a task's class as task configs hold it."""
+        path = f"{task_class.__module__}:{task_class.__qualname__}"
+        return _JAVA_TASKS.get(path, path.replace(":", "."))
 
 
 def _locations(plugin_path: Iterable[str]) -> Iterator[tuple[str, Iterable[metadata.Distribution]]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -25,10 +25,10 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _ESCAPES = {**{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}, ord('"'): '\\"', ord("\\"): "\\\\"}
 
 
-def open_file(path: str | Path) -> TextIO:
+def open_file(path: str | Path) -> BinaryIO:
     """Open the file to append to, for good: a rotated file must be copied and truncated, not renamed."""
     try:
-        return open(path, "a", encoding="utf-8", buffering=1)
+        return open(path, "ab", buffering=0)
     except OSError as error:
         raise ConnectError(
             f"Cannot write the access log to '{path}': {error.strerror}. Set the worker setting 'access.log.file' to a "
@@ -39,9 +39,10 @@ def open_file(path: str | Path) -> TextIO:
 class AccessLog:
     """Wraps an ASGI application. Used from the server's event loop only."""
 
-    def __init__(self, app: ASGIApp, file: TextIO | None = None) -> None:
+    def __init__(self, app: ASGIApp, file: BinaryIO | None = None) -> None:
         self._app = app
         self._file = file
+        self._complained = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,10 +70,12 @@ class AccessLog:
         if self._file is None:
             return
         try:
-            self._file.write(text + "\n")
+            self._file.write(text.encode() + b"\n")
+            self._complained = False
         except OSError as error:
-            log.error("The access log file takes no more lines: %s. Requests go on, unlogged there.", error)
-            self._file = None
+            if not self._complained:
+                log.error("The access log file takes no lines (%s). Requests go on, their lines are lost there.", error)
+            self._complained = True
 
 
 def line(scope: Scope, status: int, sent: int, milliseconds: int, now: float) -> str:

@@ -277,13 +277,13 @@ def _reached(status: dict[str, Any], state: str, tasks: int | None) -> bool:
 
 
 def _summary(status: dict[str, Any]) -> str:
-    """The states in one line, with the end of the first trace, where the reason stands."""
+    """The states in one line, with the reason from the first trace."""
     units = [("connector", status["connector"]), *((f"task {task['id']}", task) for task in status["tasks"])]
     text = ", ".join(f"{who} {unit['state']}" for who, unit in units)
-    lines = next((unit["trace"].strip().splitlines() for _, unit in units if unit.get("trace")), [])
-    return f"{text} ({_reason(lines)})" if lines else text
+    trace = next((unit["trace"].strip() for _, unit in units if unit.get("trace")), "")
+    return f"{text} ({_reason(trace)})" if trace else text
 
 
-def _reason(trace: list[str]) -> str:
+def _reason(trace: str) -> str:
     """A Python trace ends with its reason, a Java one begins with it."""
-    return trace[-1 if trace[0].startswith("Traceback") else 0].strip()
+    return trace.splitlines()[-1 if trace.startswith("Traceback") else 0].strip()

@@ -24,7 +24,6 @@ from kconnect.core.state import records
 from kconnect.core.state.records import Entry, GeneratedTasks, State, TargetState, UnitId, UnitStatus
 from kconnect.kafka.memory import MemoryGroup, MemoryLog
 
-
 _ROUTINE = (effects.FindMembers, events.Members)
 
 

@@ -160,7 +160,9 @@ def test_no_body_needs_no_type(http: Http, method: str, action: str, status: int
     assert http(method, f"/connectors/src/{action}", headers=headers).status_code == status
 
 
-@pytest.mark.parametrize("accept", ["text/plain", "text/html, application/xml", "application/json;q=0", "application/*;q=0.0"])
+@pytest.mark.parametrize(
+    "accept", ["text/plain", "text/html, application/xml", "application/json;q=0", "application/*;q=0.0"]
+)
 def test_answer_that_is_not_wanted(http: Http, accept: str) -> None:
     assert_framework_error(http("GET", "/connectors", headers={"accept": accept}), 406, "HTTP 406 Not Acceptable")
 

@@ -35,11 +35,11 @@ def _loggers() -> list[logging.Logger]:
 
 
 def test_list_is_sorted_and_gives_effective_levels(http: Http) -> None:
-    logging.getLogger("tree.silent").setLevel(100)
+    logging.getLogger("quiet.tree").setLevel(100)
     listed = http("GET", "/admin/loggers").json()
     assert list(listed) == sorted(listed)
     assert "root" in listed
-    assert "tree.silent" not in listed
+    assert "quiet.tree" not in listed
     assert listed["tree.oak.leaf"] == {"level": "WARN", "last_modified": None}
 
 

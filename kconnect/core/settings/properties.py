@@ -16,10 +16,11 @@ def load(text: str) -> dict[str, str]:
     """
     Keys and values of a properties file; of a key that comes twice, the last value.
 
-    `#` and `!` begin comment lines, a trailing `\\` goes on in the next line without its leading blanks, `=`, `:` or blanks
-    end a key, and `\\uXXXX` is a UTF-16 unit. ConfigError, naming the line, for a broken escape.
+    `#` and `!` begin comment lines, a trailing `\\` goes on in the next line without its leading blanks, `=`, `:` or
+    blanks end a key, and `\\uXXXX` is a UTF-16 unit. ConfigError, naming the line, for a broken escape.
     """
     found: dict[str, str] = {}
+    text = text.removeprefix("\ufeff")  # editors on Windows put it there; it would become part of the first key
     for number, line in _logical_lines(text):
         key_end = _end_of_key(line)
         rest = line[key_end:].lstrip(_SPACE)
@@ -87,4 +88,7 @@ def _unescape(text: str, line: int) -> str:
 
 
 def _bad(line: int) -> str:
-    raise ConfigError(f"Line {line} of the properties file has a malformed \\uXXXX escape: give four hexadecimal digits.")
+    raise ConfigError(
+        f"Line {line} of the properties file has a malformed \\uXXXX escape: write four hexadecimal digits after \\u, "
+        "or double the backslash if it stands for itself."
+    )

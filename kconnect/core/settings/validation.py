@@ -2,94 +2,130 @@
 Validation of a connector's config: the answer of `PUT …/config/validate`, and the 400 of a create request.
 
 `validate` runs in the sandbox, which has the plugin; `errors_message` in the herder. The sequence of keys, the groups and
-the texts are Kafka Connect 4.3's. Read next: `plugins/sandbox_child.py`, which calls it.
+the texts are Kafka Connect 4.3's. The answer is made of sections: the framework's settings, those of aliases (transforms,
+predicates), the connector's own, and those of clients and converters. Read next: `plugins/sandbox_child.py`, which calls it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, ConfigValue, to_text
-from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG, topics_errors
+from kconnect.core.settings.connector import framework_config
+from kconnect.core.settings.sink import group_errors, topics_errors
 
 NULL_VALUE = "Null value can not be supplied as the configuration value."
 
 
 @dataclass(frozen=True)
-class ConverterSection:
-    """The settings of a converter that the connector's config names itself: `prefix` is like `key.converter.`."""
+class Section:
+    """Settings that a part of the config declares under a prefix such as `key.converter.`, and what was found of them."""
 
     prefix: str
+    config_def: ConfigDef
+    values: Sequence[ConfigValue]
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [_row(self.config_def.keys.get(value.name), value, self.prefix) for value in self.values]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the connector's class itself said about a config. `kind` is `source` or `sink`."""
+
+    kind: str
     config_def: ConfigDef
     values: Sequence[ConfigValue]
 
 
 def validate(
     plugin: str,
-    kind: str,
     config: Mapping[str, str | None],
-    connector_def: ConfigDef,
-    connector_values: Sequence[ConfigValue],
-    converters: Sequence[ConverterSection] = (),
-    class_errors: Mapping[str, str] | None = None,
+    connector: Asked,
+    *,
+    worker_group: str = "",
+    errors: Iterable[tuple[str, str]] = (),
+    aliases: Sequence[Section] = (),
+    clients_and_converters: Sequence[Section] = (),
 ) -> dict[str, Any]:
     """
-    ConfigInfos of a config for the connector class `plugin` (as the request names it), which is a `source` or a `sink`.
+    ConfigInfos of a config for the connector class `plugin`, as the request names it.
 
-    `connector_values` is what the connector's own `validate` gave; `class_errors` are by setting, for classes named in
-    the config that can't be found.
+    `errors` are pairs of a framework setting and a message about it: classes that can't be found, what the connector does
+    not support. `worker_group` is the worker's group.id, which no sink may use.
     """
-    framework = SINK_CONFIG if kind == "sink" else SOURCE_CONFIG
-    given = {name: value for name, value in config.items() if value is not None}
-    values = {value.name: value for value in framework.validate(given)}
-    if kind == "sink":
-        topics, regex = values["topics"].value or [], values["topics.regex"].value or ""
-        for name, message in topics_errors(topics, regex).items():
-            values[name].errors.append(message)
-    for name, message in (class_errors or {}).items():
+    values = _framework_values(config, connector.kind, worker_group)
+    for name, message in errors:
         values[name].errors.append(message)
-    own = {value.name: value for value in connector_values}
+    own = {value.name: value for value in connector.values}
+    # Connect reports a null of the framework's settings only, and the connector then fails on the others.
     for name, value in {**values, **own}.items():
         if name in config and config[name] is None:
             value.errors.insert(0, NULL_VALUE)
-    undefined = [value for name, value in own.items() if name not in connector_def.keys and name not in values]
+    declared = {**framework_config(connector.kind).keys, **connector.config_def.keys}
     for name in own.keys() & values.keys():
-        values[name].errors += own[name].errors
+        # A connector may declare one of the framework's settings again, or only say something about it.
+        known = values[name].errors
+        own[name].errors[:0] = [error for error in known if error not in own[name].errors]
+        values[name] = own[name]
 
-    rows: list[dict[str, Any]] = [_row(None, value) for value in undefined]
-    rows += [_row(framework.keys[name], value) for name, value in values.items()]
-    rows += [_row(key, own[name]) for name, key in connector_def.keys.items() if name in own and name not in values]
-    error_count = sum(len(row["value"]["errors"]) for row in rows)
-    for section in converters:
-        section_rows = [
-            _row(section.config_def.keys.get(value.name), value, section.prefix) for value in section.values
-        ]
-        # Of these sections Connect counts keys, not messages.
-        error_count += sum(bool(row["value"]["errors"]) for row in section_rows)
-        rows += section_rows
+    undefined = [value for value in own.values() if value.name not in declared]
+    undefined += [value for value in values.values() if value.name not in declared]
+    rows = [_row(None, value) for value in undefined]
+    rows += [_row(declared[name], value) for name, value in values.items() if name in declared]
+    for section in aliases:
+        rows += section.rows()
+    rows += [_row(key, own.get(name)) for name, key in connector.config_def.keys.items() if name not in values]
+    error_count = sum(len(errors_of(row)) for row in rows)
+    for section in clients_and_converters:
+        of_section = section.rows()
+        # Here Connect counts settings, not messages.
+        error_count += sum(bool(errors_of(row)) for row in of_section)
+        rows += of_section
     groups = [row["definition"]["group"] for row in rows if row["definition"] and row["definition"]["group"]]
     return {"name": plugin, "error_count": error_count, "groups": list(dict.fromkeys(groups)), "configs": rows}
 
 
+def errors_of(row: Mapping[str, Any]) -> list[str]:
+    """The messages of one entry of `configs`; `value` is null there if the connector's own validation left it out."""
+    return row["value"]["errors"] if row["value"] else []
+
+
 def errors_message(infos: Mapping[str, Any]) -> str:
     """The text with which a create request is refused."""
-    errors = [error for row in infos["configs"] for error in row["value"]["errors"]]
-    return (
-        f"Connector configuration is invalid and contains the following {infos['error_count']} error(s):\n"
-        + "\n".join(errors)
-        + "\nYou can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
-    )
+    lines = [
+        f"Connector configuration is invalid and contains the following {infos['error_count']} error(s):",
+        *(error for row in infos["configs"] for error in errors_of(row)),
+        "You can also find the above list of errors at the endpoint "
+        "`/connector-plugins/{connectorType}/config/validate`",
+    ]
+    return "\n".join(lines)
 
 
-def _row(key: ConfigKey | None, value: ConfigValue, prefix: str = "") -> dict[str, Any]:
-    if key is None:
-        definition, shown = None, None if value.value is None else str(value.value)
-    else:
-        info = key.info()
-        definition = {**info, "name": prefix + info["name"], "display_name": key.display_name or prefix + key.name}
+def _framework_values(config: Mapping[str, str | None], kind: str, worker_group: str) -> dict[str, ConfigValue]:
+    given = {name: value for name, value in config.items() if value is not None}
+    values = {value.name: value for value in framework_config(kind).validate(given)}
+    if kind == "sink":
+        parsed = {name: value.value for name, value in values.items()}
+        found = {**topics_errors(parsed), **(group_errors(given, parsed, worker_group) if worker_group else {})}
+        for name, message in found.items():
+            values.setdefault(name, ConfigValue(name, given.get(name))).errors.append(message)
+    return values
+
+
+def _row(key: ConfigKey | None, value: ConfigValue | None, prefix: str = "") -> dict[str, Any]:
+    definition = None
+    if key is not None:
+        definition = {**key.info(), "name": prefix + key.name, "display_name": key.display_name or prefix + key.name}
+        definition["dependents"] = [prefix + name for name in key.dependents]
+    if value is None:
+        return {"definition": definition, "value": None}
+    if key is not None:
         shown = to_text(value.value, key.type)
+    else:
+        shown = None if value.value is None else str(value.value)
     return {
         "definition": definition,
         "value": {

@@ -115,10 +115,7 @@ WORKER_CONFIG = ConfigDef(
 )
 
 _CLIENT_KEYS = frozenset(
-    "send.buffer.bytes receive.buffer.bytes reconnect.backoff.ms reconnect.backoff.max.ms retry.backoff.ms "
-    "retry.backoff.max.ms request.timeout.ms connections.max.idle.ms socket.connection.setup.timeout.ms "
-    "socket.connection.setup.timeout.max.ms metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms "
-    "security.providers".split()
+    ["send.buffer.bytes", "receive.buffer.bytes", "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "request.timeout.ms", "connections.max.idle.ms", "socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms", "security.providers"]
 )
 """Kafka client settings that Connect's worker file may hold without a prefix; `kafka/clients.py` carries them over."""
 

@@ -1,0 +1,35 @@
+"""
+Single message transforms: change, route or drop one record at a time. Implemented by plugin authors.
+
+One instance serves one task, from its thread. Read next: `predicate.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from kconnect.api.config import ConfigDef
+from kconnect.api.record import SinkRecord, SourceRecord
+
+R = TypeVar("R", SourceRecord, SinkRecord)
+
+
+class Transformation(ABC, Generic[R]):
+    @abstractmethod
+    def configure(self, configs: Mapping[str, str]) -> None:
+        """Called once with the transform's own settings, without their prefix. ConfigError if they can't be used."""
+
+    @abstractmethod
+    def apply(self, record: R) -> R | None:
+        """The record to go on with, made by `record.new_record(...)`; None drops it."""
+
+    @abstractmethod
+    def config(self) -> ConfigDef: ...
+
+    def version(self) -> str:
+        return "undefined"
+
+    def close(self) -> None:
+        """Give up what `configure` took."""

@@ -1,0 +1,244 @@
+"""
+The framework's settings that source and sink connectors share: the table, its validators, and a typed view.
+
+Names, defaults, groups, orders and messages are Kafka Connect 4.3's. `source.py` and `sink.py` complete the tables and
+`connector.py` offers them to others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
+from kconnect.api.errors import ConfigError
+
+COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
+
+HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
+
+CONVERTERS = ("key.converter", "value.converter", "header.converter")
+
+
+@dataclass(frozen=True)
+class ConnectorName:
+    """A text that is safe in topic keys, URLs and logs. Null is left to the check for missing settings."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            return
+        if value == "":
+            raise ConfigError(name, value, "String may not be empty")
+        controls = [str(ord(character)) for character in value if _is_control(character)]
+        if controls:
+            rule = "String may not contain control sequences but had the following ASCII chars: "
+            raise ConfigError(name, value, rule + ", ".join(controls))
+
+    def __str__(self) -> str:
+        return "non-empty string without ISO control characters"
+
+
+@dataclass(frozen=True)
+class Unique:
+    """A list, not null, of `what`, each named once."""
+
+    what: str
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ConfigError(name, None, "entry must be non null")
+        if len(set(value)) != len(value):
+            raise ConfigError(name, value, "Duplicate alias provided.")
+
+    def __str__(self) -> str:
+        return f"non-null string, unique {self.what}"
+
+
+@dataclass(frozen=True)
+class Regex:
+    # Patterns are Java's; what only Java understands is refused here until they are translated.
+    def __call__(self, name: str, value: Any) -> None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ConfigError(name, value, f"Invalid regex: {error}") from None
+
+    def __str__(self) -> str:
+        return "valid regex"
+
+
+@dataclass(frozen=True)
+class IfGiven:
+    """Null is fine; anything else is for `rule`."""
+
+    rule: Validator
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is not None:
+            self.rule(name, value)
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+
+def key(
+    name: str,
+    type: Type,
+    default: Any,
+    importance: Importance,
+    place: tuple[str, int],
+    width: Width,
+    display_name: str,
+    doc: str = "",
+    validator: Validator | None = None,
+) -> ConfigKey:
+    """A row of these tables; `place` is the group and the order in it."""
+    return ConfigKey(name, type, default, importance, doc, validator, *place, width, display_name)
+
+
+_S, _I, _L, _B, _LIST, _C = Type.STRING, Type.INT, Type.LONG, Type.BOOLEAN, Type.LIST, Type.CLASS
+_VERSION = "The version, or a range of versions, of this class to use; default: the newest that is installed."
+
+
+def common_keys() -> tuple[ConfigKey, ...]:
+    """The rows that begin both tables."""
+    return (
+        key(
+            *("name", _S, NO_DEFAULT, HIGH, (COMMON, 1), Width.MEDIUM, "Connector name"),
+            "The connector's name, unique in the cluster.",
+            ConnectorName(),
+        ),
+        key(
+            *("connector.class", _S, NO_DEFAULT, HIGH, (COMMON, 2), Width.LONG, "Connector class"),
+            "The connector's class: its Java or Python path, its simple name, or that name without `Connector`.",
+        ),
+        key(
+            *("connector.plugin.version", _S, None, MEDIUM, (COMMON, 3), Width.MEDIUM, "Connector version"), _VERSION
+        ),
+        key(
+            *("tasks.max", _I, 1, HIGH, (COMMON, 4), Width.SHORT, "Tasks max"),
+            "The most tasks that this connector may have.",
+            Range.at_least(1),
+        ),
+        key(
+            *("tasks.max.enforce", _B, True, LOW, (COMMON, 5), Width.SHORT, "Enforce tasks max"),
+            "Whether a connector that makes more tasks than tasks.max fails.",
+        ),
+        *_converter_keys(),
+        key(
+            *("transforms", _LIST, [], LOW, (TRANSFORMS, 12), Width.LONG, "Transforms"),
+            "Aliases of the transforms, in the order in which records pass them.",
+            Unique("transformation aliases"),
+        ),
+        key(
+            *("predicates", _LIST, [], LOW, (PREDICATES, 13), Width.LONG, "Predicates"),
+            "Aliases of the predicates that transforms refer to.",
+            Unique("predicate aliases"),
+        ),
+        key(
+            *("config.action.reload", _S, "restart", LOW, (COMMON, 14), Width.MEDIUM, "Reload Action"),
+            "What happens when a secret that the config refers to has expired.",
+            OneOf(("none", "restart")),
+        ),
+        key(
+            *("errors.retry.timeout", _L, 0, MEDIUM, (ERRORS, 1), Width.MEDIUM, "Retry Timeout for Errors"),
+            "For how long, in ms, a failed operation is tried again; 0: not at all, -1: for ever.",
+        ),
+        key(
+            *("errors.retry.delay.max.ms", _L, 60_000, MEDIUM, (ERRORS, 2), Width.MEDIUM),
+            "Maximum Delay Between Retries for Errors",
+            "The longest pause, in ms, between two tries. Pauses double from 300 ms and are random beyond this one.",
+        ),
+        key(
+            *("errors.tolerance", _S, "none", MEDIUM, (ERRORS, 3), Width.SHORT, "Error Tolerance"),
+            "What a bad record does: `none` fails the task, `all` skips the record.",
+            OneOf(("none", "all")),
+        ),
+        key(
+            *("errors.log.enable", _B, False, MEDIUM, (ERRORS, 4), Width.SHORT, "Log Errors"),
+            "Whether tolerated errors are logged; those that fail the task always are.",
+        ),
+        key(
+            *("errors.log.include.messages", _B, False, MEDIUM, (ERRORS, 5), Width.SHORT, "Log Error Details"),
+            "Whether such a line tells the record too. Off by default, because records may hold secrets.",
+        ),
+    )
+
+
+def _converter_keys() -> list[ConfigKey]:
+    rows = []
+    for order, setting in enumerate(CONVERTERS):
+        which = setting.split(".")[0].capitalize()
+        rows += [
+            key(
+                *(setting, _C, None, LOW, (COMMON, 6 + 2 * order), Width.SHORT, f"{which} converter class"),
+                f"The converter, with the settings `{setting}.*`; default: the worker's, with the worker's settings.",
+            ),
+            key(
+                *(f"{setting}.plugin.version", _S, None, LOW, (COMMON, 7 + 2 * order), Width.SHORT),
+                f"{which} converter version",
+                _VERSION,
+            ),
+        ]
+    return rows
+
+
+@dataclass(frozen=True)
+class ConnectorSettings:
+    """The framework's settings of one connector, parsed. Made by the views of `source.py` and `sink.py`."""
+
+    name: str
+    connector_class: str
+    tasks_max: int
+    tasks_max_enforce: bool
+    transforms: tuple[str, ...]
+    predicates: tuple[str, ...]
+    errors_retry_timeout_ms: int
+    errors_retry_delay_max_ms: int
+    errors_tolerance: str
+    errors_log_enable: bool
+    errors_log_include_messages: bool
+    raw: Mapping[str, str]
+
+    def converter(self, which: str) -> tuple[str, dict[str, str]] | None:
+        """Class and settings of the `key`, `value` or `header` converter; None if the worker's is to be used."""
+        setting = f"{which}.converter"
+        named = self.raw.get(setting)
+        return (named, self.with_prefix(f"{setting}.")) if named else None
+
+    def overrides(self, client: str) -> dict[str, str]:
+        """What the connector sets for its `producer`, `consumer` or `admin` client."""
+        return self.with_prefix(f"{client}.override.")
+
+    def with_prefix(self, prefix: str) -> dict[str, str]:
+        return {name[len(prefix) :]: value for name, value in self.raw.items() if name.startswith(prefix)}
+
+    def __repr__(self) -> str:
+        # The config may hold secrets, and texts of settings end up in logs.
+        return f"{type(self).__name__}({self.name})"
+
+
+def common_fields(table: ConfigDef, config: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All parsed values of a connector's config, and of those the arguments of ConnectorSettings."""
+    parsed = table.parse(config)
+    fields = {
+        "name": parsed["name"],
+        "connector_class": parsed["connector.class"],
+        "tasks_max": parsed["tasks.max"],
+        "tasks_max_enforce": parsed["tasks.max.enforce"],
+        "transforms": tuple(parsed["transforms"]),
+        "predicates": tuple(parsed["predicates"]),
+        "errors_retry_timeout_ms": parsed["errors.retry.timeout"],
+        "errors_retry_delay_max_ms": parsed["errors.retry.delay.max.ms"],
+        "errors_tolerance": parsed["errors.tolerance"],
+        "errors_log_enable": parsed["errors.log.enable"],
+        "errors_log_include_messages": parsed["errors.log.include.messages"],
+        "raw": dict(config),
+    }
+    return parsed, fields
+
+
+def _is_control(character: str) -> bool:
+    return ord(character) < 32 or 127 <= ord(character) < 160

@@ -1,0 +1,125 @@
+"""
+The framework's settings of sink connectors, and the checks of one against another; the rest is in `common.py`.
+
+`SINK_CONFIG` is read through `connector.py`, `SinkSettings` by the sink tasks in `worker/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api.config import ConfigDef, Type, Width
+from kconnect.api.errors import ConfigError
+from kconnect.core.settings.common import (
+    COMMON,
+    ERRORS,
+    HIGH,
+    MEDIUM,
+    ConnectorSettings,
+    Regex,
+    common_fields,
+    common_keys,
+    key,
+)
+
+TOPICS, TOPICS_REGEX, DLQ_TOPIC = "topics", "topics.regex", "errors.deadletterqueue.topic.name"
+
+SINK_CONFIG = ConfigDef(
+    *common_keys(),
+    key(
+        *(TOPICS, Type.LIST, [], HIGH, (COMMON, 4), Width.LONG, "Topics"),
+        "The topics to read, separated by commas. Give either this or `topics.regex`.",
+    ),
+    key(
+        *(TOPICS_REGEX, Type.STRING, "", HIGH, (COMMON, 4), Width.LONG, "Topics regex"),
+        "A pattern of the topics to read, which must match the whole name.",
+        Regex(),
+    ),
+    key(
+        *(DLQ_TOPIC, Type.STRING, "", MEDIUM, (ERRORS, 6), Width.MEDIUM, "Dead Letter Queue Topic Name"),
+        "The topic for records that could not be processed; default: they are lost, if `errors.tolerance` allows it.",
+    ),
+    key(
+        *("errors.deadletterqueue.topic.replication.factor", Type.SHORT, 3, MEDIUM, (ERRORS, 7), Width.MEDIUM),
+        "Dead Letter Queue Topic Replication Factor",
+        "For the dead letter topic, if it doesn't exist.",
+    ),
+    key(
+        *("errors.deadletterqueue.context.headers.enable", Type.BOOLEAN, False, MEDIUM, (ERRORS, 8), Width.MEDIUM),
+        "Enable Error Context Headers",
+        "Whether headers tell where a dead letter came from and what went wrong.",
+    ),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class SinkSettings(ConnectorSettings):
+    topics: tuple[str, ...] = ()
+    topics_regex: str | None = None
+    dead_letter_topic: str | None = None
+    dead_letter_replication_factor: int = 3
+    dead_letter_headers: bool = False
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, str]) -> SinkSettings:
+        """ConfigError for the first setting that can't be used."""
+        parsed, fields = common_fields(SINK_CONFIG, config)
+        for name, message in topics_errors(parsed).items():
+            raise ConfigError(f"{name}: {message}")
+        return cls(
+            **fields,
+            topics=tuple(topic for topic in parsed[TOPICS] if topic),
+            topics_regex=parsed[TOPICS_REGEX] or None,
+            dead_letter_topic=parsed[DLQ_TOPIC].strip() or None,
+            dead_letter_replication_factor=parsed["errors.deadletterqueue.topic.replication.factor"],
+            dead_letter_headers=parsed["errors.deadletterqueue.context.headers.enable"],
+        )
+
+    @property
+    def group_id(self) -> str:
+        """The consumer group of this connector's tasks."""
+        return self.raw.get("consumer.override.group.id") or f"connect-{self.name}"
+
+
+def topics_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with a sink's choice of topics: setting -> message."""
+    topics = [topic for topic in parsed.get(TOPICS) or () if topic]
+    regex = (parsed.get(TOPICS_REGEX) or "").strip()
+    dead_letters = (parsed.get(DLQ_TOPIC) or "").strip()
+    if topics and regex:
+        return dict.fromkeys(
+            (TOPICS, TOPICS_REGEX), "topics and topics.regex are mutually exclusive options, but both are set."
+        )
+    if not topics and not regex:
+        return dict.fromkeys((TOPICS, TOPICS_REGEX), "Must configure one of topics or topics.regex")
+    # A sink that reads its own dead letters would never come to an end.
+    if dead_letters in topics:
+        return {
+            TOPICS: f"The DLQ topic '{dead_letters}' may not be included in the list of topics "
+            f"('topics=[{', '.join(topics)}]') consumed by the connector"
+        }
+    if dead_letters and regex and re.fullmatch(regex, dead_letters):
+        return {
+            TOPICS_REGEX: f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "
+            f"('topics.regex={regex}') consumed by the connector"
+        }
+    return {}
+
+
+def group_errors(config: Mapping[str, str | None], parsed: Mapping[str, Any], worker_group: str) -> dict[str, str]:
+    """What is wrong with a sink's consumer group: setting -> message. The workers' own group must stay theirs."""
+    overridden = config.get("consumer.override.group.id")
+    if overridden == worker_group:
+        return {
+            "consumer.override.group.id": f"Consumer group {overridden} conflicts with Connect worker group "
+            f"{worker_group}"
+        }
+    name = parsed.get("name")
+    if not overridden and f"connect-{name}" == worker_group:
+        return {
+            "name": f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"
+        }
+    return {}

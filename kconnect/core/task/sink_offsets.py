@@ -1,0 +1,91 @@
+"""
+Which offsets a sink task may commit: those below which every record was put, as far as the task agrees.
+
+Held by `worker/sink_task.py`. Offsets are by the records' original places, whatever transformations make of them, so a
+record that was dropped counts too. Offsets are always those of the next record to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from kconnect.api.record import OffsetAndMetadata, TopicPartition
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+
+
+class Message(Protocol):
+    """What this needs of a message from Kafka (`confluent_kafka.Message`)."""
+
+    def topic(self) -> str: ...
+    def partition(self) -> int: ...
+    def offset(self) -> int: ...
+
+
+class SinkOffsets:
+    def __init__(self) -> None:
+        self._delivered: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, int] = {}
+        """What is committed, or where reading began: where to go back to."""
+
+    def read(self, messages: Sequence[Message], assigned: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where each partition goes on after `messages`, which are in order within a partition."""
+        if not messages:
+            return {}
+        if len(assigned) == 1:
+            # By far the quickest, and the most frequent.
+            last = messages[-1]
+            ends = {TopicPartition(last.topic(), last.partition()): last.offset() + 1}
+        else:
+            found = {(message.topic(), message.partition()): message.offset() for message in messages}
+            ends = {TopicPartition(*place): offset + 1 for place, offset in found.items()}
+        if not ends.keys() <= self._committed.keys():
+            for message in messages:
+                self._committed.setdefault(TopicPartition(message.topic(), message.partition()), message.offset())
+        return ends
+
+    def delivered(self, upto: Mapping[TopicPartition, int]) -> None:
+        """The task has taken all records below these offsets."""
+        self._delivered.update(upto)
+
+    def rewound(self, place: TopicPartition, offset: int) -> None:
+        """The task asked for `offset` to come next; what it had beyond that counts as not delivered."""
+        self._delivered[place] = offset
+        self._committed[place] = offset
+
+    def closed(self, places: Iterable[TopicPartition]) -> None:
+        for place in places:
+            self._delivered.pop(place, None)
+            self._committed.pop(place, None)
+
+    def current(self, places: Iterable[TopicPartition]) -> Offsets:
+        """What to propose to the task's `pre_commit`, for those of `places` of which it has had records."""
+        return {place: OffsetAndMetadata(self._delivered[place]) for place in places if place in self._delivered}
+
+    def to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> tuple[Offsets, list[TopicPartition]]:
+        """
+        What of the task's answer to commit, and which of it can't be: partitions that are not read here, or offsets
+        beyond what was delivered. What is committed already is left out.
+        """
+        offsets: Offsets = {}
+        refused: list[TopicPartition] = []
+        for place, wanted in allowed.items():
+            delivered = self._delivered.get(place)
+            if delivered is None or wanted.offset > delivered:
+                refused.append(TopicPartition(*place))
+            elif wanted.offset != self._committed.get(place) or wanted.metadata:
+                offsets[TopicPartition(*place)] = wanted
+        return offsets, refused
+
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        for place, position in offsets.items():
+            # The partition may have been taken away while the commit was under way.
+            if place in self._delivered:
+                self._committed[place] = position.offset
+
+    def go_back(self) -> dict[TopicPartition, int]:
+        """The task could not flush: where to read again from. What was delivered since counts as not delivered."""
+        back = {p: self._committed[p] for p in self._delivered if p in self._committed}
+        self._delivered.update(back)
+        return back

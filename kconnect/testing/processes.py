@@ -1,0 +1,208 @@
+"""
+A real worker as a child process, with everything that belongs to it: for the demo, the benches and the integration tests.
+
+`WorkerProcess` writes a worker file, starts `kconnect worker`, waits until it is healthy, and knows the processes of its
+tree, so that a test can kill exactly one of them. Read next: `worker/main.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from kconnect.api.errors import ConnectError
+from kconnect.rest.client import ConnectClient, RestError
+
+_HEALTHY_S = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class WorkerProcess:
+    """
+    One worker on this machine. `group` names the cluster and its topics; `properties` are added to the worker file.
+
+    `start` may be called again after `kill` or `stop`: the same file, port and topics, as a user would do it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        bootstrap_servers: str,
+        group: str = "kconnect",
+        port: int = 0,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self.client = ConnectClient(self.url)
+        self.log = directory / f"worker-{self.port}.log"
+        self._file = directory / f"worker-{self.port}.properties"
+        self._process: subprocess.Popen[bytes] | None = None
+        settings = {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": group,
+            "config.storage.topic": f"{group}-configs",
+            "offset.storage.topic": f"{group}-offsets",
+            "status.storage.topic": f"{group}-status",
+            "config.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1",
+            "status.storage.replication.factor": "1",
+            "offset.storage.partitions": "5",
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "offset.flush.interval.ms": "1000",
+            "listeners": f"http://127.0.0.1:{self.port}",
+            **(properties or {}),
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        self._file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), "utf-8")
+
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise ConnectError("The worker was not started")
+        return self._process.pid
+
+    def start(self, wait: bool = True) -> WorkerProcess:
+        """Start it, and wait until `/health` says that it has read its topics."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("CONNECT_")}
+        with open(self.log, "ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "kconnect", "worker", str(self._file)],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                # Ctrl-C in a terminal is for whoever started this one, who then stops it in order.
+                start_new_session=True,
+            )
+        if wait:
+            self.wait_healthy()
+        return self
+
+    def wait_healthy(self, timeout: float = _HEALTHY_S) -> None:
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if self._process is not None and self._process.poll() is not None:
+                raise ConnectError(f"The worker ended with status {self._process.returncode}: {self.last_line()}")
+            try:
+                if self.client.health().get("status") == "healthy":
+                    return
+            except RestError:
+                pass
+            time.sleep(0.1)
+        raise ConnectError(f"The worker was not healthy within {timeout:.0f} s; its log is {self.log}")
+
+    def last_line(self) -> str:
+        lines = self.log.read_text("utf-8", "replace").strip().splitlines() if self.log.exists() else []
+        return lines[-1] if lines else "(no output)"
+
+    def stop(self, timeout: float = 40.0) -> int | None:
+        """Ask it to end and wait; gives its exit status. What is left after the limit is killed, by pid."""
+        process, tree = self._process, self.tree()
+        if process is None:
+            return None
+        if process.poll() is None:
+            process.terminate()
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = None
+        _end(tree, 10)
+        self._process = None
+        return status
+
+    def kill(self) -> None:
+        """kill -9 of the worker process alone; its children notice by themselves."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def wait_ended(self, tree: list[psutil.Process], timeout: float = 30.0) -> list[psutil.Process]:
+        """Those of `tree` that still live after at most `timeout` seconds."""
+        return psutil.wait_procs(tree, timeout)[1]
+
+    # --- the processes of its tree ---
+
+    def tree(self) -> list[psutil.Process]:
+        if self._process is None:
+            return []
+        try:
+            root = psutil.Process(self._process.pid)
+            return [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def driver(self) -> psutil.Process | None:
+        return self._find("kconnect.worker.driver")
+
+    def jvm(self) -> psutil.Process | None:
+        return next((process for process in self.tree() if _name(process).startswith("java")), None)
+
+    def hosts(self) -> list[psutil.Process]:
+        """The Python processes that run units: the children of Spark's daemon."""
+        daemon = self._find("kconnect.spark.daemon")
+        try:
+            return [] if daemon is None else daemon.children()
+        except psutil.NoSuchProcess:
+            return []
+
+    def memory(self) -> int:
+        """Bytes of the whole tree; pages that processes share are counted once (PSS)."""
+        total = 0
+        for process in self.tree():
+            try:
+                total += process.memory_full_info().pss
+            except psutil.Error:
+                continue
+        return total
+
+    def cpu_seconds(self) -> float:
+        total = 0.0
+        for process in self.tree():
+            try:
+                times = process.cpu_times()
+                total += times.user + times.system
+            except psutil.Error:
+                continue
+        return total
+
+    def _find(self, module: str) -> psutil.Process | None:
+        for process in self.tree():
+            try:
+                if module in process.cmdline() and "-m" in process.cmdline():
+                    # A fork of the daemon shows the daemon's command line: the parent is the first that does.
+                    return process
+            except psutil.Error:
+                continue
+        return None
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.Error:
+        return ""
+
+
+def _end(processes: list[psutil.Process], timeout: float) -> None:
+    _, alive = psutil.wait_procs(processes, timeout)
+    for process in alive:
+        try:
+            process.send_signal(signal.SIGKILL)
+        except psutil.NoSuchProcess:
+            continue

@@ -1,0 +1,14 @@
+"""Makes the unit that a spec asks for. Called by `host.py`."""
+
+from __future__ import annotations
+
+from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.state.records import TargetState
+from kconnect.worker.connector_unit import ConnectorUnit
+from kconnect.worker.task_unit import TaskUnit
+from kconnect.worker.unit import Ports, Unit
+
+
+def make_unit(spec: UnitSpec, ports: Ports, target: TargetState) -> Unit:
+    """Never fails: a plugin's code is touched in the unit's own thread only."""
+    return ConnectorUnit(spec, ports, target) if spec.task is None else TaskUnit(spec, ports, target)

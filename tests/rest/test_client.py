@@ -1,0 +1,162 @@
+"""The client, against the application in a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import httpx
+import pytest
+
+from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.core.herder.requests import CreateConnector, GetStatus, PatchConfig, Request
+from kconnect.rest.app import RestSettings, build
+from kconnect.rest.client import ConnectClient, RestError, WaitError
+from kconnect.rest.server import Server
+
+from .conftest import FILE_SOURCE
+from .herder import MemoryHerder
+
+
+class Unfolding(MemoryHerder):
+    """Something happens before each of the next status requests: `script` says what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.script: list[Any] = []
+
+    def submit(self, request: Request) -> Future[Any]:
+        if isinstance(request, GetStatus) and self.script:
+            self.script.pop(0)()
+        return super().submit(request)
+
+
+@pytest.fixture(scope="module")
+def port_and_herder() -> Iterator[tuple[int, Unfolding]]:
+    herder = Unfolding()
+    server = Server(build(herder, RestSettings("http://worker-1:8083/")), ["http://127.0.0.1:0"])
+    server.start()
+    yield server.port, herder
+    server.stop()
+
+
+@pytest.fixture
+def herder(port_and_herder: tuple[int, Unfolding]) -> Unfolding:
+    herder = port_and_herder[1]
+    herder.__init__()  # type: ignore[misc]
+    return herder
+
+
+@pytest.fixture
+def client(port_and_herder: tuple[int, Unfolding], herder: Unfolding) -> Iterator[ConnectClient]:
+    with ConnectClient(f"http://127.0.0.1:{port_and_herder[0]}/") as client:
+        yield client
+
+
+def test_worker(client: ConnectClient, herder: Unfolding) -> None:
+    assert client.root()["version"] == "4.3.1"
+    assert client.health()["status"] == "healthy"
+    herder.starting = True
+    assert client.health()["status"] == "starting"
+    assert len(client.plugins()) == 1
+    assert len(client.plugins(connectors_only=False)) == 2
+    assert client.plugin_config("FileStreamSource", "latest")[0]["name"] == "topic"
+    assert client.validate("FileStreamSource", FILE_SOURCE)["error_count"] == 0
+    assert "root" in client.loggers()
+    assert client.set_logger("kconnect.test.client", "DEBUG") in ([], ["kconnect.test.client"])
+
+
+def test_life_of_a_connector(client: ConnectClient, herder: Unfolding) -> None:
+    name = "my src?#%"
+    assert client.create(name, {**FILE_SOURCE, "tasks.max": 2}, initial_state="paused")["name"] == name
+    assert client.connectors() == [name]
+    assert set(client.connectors("status", "info")[name]) == {"status", "info"}
+    assert client.status(name)["connector"]["state"] == "PAUSED"
+    client.resume(name)
+    assert client.task_status(name, 1)["state"] == "RUNNING"
+    assert client.connector(name)["config"] == client.get_config(name)
+    assert client.patch_config(name, {"tasks.max": None})["tasks"] == [{"connector": name, "task": 0}]
+    assert client.put_config(name, FILE_SOURCE)["config"] == {**FILE_SOURCE, "name": name}
+    assert len(client.tasks(name)) == 1
+    assert client.restart(name) is None
+    restarting = client.restart(name, include_tasks=True)
+    assert restarting is not None
+    assert restarting["tasks"][0]["state"] == "RESTARTING"
+    client.restart_task(name, 0)
+    assert client.offsets(name)[0]["offset"] == {"position": 7}
+    assert client.topics(name) == []
+    client.reset_topics(name)
+    client.pause(name)
+    client.stop(name)
+    assert client.tasks(name) == []
+    client.delete(name)
+    assert client.connectors() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "exit_code"),
+    [(ConflictError("busy"), 409, 5), (ConnectError("broken"), 500, 1)],
+)
+def test_errors(client: ConnectClient, herder: Unfolding, error: Exception, status: int, exit_code: int) -> None:
+    herder.fail_next = error
+    with pytest.raises(RestError) as caught:
+        client.connectors()
+    assert (caught.value.status, caught.value.exit_code, str(caught.value)) == (status, exit_code, str(error))
+
+
+def test_answer_that_is_no_connect_worker() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>"))
+    with ConnectClient("http://proxy", transport=transport) as client, pytest.raises(RestError) as caught:
+        client.connectors()
+    assert (caught.value.status, caught.value.message) == (502, "HTTP 502 Bad Gateway")
+
+
+# -- waiting ----------------------------------------------------------------------------------------------------------
+
+
+def test_wait_until_all_tasks_are_there(client: ConnectClient, herder: Unfolding) -> None:
+    herder.script = [
+        lambda: None,  # 404: no status yet
+        lambda: setattr(herder, "fail_next", ConflictError("Cannot complete request momentarily")),
+        lambda: herder.submit(CreateConnector("src", FILE_SOURCE)),
+        lambda: herder.submit(PatchConfig("src", {"tasks.max": "2"})),
+    ]
+    status = client.wait_for("src", tasks=2, timeout=10)
+    assert [task["state"] for task in status["tasks"]] == ["RUNNING", "RUNNING"]
+    assert herder.script == []
+
+
+def test_wait_for_other_states(client: ConnectClient, herder: Unfolding) -> None:
+    client.create("src", {**FILE_SOURCE, "tasks.max": 2})
+    herder.failed.add(("src", 1))
+    assert client.wait_for("src", "FAILED", timeout=5)["tasks"][1]["state"] == "FAILED"
+    assert client.wait_for("src", "FAILED", tasks=1, timeout=5)
+    client.stop("src")
+    assert client.wait_for("src", "STOPPED", tasks=0, timeout=5)["tasks"] == []
+
+
+def test_wait_in_vain(client: ConnectClient, herder: Unfolding) -> None:
+    client.create("src", FILE_SOURCE)
+    herder.failed.add(("src", 0))
+    in_vain, at_once = "Connector src was not RUNNING within 0.05 s; last seen: ", "Connector src failed while "
+    for fail_fast, begins in ((False, in_vain), (True, at_once)):
+        with pytest.raises(WaitError) as caught:
+            client.wait_for("src", timeout=0.05, fail_fast=fail_fast)
+        assert str(caught.value).startswith(begins)
+        assert str(caught.value).endswith("connector RUNNING, task 0 FAILED (OSError: disk on fire)")
+        assert caught.value.exit_code == 7
+        assert caught.value.last is not None
+
+
+def test_wait_for_what_never_comes(client: ConnectClient) -> None:
+    with pytest.raises(WaitError, match="last seen: No status found for connector nope") as caught:
+        client.wait_for("nope", timeout=0.05)
+    assert caught.value.last is None
+
+
+def test_wait_does_not_wait_out_a_mistake(client: ConnectClient, herder: Unfolding) -> None:
+    herder.script = [lambda: setattr(herder, "fail_next", ConnectError("broken"))]
+    with pytest.raises(RestError, match="broken") as caught:
+        client.wait_for("src", timeout=10)
+    assert not isinstance(caught.value, WaitError)

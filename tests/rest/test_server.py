@@ -1,0 +1,233 @@
+"""The real server, on real sockets, and the client against it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.rest.app import RestSettings, build
+from kconnect.rest.client import ConnectClient, RestError
+from kconnect.rest.server import Listener, Server, parse_listener
+
+from .conftest import FILE_SOURCE
+from .herder import MemoryHerder
+
+LOCAL = "http://127.0.0.1:0"
+
+
+@pytest.fixture
+def serve(herder: MemoryHerder) -> Iterator[Callable[..., Server]]:
+    """Starts servers over the herder; what they leave running is stopped."""
+    started: list[Server] = []
+
+    def start(*listeners: str, access_log_file: Path | None = None, stop_limit: int = 5) -> Server:
+        app = build(herder, RestSettings("http://worker-1:8083/"))
+        server = Server(app, list(listeners or [LOCAL]), access_log_file, stop_limit)
+        started.append(server)
+        server.start()
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+def test_serves_and_stops(serve: Callable[..., Server]) -> None:
+    server = serve()
+    url = f"http://127.0.0.1:{server.port}"
+    with ConnectClient(url) as client:
+        assert client.connectors() == []
+        server.stop()
+        server.stop()
+        with pytest.raises(RestError, match=f"No worker answers at {url} .*Is it running") as caught:
+            client.connectors()
+    assert (caught.value.status, caught.value.exit_code) == (None, 3)
+
+
+def test_framework_errors_have_no_content_type_on_the_wire(serve: Callable[..., Server]) -> None:
+    url = f"http://127.0.0.1:{serve().port}"
+    for response in (httpx.get(f"{url}/nope"), httpx.put(f"{url}/connectors"), httpx.get(f"{url}/connectors/a%2Fb")):
+        assert response.is_client_error
+        assert "content-type" not in response.headers
+
+
+def test_head_on_the_wire(serve: Callable[..., Server]) -> None:
+    with httpx.Client(base_url=f"http://127.0.0.1:{serve().port}") as client:
+        for path in ("/connectors", "/connectors/nope", "/nope"):
+            get, head = client.get(path), client.head(path)
+            assert (head.status_code, head.content) == (get.status_code, b"")
+
+
+def test_location_on_the_wire(serve: Callable[..., Server]) -> None:
+    response = httpx.post(
+        f"http://127.0.0.1:{serve().port}/connectors", json={"name": "my src", "config": FILE_SOURCE}
+    )
+    assert (response.status_code, response.headers["location"]) == (201, "http://worker-1:8083/connectors/my%20src")
+
+
+def test_several_listeners(serve: Callable[..., Server]) -> None:
+    server = serve(LOCAL, LOCAL)
+    assert len(set(server.ports)) == 2
+    for port in server.ports:
+        assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
+
+
+def test_blank_host_is_every_address(serve: Callable[..., Server]) -> None:
+    server = serve("http://:0")
+    assert httpx.get(f"http://127.0.0.1:{server.port}/").status_code == 200
+    if socket.has_dualstack_ipv6():
+        assert httpx.get(f"http://[::1]:{server.port}/").status_code == 200
+
+
+@pytest.mark.parametrize("listener", [LOCAL, "http://:0"])
+def test_answers_do_not_wait_for_delayed_acks(serve: Callable[..., Server], listener: str) -> None:
+    """With Nagle's algorithm on the server's side, 25 requests on one connection take 25 times 40 ms."""
+    with httpx.Client(base_url=f"http://127.0.0.1:{serve(listener).port}") as client:
+        client.get("/connectors")
+        best = min(_timed(lambda: [client.get("/connectors") for _ in range(5)]) for _ in range(5))
+    assert best < 5 * 0.03
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def test_port_is_known_before_the_application(herder: MemoryHerder) -> None:
+    server = Server(None, [LOCAL])
+    server.bind()
+    port = server.port
+    server.start(build(herder, RestSettings(f"http://127.0.0.1:{port}/")))
+    try:
+        assert server.port == port
+        assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
+    finally:
+        server.stop()
+
+
+def test_taken_port(serve: Callable[..., Server]) -> None:
+    port = serve().port
+    with pytest.raises(ConnectError) as caught:
+        serve(LOCAL, f"http://127.0.0.1:{port}")
+    assert str(caught.value) == (
+        f"Port {port} is in use by another program, so the worker cannot listen on http://127.0.0.1:{port}. Stop that "
+        f"program, or give the worker setting 'listeners' a free port, such as http://:{port + 1}."
+    )
+
+
+def test_failed_start_frees_the_other_ports(serve: Callable[..., Server], herder: MemoryHerder) -> None:
+    taken = serve().port
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    with pytest.raises(ConnectError, match=f"Port {taken} "):
+        serve(f"http://127.0.0.1:{free}", f"http://127.0.0.1:{taken}")
+    assert serve(f"http://127.0.0.1:{free}").port == free
+
+
+def test_address_of_another_machine(serve: Callable[..., Server]) -> None:
+    with pytest.raises(ConnectError, match=r"cannot listen on http://192\.0\.2\.1:0: .*'listeners'"):
+        serve("http://192.0.2.1:0")
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("http://:8083", "", 8083),
+        ("http://localhost:0", "localhost", 0),
+        (" HTTP://[::1]:8083/ ", "::1", 8083),
+        ("http://my-host.example_1:80", "my-host.example_1", 80),
+    ],
+)
+def test_listeners(url: str, host: str, port: int) -> None:
+    assert parse_listener(url) == Listener(url.strip(), host, port)
+
+
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("localhost:8083", "Listener doesn't have the right format (protocol://hostname:port)."),
+        ("http://localhost", "Listener doesn't have the right format (protocol://hostname:port)."),
+        ("http://:-1", "Listener doesn't have the right format (protocol://hostname:port)."),
+        ("http://:70000", "The port must be at most 65535."),
+        ("ftp://:21", "The protocol ftp is not known; use http://."),
+        ("https://:8443", "https is not supported yet; use http:// behind a proxy that does TLS."),
+    ],
+)
+def test_listeners_refused(url: str, rule: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Server(None, [url])
+    assert str(caught.value) == f"Invalid value {url} for configuration listeners: {rule}"
+
+
+def test_no_listener() -> None:
+    with pytest.raises(ConfigError, match="At least one listener is needed"):
+        Server(None, [])
+
+
+def test_access_log_file(serve: Callable[..., Server], tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    server = serve(access_log_file=path)
+    assert path.read_text() == ""
+    httpx.get(f"http://127.0.0.1:{server.port}/connectors")
+    server.stop()
+    assert '"GET /connectors HTTP/1.1" 200 2 "-" "python-httpx/' in path.read_text()
+
+
+def test_access_log_file_that_cannot_be_written(serve: Callable[..., Server], tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match=r"access\.log\.file"):
+        serve(access_log_file=tmp_path / "missing" / "access.log")
+
+
+def test_stop_lets_a_running_request_finish(serve: Callable[..., Server], herder: MemoryHerder) -> None:
+    server = serve()
+    herder.hold = True
+    with InFlight(server, herder) as request:
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        herder.held[0].set_result(["late"])
+        stopping.join(10)
+        assert request.answer().json() == ["late"]
+
+
+def test_stop_cuts_off_what_takes_longer_than_its_limit(serve: Callable[..., Server], herder: MemoryHerder) -> None:
+    server = serve(stop_limit=1)
+    herder.hold = True
+    with InFlight(server, herder) as request:
+        server.stop()
+        response = request.answer()
+        assert (response.status_code, response.json()["message"]) == (500, "Worker is shutting down")
+        assert herder.held[0].cancelled()
+
+
+class InFlight:
+    """A `GET /connectors` in a thread, entered once the herder has it."""
+
+    def __init__(self, server: Server, herder: MemoryHerder) -> None:
+        self._url = f"http://127.0.0.1:{server.port}/connectors"
+        self._herder = herder
+        self._answers: list[httpx.Response] = []
+        self._thread = threading.Thread(target=lambda: self._answers.append(httpx.get(self._url, timeout=20)))
+
+    def __enter__(self) -> InFlight:
+        self._thread.start()
+        deadline = time.monotonic() + 10
+        while not self._herder.held and time.monotonic() < deadline:
+            threading.Event().wait(0.005)
+        assert self._herder.held
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(20)
+
+    def answer(self) -> httpx.Response:
+        self._thread.join(20)
+        return self._answers[0]
