@@ -1,0 +1,306 @@
+"""
+`kconnect demo`: a local broker, a worker, a file source and a file sink, live in the terminal.
+
+`scripts/demo` calls it after the set-up. By default the worker's own access log is what flows; `--file` takes another file;
+`--once` moves a file once, compares what arrived line by line, and tells how it went in one line and the exit status.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from kconnect.api.errors import ConnectError
+from kconnect.local.broker import Broker
+from kconnect.rest.client import ConnectClient, RestError
+from kconnect.testing.processes import WorkerProcess
+
+SOURCE, SINK, TOPIC = "demo-source", "demo-sink", "demo-lines"
+
+_READY_S = 60.0
+_STUCK_S = 60.0
+
+
+@click.command()
+@click.option("--file", "file", type=click.Path(path_type=Path), help="What to read. Default: the worker's access log.")
+@click.option("--once", is_flag=True, help="Move --file once, check every line at the sink, and end.")
+@click.option("--port", type=int, default=0, help="Port of the REST API. Default: a free one.")
+@click.option("--keep", is_flag=True, help="Keep the directory with logs, topics and the sink's file.")
+def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
+    """
+    Show data flow from a file through Kafka to another file, on this machine.
+
+    \b
+      kconnect demo                            the worker's own access log, until Ctrl-C
+      kconnect demo --once --file lines.txt    one file, checked line by line; exit status 0 if all is right
+    """
+    if once and file is None:
+        raise click.UsageError("--once needs --file: the file to move")
+    if once and file is not None and not file.is_file():
+        raise click.UsageError(f"--file {file}: there is no such file")
+    if port:
+        require_free(port)
+    directory = Path(tempfile.mkdtemp(prefix="kconnect-demo-"))
+    # A second Ctrl-C while everything is being stopped must not leave processes behind.
+    interrupted = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: interrupted.set())
+    console = Console(stderr=True)
+    ok = False
+    try:
+        ok = _run(console, directory, file, once, port, interrupted)
+    finally:
+        if keep or (once and not ok):
+            console.print(f"Everything is kept in {directory}", soft_wrap=True)
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+    raise SystemExit(0 if ok else 1)
+
+
+def require_free(port: int) -> None:
+    """ConnectError if somebody listens on that port."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ConnectError(
+                f"Port {port} can't be used: {error.strerror}. Give another one with --port, or stop what uses it."
+            ) from error
+
+
+def _run(
+    console: Console, directory: Path, file: Path | None, once: bool, port: int, interrupted: threading.Event
+) -> bool:
+    source = file.absolute() if file is not None else directory / "access.log"
+    target = directory / "sink.txt"
+    broker = Broker(directory / "broker")
+    worker: WorkerProcess | None = None
+    try:
+        with console.status("Starting a local Kafka broker"):
+            broker.start()
+        properties = {"access.log.file": str(directory / "access.log")}
+        worker = WorkerProcess(directory, broker.bootstrap_servers, "demo", port, properties)
+        with console.status("Starting a worker and Spark"):
+            worker.start()
+            _create_sink(worker.client, target)
+            worker.client.wait_for(SINK, "RUNNING", tasks=1, timeout=_READY_S)
+        if interrupted.is_set():
+            return False
+        began = time.monotonic()
+        worker.client.create(
+            SOURCE, {"connector.class": "FileStreamSource", "file": str(source), "topic": TOPIC, "tasks.max": "1"}
+        )
+        if once:
+            return _once(console, worker, source, target, began, interrupted)
+        _watch(console, worker, source, target, interrupted)
+        return True
+    finally:
+        with console.status("Stopping the worker, Spark and the broker"):
+            if worker is not None:
+                worker.stop()
+            broker.stop()
+
+
+def _create_sink(client: ConnectClient, target: Path) -> None:
+    client.create(
+        SINK,
+        {
+            "connector.class": "FileStreamSink",
+            "file": str(target),
+            "topics": TOPIC,
+            "tasks.max": "1",
+            # The topic comes into being with the first line; do not make it wait for the next look at the metadata.
+            "consumer.override.metadata.max.age.ms": "1000",
+        },
+    )
+
+
+# --- once ---
+
+
+def _once(
+    console: Console, worker: WorkerProcess, source: Path, target: Path, began: float, interrupted: threading.Event
+) -> bool:
+    lines, expected = _measure(source)
+    memory = PeakMemory(worker)
+    progress = Progress(
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=console
+    )
+    problem: str | None = None
+    with progress, memory:
+        bar = progress.add_task(f"Moving {lines:,} lines", total=max(expected, 1))
+        last_size, last_change = -1, time.monotonic()
+        while True:
+            size = target.stat().st_size if target.exists() else 0
+            progress.update(bar, completed=size)
+            if size >= expected:
+                break
+            if size != last_size:
+                last_size, last_change = size, time.monotonic()
+            problem = failure(worker.client) if time.monotonic() - last_change > 2 else None
+            if interrupted.wait(0.05):
+                problem = "interrupted"
+            elif problem is None and time.monotonic() - last_change > _STUCK_S:
+                problem = f"nothing arrived for {_STUCK_S:.0f} s"
+            if problem is not None:
+                break
+    took = time.monotonic() - began
+    if problem is None:
+        problem = _difference(source, target)
+    if problem is not None:
+        click.echo(f"FAILED after {took:.1f} s: {problem}")
+        return False
+    rate = lines / took if took else 0.0
+    click.echo(
+        f"OK: {lines:,} lines arrived, all and in order, in {took:.1f} s ({rate:,.0f} records/s), "
+        f"peak memory {memory.peak / 2**20:,.0f} MiB (worker, Spark and hosts)"
+    )
+    if _ends_within_a_line(source):
+        click.echo("The file's last line has no line end, so it was not read yet: a file source waits for the rest of it.")
+    return True
+
+
+def failure(client: ConnectClient) -> str | None:
+    """Why a connector or task has failed, in one line; None if none has."""
+    try:
+        found = client.connectors("status")
+    except RestError:
+        return None
+    for name, entry in found.items():
+        status = entry["status"]
+        for part in (status["connector"], *status["tasks"]):
+            if part["state"] == "FAILED":
+                return f"{name} has failed: {part.get('trace', '').splitlines()[0] if part.get('trace') else 'no reason given'}"
+    return None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Whole lines as a file source reads them: LF, CR or CRLF ends one."""
+    rest = b""
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            parts = (rest + block).splitlines(keepends=True)
+            rest = parts.pop() if not parts[-1].endswith(b"\n") else b""
+            yield from (part[:-2] if part.endswith(b"\r\n") else part[:-1] for part in parts)
+
+
+def _measure(source: Path) -> tuple[int, int]:
+    """How many lines, and how many bytes they make at the sink."""
+    lines = size = 0
+    for line in _lines(source):
+        lines += 1
+        size += len(line.decode("utf-8", "replace").encode()) + 1
+    return lines, size
+
+
+def _difference(source: Path, target: Path) -> str | None:
+    """The first line that is missing, changed or too many; None if there is none."""
+    arrived = _lines(target)
+    number = 0
+    for number, line in enumerate(_lines(source), 1):
+        wanted, found = line.decode("utf-8", "replace").encode(), next(arrived, None)
+        if found != wanted:
+            return f"line {number:,} is {'missing' if found is None else 'not the one that was sent'}; see {target}"
+    extra = sum(1 for _ in arrived)
+    return f"{extra:,} lines more than the {number:,} that were sent arrived; see {target}" if extra else None
+
+
+def _ends_within_a_line(source: Path) -> bool:
+    with source.open("rb") as file:
+        file.seek(0, 2)
+        if file.tell() == 0:
+            return False
+        file.seek(-1, 2)
+        return file.read(1) != b"\n"
+
+
+class PeakMemory:
+    """Watches the memory of a worker's whole process tree while it is entered."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self._worker = worker
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.peak = 0
+
+    def __enter__(self) -> PeakMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self.peak = max(self.peak, self._worker.memory())
+            if self._done.wait(0.5):
+                return
+
+
+# --- live ---
+
+
+def _watch(console: Console, worker: WorkerProcess, source: Path, target: Path, interrupted: threading.Event) -> None:
+    with Live(console=console, refresh_per_second=4) as live:
+        before, at = 0, time.monotonic()
+        rate = 0.0
+        while not interrupted.wait(1.0):
+            try:
+                view = _look(worker.client)
+            except RestError as error:
+                live.update(Text(f"The worker does not answer: {error}"))
+                continue
+            now = time.monotonic()
+            rate = (view["sent"] - before) / (now - at) if before else 0.0
+            before, at = view["sent"], now
+            live.update(_page(worker.url, source, target, view, rate))
+
+
+def _look(client: ConnectClient) -> dict[str, Any]:
+    """States, and how far both sides are: the source by bytes of its file, the sink by records of the topic."""
+    found = client.connectors("status")
+    offsets = {name: client.offsets(name) for name in (SOURCE, SINK)}
+    position = sum(entry["offset"]["position"] for entry in offsets[SOURCE])
+    committed = sum(entry["offset"]["kafka_offset"] for entry in offsets[SINK])
+    return {"states": found, "position": position, "sent": committed}
+
+
+def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: float) -> Group:
+    states = Table(box=None, pad_edge=False)
+    for title in ("connector", "state", "tasks", "worker"):
+        states.add_column(title)
+    for name in (SOURCE, SINK):
+        entry = view["states"].get(name)
+        if entry is None:
+            states.add_row(name, "starting", "", "")
+            continue
+        status = entry["status"]
+        tasks = ", ".join(task["state"] for task in status["tasks"])
+        states.add_row(name, status["connector"]["state"], tasks, status["connector"]["worker_id"])
+    size = source.stat().st_size if source.exists() else 0
+    flow = Table(box=None, pad_edge=False, show_header=False)
+    flow.add_row("from", str(source))
+    flow.add_row("to", str(target))
+    flow.add_row("records delivered", f"{view['sent']:,}")
+    flow.add_row("rate", f"{rate:,.1f} records/s")
+    flow.add_row("lag", f"{max(0, size - view['position']):,} bytes of the file not read or not committed yet")
+    return Group(
+        Text(f"REST API: {url}   (try: curl {url}connectors?expand=status)   Ctrl-C ends it"), Text(), states, Text(), flow
+    )
