@@ -88,7 +88,7 @@ class TaskConsumer:
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
         """Commit and wait. False, with a warning, if it failed: another attempt may succeed, or somebody else owns it."""
         request = [
-            ck.TopicPartition(partition.topic, partition.partition, at.offset, metadata=at.metadata or None)
+            ck.TopicPartition(partition.topic, partition.partition, at.offset, metadata=at.metadata)
             for partition, at in offsets.items()
         ]
         try:

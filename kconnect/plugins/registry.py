@@ -1,35 +1,33 @@
 """
-Which plugins there are: found by the metadata of installed distributions, without importing any of their code.
+Plugins by name. Knows their metadata only; `load` alone imports, and is called in task hosts and the sandbox's children.
 
-`Registry.scan` is called by the worker, the sandbox and the task hosts; `load`, which does import, only by the latter two.
 A plugin is known by its Python path, its class's name, that name without `Connector`, `Converter` or the like, and the
-built-in ones by their Java class names as well, so that existing configs run unchanged. Read next: `sandbox.py`.
+built-in ones by their Java class names as well, so that existing configs run unchanged. Several versions of one plugin may
+be installed (KIP-891); the newest is taken unless one is asked for. Read `scan.py` before, `sandbox.py` next.
 """
 
 from __future__ import annotations
 
 import importlib
-import logging
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-from kconnect.api.errors import ConnectError, NotFoundError
+from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
+from kconnect.plugins.scan import INSTALLED, BrokenPlugin, Found, scan
 
-log = logging.getLogger(__name__)
-
-KINDS = ("connector", "transformation", "predicate", "converter", "header_converter", "config_provider")
-
-_GROUPS = {
-    "kconnect.connectors": "connector",
-    "kconnect.transforms": "transformation",
-    "kconnect.predicates": "predicate",
-    "kconnect.converters": "converter",
-    "kconnect.header_converters": "header_converter",
-    "kconnect.config_providers": "config_provider",
+KINDS = {
+    "connector": "Connector",
+    "transformation": "Transformation",
+    "predicate": "Predicate",
+    "converter": "Converter",
+    "header_converter": "HeaderConverter",
+    "config_provider": "ConfigProvider",
+    "override_policy": "ConnectorClientConfigOverridePolicy",
 }
+"""Kinds of plugins, and what Connect calls the interface of each."""
 
 _JAVA_NAMES = {
     "kconnect.connectors.file_source:FileStreamSourceConnector": (
@@ -39,125 +37,136 @@ _JAVA_NAMES = {
     "kconnect.converters.json:JsonConverter": "org.apache.kafka.connect.json.JsonConverter",
     "kconnect.converters.string:StringConverter": "org.apache.kafka.connect.storage.StringConverter",
 }
-
-_JAVA_TASKS = {
-    "kconnect.connectors.file_source:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
-    "kconnect.connectors.file_sink:FileStreamSinkTask": "org.apache.kafka.connect.file.FileStreamSinkTask",
-}
-"""For `task.class` in task configs: a Connect worker that takes the topics over starts the same task."""
+"""A row for each built-in plugin that stands for a Java class; its Java name is what REST shows."""
 
 _SUFFIXES = {
-    "connector": ("Connector",),
+    "connector": ("SourceConnector", "SinkConnector", "Connector"),
     "converter": ("Converter",),
     "header_converter": ("HeaderConverter", "Converter"),
     "config_provider": ("ConfigProvider", "Provider"),
+    "override_policy": ("ConnectorClientConfigOverridePolicy", "OverridePolicy", "Policy"),
 }
 
 
 @dataclass(frozen=True)
 class PluginDesc:
-    """One plugin as its metadata tell it. `class_name` is what REST shows; `path` is `module:Class`."""
+    """
+    One version of a plugin, as its metadata tell it.
+
+    `class_name` is what REST shows, `python_path` is `module:Class`, `name` that of the entry point, `location` the
+    directory of `plugin.path` that holds it, or `installed`.
+    """
 
     class_name: str
-    path: str
+    python_path: str
+    name: str
     kind: str
     version: str
     location: str
 
     @property
-    def simple_name(self) -> str:
-        return self.path.rsplit(":", 1)[1].rsplit(".", 1)[-1]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        simple = self.simple_name
-        short = [simple.removesuffix(suffix) for suffix in _SUFFIXES.get(self.kind, ()) if simple.endswith(suffix)]
-        return tuple(dict.fromkeys((self.class_name, self.path, self.path.replace(":", "."), simple, *short)))
-
-
-@dataclass(frozen=True)
-class BrokenPlugin:
-    location: str
-    reason: str
+    def aliases(self) -> tuple[str, ...]:
+        """Every name by which a config may mean this plugin."""
+        qualified = self.python_path.split(":")[1]
+        simple = qualified.rsplit(".", 1)[-1]
+        # Java's names of nested classes, `ExtractField$Key`; here they may be nested too.
+        java = self.class_name.rsplit(".", 1)[-1]
+        short = [
+            name.removesuffix(suffix)
+            for name in (simple, java)
+            for suffix in _SUFFIXES.get(self.kind, ())
+            if name.endswith(suffix) and name != suffix
+        ]
+        dotted = self.python_path.replace(":", ".")
+        return tuple(dict.fromkeys((self.class_name, self.python_path, dotted, self.name, java, simple, *short)))
 
 
 class Registry:
-    def __init__(self, plugins: Sequence[PluginDesc], broken: Sequence[BrokenPlugin]) -> None:
+    """All plugins of this process; does not change."""
+
+    def __init__(self, plugins: Sequence[PluginDesc], broken: Sequence[BrokenPlugin] = ()) -> None:
         self.plugins = list(plugins)
         self.broken = list(broken)
         self._by_name: dict[tuple[str, str], list[PluginDesc]] = {}
         for plugin in self.plugins:
-            for name in plugin.names:
+            for name in plugin.aliases:
                 self._by_name.setdefault((plugin.kind, name), []).append(plugin)
 
     @classmethod
     def scan(cls, plugin_path: Iterable[str] | None) -> Registry:
         """Read the metadata beside kconnect and in each child directory of `plugin_path`. A broken one is only listed."""
-        found: dict[tuple[str, str, str], PluginDesc] = {}
-        broken: list[BrokenPlugin] = []
-        for location, distributions in _locations(plugin_path or ()):
-            try:
-                for plugin in _plugins(location, distributions):
-                    found.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
-            except Exception as error:  # noqa: BLE001 - one broken plugin must not hide the others
-                broken.append(BrokenPlugin(location, f"{type(error).__name__}: {error}"))
-                log.warning("The plugin in %s can't be used: %s", location, error)
-        return cls(list(found.values()), broken)
+        found, broken = scan(plugin_path or ())
+        return cls(_without_duplicates(found), broken)
 
-    def find(self, name: str, kind: str) -> PluginDesc:
-        """The plugin of that name. NotFoundError with what there is, ConnectError if the name fits several classes."""
+    def find(self, name: str, kind: str, version: str | None = None) -> PluginDesc:
+        """
+        The plugin of that name, the newest if `version` is None or `latest`.
+
+        NotFoundError, saying what there is, if there is none; BadRequestError if the name fits several classes, or the
+        class is there but not in that version.
+        """
         matches = self._by_name.get((kind, name.strip()), [])
         classes = sorted({match.class_name for match in matches})
         if len(classes) > 1:
-            raise ConnectError(f"More than one {kind} matches alias {name}. Use one of these: {', '.join(classes)}")
-        if not matches:
-            there = ", ".join(sorted(p.class_name for p in self.plugins if p.kind == kind)) or "none"
-            raise NotFoundError(
-                f"Failed to find any class that implements {kind.title().replace('_', '')} and which name matches "
-                f"{name}, available {kind}s are: {there}"
+            raise BadRequestError(
+                f"More than one {kind} matches alias {name}. Please use full package and class name instead. "
+                f"Classes found: {', '.join(classes)}"
             )
-        return matches[-1]
+        if not matches:
+            there = sorted({plugin.class_name for plugin in self.plugins if plugin.kind == kind})
+            raise NotFoundError(
+                f"Failed to find any class that implements {KINDS[kind]} and which name matches {name}, available "
+                f"{kind.replace('_', ' ')}s are: {', '.join(there) or 'none'}"
+            )
+        matches = sorted(matches, key=lambda match: _version_order(match.version))
+        if version in (None, "latest"):
+            return matches[-1]
+        # Ranges come with the versions of KIP-891; a bare version already means exactly that one.
+        chosen = [match for match in matches if version in (match.version, f"[{match.version}]")]
+        if not chosen:
+            available = ", ".join(match.version for match in matches)
+            raise BadRequestError(
+                f"Plugin {classes[0]} not found that matches the version range [{version},{version}], available "
+                f"versions: [{available}]"
+            )
+        return chosen[0]
 
-    def load(self, name: str, kind: str) -> type[Any]:
-        """Import the plugin's class. ConnectError, naming class and cause, if that fails."""
-        plugin = self.find(name, kind)
-        module, _, attribute = plugin.path.partition(":")
+    def load(self, name: str, kind: str, version: str | None = None) -> type[Any]:
+        """
+        Import a plugin's class. ConnectError, naming class and cause, if that fails.
+
+        The plugin's directory goes to the front of this process's `sys.path`, for good: its own imports may come late.
+        """
+        plugin = self.find(name, kind, version)
+        if plugin.location != INSTALLED and plugin.location not in sys.path:
+            sys.path.insert(0, plugin.location)
+            importlib.invalidate_caches()
+        module, _, attribute = plugin.python_path.partition(":")
         try:
-            found = importlib.import_module(module)
+            found: Any = importlib.import_module(module)
             for part in attribute.split("."):
                 found = getattr(found, part)
         except Exception as error:
-            raise ConnectError(f"The class {plugin.class_name} can't be imported: {error!r}") from error
-        return found  # type: ignore[return-value]
+            raise ConnectError(
+                f"The class {plugin.class_name} ({plugin.python_path} in {plugin.location}) can't be imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(found, type):
+            raise ConnectError(f"{plugin.python_path} of the plugin {plugin.name} in {plugin.location} is not a class")
+        return found
 
 
-    @staticmethod
-    def shown_name(task_class: type[Any]) -> str:
-        """The name of a task's class as task configs hold it."""
-        path = f"{task_class.__module__}:{task_class.__qualname__}"
-        return _JAVA_TASKS.get(path, path.replace(":", "."))
+def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
+    """Two copies of one version are one plugin: that of the first location (Connect hides the others too)."""
+    plugins: dict[tuple[str, str, str], PluginDesc] = {}
+    for each in found:
+        class_name = _JAVA_NAMES.get(each.path, each.path.replace(":", "."))
+        plugin = PluginDesc(class_name, each.path, each.name, each.kind, each.version, each.location)
+        plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
+    return list(plugins.values())
 
 
-def _locations(plugin_path: Iterable[str]) -> Iterator[tuple[str, Iterable[metadata.Distribution]]]:
-    yield "installed", metadata.distributions()
-    for directory in plugin_path:
-        root = Path(directory).expanduser()
-        if not root.is_dir():
-            log.warning("The directory %s of plugin.path does not exist", root)
-            continue
-        for child in sorted(root.iterdir()):
-            if child.is_dir():
-                yield str(child), metadata.distributions(path=[str(child)])
-
-
-def _plugins(location: str, distributions: Iterable[metadata.Distribution]) -> Iterator[PluginDesc]:
-    for distribution in distributions:
-        for entry in distribution.entry_points:
-            kind = _GROUPS.get(entry.group)
-            if kind is None:
-                continue
-            if ":" not in entry.value:
-                raise ConnectError(f"the entry point {entry.name} is not of the form module:Class but {entry.value}")
-            path = entry.value.replace(" ", "")
-            class_name = _JAVA_NAMES.get(path, path.replace(":", "."))
-            yield PluginDesc(class_name, path, kind, distribution.version, location)
+def _version_order(version: str) -> list[tuple[int, int, str]]:
+    """1.10 comes after 1.9, and 1.0rc1 before 1.0: a text counts less than nothing, nothing less than a number."""
+    parts = [(2, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", version.lower())]
+    return [*parts, (1, 0, "")]

@@ -3,161 +3,244 @@ Asks plugin code about configs in child processes that can be thrown away: the w
 
 `Sandbox` is held by `worker/main.py`; its methods block and are called from the loop's threads. A child that does not
 answer within the limit, crashes or exits costs that one request an error which names the class and the stage; the next
-request gets a fresh child. Read next: `sandbox_child.py`.
+request gets a fresh child. Plugins of different directories never share a child. Read next: `sandbox_child.py`.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
-import subprocess
-import sys
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
-from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
+from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
+from kconnect.core.settings import secrets
+from kconnect.core.settings.connector import framework_config
+from kconnect.plugins.child import Child, ChildEndedError
 from kconnect.plugins.registry import Registry
-from kconnect.plugins.sandbox_child import read_frame, write_frame
+from kconnect.plugins.scan import INSTALLED
 
 log = logging.getLogger(__name__)
 
 _CHILDREN = 4
+_IDLE_S = 60.0
+_LIST_S = 15.0
 _TYPES = ("sink", "source", "transformation", "predicate", "converter", "header_converter")
+_ERRORS = {error.__name__: error for error in (NotFoundError, BadRequestError, ConnectError)}
 
 
 class Sandbox:
-    """`timeout` in seconds limits each call, the start of a child included. Thread-safe."""
+    """
+    Thread-safe. `timeout` in seconds limits each call, the start of a child and the wait for a free one included.
 
-    def __init__(self, registry: Registry, plugin_path: Iterable[str] | None, timeout: float = 60.0) -> None:
+    `worker_group` is the worker's group.id, and `exactly_once` whether it supports exactly-once sources: validation
+    compares configs with both.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        plugin_path: Iterable[str] | None = None,
+        timeout: float = 60.0,
+        *,
+        worker_group: str = "",
+        exactly_once: bool = False,
+    ) -> None:
         self._registry = registry
-        self._plugin_path = list(plugin_path or ())
         self._timeout = timeout
-        self._idle: queue.LifoQueue[_Child] = queue.LifoQueue()
-        self._slots = threading.Semaphore(_CHILDREN)
+        worker = {"group": worker_group, "exactly_once": exactly_once}
+        self._greeting = {"plugin_path": list(plugin_path or ()), "worker": worker}
+        self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(_CHILDREN)
+        self._idle: list[Child] = []
+        self._busy: set[Child] = set()
         self._described: dict[str, dict[str, Any]] = {}
+        self._unlisted: set[str] = set()
         self._closed = False
 
     def warm_up(self) -> None:
-        """Have one child ready before somebody asks."""
-        self._idle.put(_Child(self._plugin_path))
+        """Have a child ready before somebody asks."""
+        self._give_back(Child((), self._greeting))
 
     def close(self) -> None:
-        self._closed = True
-        while not self._idle.empty():
-            self._idle.get().kill()
+        """End all children, also those at work."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            for child in self._busy:
+                child.interrupt()
+        for child in idle:
+            child.kill()
 
-    def describe(self, plugin: str) -> dict[str, Any]:
+    def describe(self, plugin: str, timeout: float | None = None) -> dict[str, Any]:
         """`class`, `type` and `version` of a connector; NotFoundError if there is none of that name."""
-        if plugin not in self._described:
-            self._described[plugin] = self._call("describe", plugin=plugin)
-        return self._described[plugin]
+        path = self._registry.find(plugin, "connector").python_path
+        if path not in self._described:
+            self._described[path] = self._call("describe", self._environment(plugin), timeout, plugin=plugin)
+        return self._described[path]
 
-    def validate(self, plugin: str, config: dict[str, str | None]) -> dict[str, Any]:
-        """ConfigInfos; BadRequestError if the class does not exist or its code fails."""
+    def validate(self, plugin: str, config: Mapping[str, str | None], timeout: float | None = None) -> dict[str, Any]:
+        """
+        ConfigInfos of a config; `plugin` counts where the config names no `connector.class`.
+
+        BadRequestError if there is no such class, RequestTimeoutError or ConnectError if its code hangs or fails.
+        """
+        named = config.get("connector.class") or plugin
         try:
-            return self._call("validate", plugin=plugin, config=config)
+            environment = self._environment(named, config)
         except NotFoundError as error:
             raise BadRequestError(str(error)) from error
+        return self._call("validate", environment, timeout, plugin=named, config=dict(config))
 
     def list_plugins(self, connectors_only: bool) -> list[dict[str, Any]]:
         """The body of `GET /connector-plugins`; a connector whose code can't be asked is left out, with a warning."""
         rows = []
         for plugin in self._registry.plugins:
-            kind = plugin.kind
+            kind, version = plugin.kind, plugin.version
             if kind == "connector":
-                try:
-                    described = self.describe(plugin.class_name)
-                except ConnectError as error:
-                    log.warning("The plugin %s is not listed: %s", plugin.class_name, error)
+                described = self._described_for_list(plugin.python_path)
+                if described is None:
                     continue
-                rows.append({"class": plugin.class_name, "type": described["type"], "version": described["version"]})
-            elif not connectors_only and kind in _TYPES:
-                rows.append({"class": plugin.class_name, "type": kind, "version": plugin.version})
-        return sorted(rows, key=lambda row: (_TYPES.index(row["type"]), row["class"], row["version"]))
+                kind, version = described["type"], described["version"]
+            elif connectors_only or kind not in _TYPES:
+                continue
+            row = {"class": plugin.class_name, "type": kind}
+            rows.append(row if version in ("", "undefined") else {**row, "version": version})
+        return sorted(rows, key=lambda row: (_TYPES.index(row["type"]), row["class"], row.get("version", "")))
 
     def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]:
         """The body of `GET /connector-plugins/{plugin}/config`: own settings first, then those of the framework."""
         for kind in ("connector", "converter", "header_converter", "transformation", "predicate"):
             try:
-                found = self._registry.find(plugin, kind)
+                found = self._registry.find(plugin, kind, version)
             except NotFoundError:
                 continue
-            if version not in (None, "latest", found.version):
-                raise BadRequestError(
-                    f"Plugin {found.class_name} not found that matches the version range [{version},{version}], "
-                    f"available versions: [{found.version}]"
-                )
-            rows: list[dict[str, Any]] = self._call("config", plugin=plugin, kind=kind)
+            environment = () if found.location == INSTALLED else (found.location,)
+            rows: list[dict[str, Any]] = self._call(
+                "config", environment, None, plugin=found.python_path, kind=kind, version=found.version
+            )
             if kind == "connector":
-                framework = SINK_CONFIG if self.describe(plugin)["type"] == "sink" else SOURCE_CONFIG
                 own = {row["name"] for row in rows}
-                rows += [key.info() for name, key in framework.keys.items() if name not in own]
+                framework = framework_config(self.describe(plugin)["type"]).keys
+                rows += [key.info() for name, key in framework.items() if name not in own]
             return rows
+        for kind in ("config_provider", "override_policy"):
+            if self._has(plugin, kind):
+                raise BadRequestError(
+                    f"Invalid plugin class {plugin}. Valid types are sink, source, converter, header_converter, "
+                    "transformation, predicate."
+                )
         raise NotFoundError(f"Unknown plugin {plugin}.")
 
-    def _call(self, call: str, **arguments: Any) -> Any:
-        with self._slots:
-            try:
-                child = self._idle.get_nowait()
-            except queue.Empty:
-                child = _Child(self._plugin_path)
-            result = child.ask({"call": call, "arguments": arguments}, self._timeout)
-            # Only a child that answered is used again.
-            if self._closed:
-                child.kill()
-            else:
-                self._idle.put(child)
-        if "error" in result:
-            raise NotFoundError(result["error"]) if result["not_found"] else BadRequestError(result["error"])
-        return result["result"]
-
-
-class _Child:
-    def __init__(self, plugin_path: list[str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "kconnect.plugins.sandbox_child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        write_frame(self._stdin, {"plugin_path": plugin_path})
-
-    def ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
-        """The answer; ConnectError naming class and stage if the child is silent for too long or ends."""
-        killed = threading.Event()
-
-        def kill() -> None:
-            killed.set()
-            self._process.kill()
-
-        timer = threading.Timer(timeout, kill)
-        timer.daemon = True
-        timer.start()
-        stage: dict[str, Any] = {"stage": "starting", "class": request["arguments"].get("plugin", "")}
+    def _described_for_list(self, path: str) -> dict[str, Any] | None:
+        # One that hung or crashed once must not make every listing wait for it.
+        if path in self._unlisted:
+            return None
         try:
-            write_frame(self._stdin, request)
-            while (frame := read_frame(self._stdout)) is not None:
-                if "stage" in frame:
-                    stage = frame
-                elif "ready" not in frame:
-                    return frame
-        except OSError:
-            log.debug("The sandbox's child has closed its pipe")
-        finally:
-            timer.cancel()
-        self.kill()
-        where = f"{stage['class']} at the stage {stage['stage']}"
-        if killed.is_set():
-            raise BadRequestError(f"The plugin did not answer within {timeout:.0f} s: {where}. Its process was killed.")
-        raise BadRequestError(f"The plugin ended its process (status {self._process.returncode}): {where}.")
+            return self.describe(path, min(self._timeout, _LIST_S))
+        except ConnectError as error:
+            self._unlisted.add(path)
+            log.warning("The connector plugin %s is not listed until the worker is restarted: %s", path, error)
+            return None
 
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._stdin.close()
-        self._stdout.close()
+    def _has(self, plugin: str, kind: str) -> bool:
+        try:
+            self._registry.find(plugin, kind)
+        except NotFoundError:
+            return False
+        return True
+
+    def _environment(self, plugin: str, config: Mapping[str, str | None] | None = None) -> tuple[str, ...]:
+        """The directories that the connector and the converters of a config come from."""
+        locations = {self._registry.find(plugin, "connector").location}
+        for which, kind in (("key", "converter"), ("value", "converter"), ("header", "header_converter")):
+            named = (config or {}).get(f"{which}.converter")
+            if named and self._has(named, kind):
+                locations.add(self._registry.find(named, kind).location)
+        return tuple(sorted(locations - {INSTALLED}))
+
+    def _call(self, call: str, environment: tuple[str, ...], timeout: float | None, **arguments: Any) -> Any:
+        limit = self._timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        if not self._slots.acquire(timeout=limit):
+            raise RequestTimeoutError(
+                f"Request timed out: for {limit:g} s all {_CHILDREN} plugin processes have been busy with other requests"
+            )
+        try:
+            hidden = secrets.values(arguments.get("config", {}))
+            answer = self._ask(environment, {"call": call, "arguments": arguments}, deadline, limit, hidden)
+        finally:
+            self._slots.release()
+        if "error" in answer:
+            raise _ERRORS[answer["error"]](answer["message"])
+        return answer["result"]
+
+    def _ask(
+        self, environment: tuple[str, ...], request: dict[str, Any], deadline: float, limit: float, hidden: set[str]
+    ) -> dict[str, Any]:
+        plugin = request["arguments"]["plugin"]
+        while True:
+            child = self._take(environment)
+            used = child.used
+            try:
+                answer = child.ask(request, deadline, hidden)
+            except TimeoutError:
+                where = child.where(plugin)
+                self._drop(child)
+                raise RequestTimeoutError(
+                    f"Request timed out: the plugin did not answer within {limit:g} s: {where}. Its process was killed."
+                ) from None
+            except ChildEndedError as error:
+                where, began = child.where(plugin), child.stage is not None
+                self._drop(child)
+                if used and not began:
+                    continue  # it had died of something else, or of what an earlier request left behind
+                raise ConnectError(f"The plugin's process ended ({error}): {where}.") from None
+            except BaseException:
+                self._drop(child)
+                raise
+            self._give_back(child)
+            return answer
+
+    def _take(self, environment: tuple[str, ...]) -> Child:
+        dropped: list[Child] = []
+        taken = None
+        with self._lock:
+            for child in reversed(self._idle):
+                if child.environment == environment:
+                    self._idle.remove(child)
+                    if child.is_alive():
+                        taken = child
+                        break
+                    dropped.append(child)
+            if taken is None and len(self._idle) >= _CHILDREN:
+                dropped.append(self._idle.pop(0))
+        for child in dropped:
+            child.kill()
+        child = taken or Child(environment, self._greeting)
+        with self._lock:
+            self._busy.add(child)
+            if self._closed:
+                child.interrupt()
+        return child
+
+    def _drop(self, child: Child) -> None:
+        with self._lock:
+            self._busy.discard(child)
+        child.kill()
+
+    def _give_back(self, child: Child) -> None:
+        now = time.monotonic()
+        child.idle_since = now
+        with self._lock:
+            self._busy.discard(child)
+            # The last one stays for ever, so that a single request finds it warm.
+            dropped = [idle for idle in self._idle if now - idle.idle_since > _IDLE_S]
+            self._idle = [idle for idle in self._idle if idle not in dropped]
+            if self._closed:
+                dropped.append(child)
+            else:
+                self._idle.append(child)
+        for idle in dropped:
+            idle.kill()

@@ -47,11 +47,13 @@ class Hosts:
                 self._jobs[host] = threading.Thread(target=self._keep, args=(host,), name=f"host-{host}", daemon=True)
                 self._jobs[host].start()
 
-    def close(self) -> None:
+    def close(self, timeout: float) -> None:
+        """Start no host any more, and wait for those that are ending by themselves."""
         with self._changed:
             self._closed = True
             self._wanted = frozenset()
             self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._jobs, timeout)
 
     def _keep(self, host: int) -> None:
         failures = 0
@@ -71,6 +73,7 @@ class Hosts:
                 self._changed.wait_for(lambda: self._closed or host not in self._wanted, pause)
         with self._changed:
             self._jobs.pop(host, None)
+            self._changed.notify_all()
 
     def _is_wanted(self, host: int) -> bool:
         with self._changed:

@@ -8,6 +8,7 @@ hosts' behaviour rests on them. Read next: `hosts.py`.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -29,7 +30,6 @@ _DEFAULTS = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k",
     "spark.log.level": "WARN",
     "spark.task.maxFailures": "8",
-    "spark.pyspark.python": sys.executable,
     "spark.ui.showConsoleProgress": "false",
 }
 
@@ -47,13 +47,19 @@ def settings(user: Mapping[str, str], preload: str) -> dict[str, str]:
     for key, value in _OURS.items():
         if user.get(key, value) != value:
             log.warning("Ignoring %s: kconnect's task hosts need %s here", key, value)
-    return {**_DEFAULTS, **user, **_OURS, f"spark.executorEnv.{PRELOAD}": preload}
+    found = {**_DEFAULTS, **user, **_OURS, f"spark.executorEnv.{PRELOAD}": preload}
+    if found["spark.master"].startswith("local"):
+        # Nobody from elsewhere has any business with a driver whose executor is itself.
+        found = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **found}
+    return found
 
 
 def start(user: Mapping[str, str], preload: str) -> SparkSession:
     """Start the JVM and the session: 4 to 8 seconds."""
     from pyspark.sql import SparkSession
 
+    # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
+    os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)
     builder = SparkSession.builder
     for key, value in settings(user, preload).items():
         builder = builder.config(key, value)

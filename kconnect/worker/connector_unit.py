@@ -15,6 +15,7 @@ from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
 from kconnect.core.state.records import State, TargetState
+from kconnect.plugins.java_names import task_class_name
 from kconnect.worker.unit import Ports, Unit
 
 log = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ class ConnectorUnit(Unit):
                     "option will be removed in a future release of Kafka Connect."
                 )
             log.warning("%s", message)
-        task_class = self.ports.plugins.shown_name(connector.task_class())
+        task_class = task_class_name(connector.task_class())
         common = {"task.class": task_class}
         for name in ("topics", "topics.regex"):
             if isinstance(connector, SinkConnector) and config.get(name):

@@ -67,7 +67,7 @@ def main() -> int:
             placement = state.placements.get(settings.worker_id)
             mine = placement is not None and placement.incarnation == order["incarnation"]
             hosts.want(placement.hosts or () if placement is not None and mine else ())
-    hosts.close()
+    hosts.close(3.0 if status == 0 else 0.0)
     if status == 0:
         spark.stop()
     # Threads that wait for a JVM that is gone would keep the process from ending.

@@ -47,9 +47,7 @@ class SinkLoop:
         self._key = converters.make("key", config, settings, plugins)
         self._value = converters.make("value", config, settings, plugins)
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
-        client_id = f"connector-consumer-{unit.spec.connector}-{unit.spec.task}"
-        client = clients.task_client(settings, "consumer", client_id, config)
-        client.setdefault("group.id", f"connect-{unit.spec.connector}")
+        client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
         self._consumer = TaskConsumer(client, config, self._assigned, self._revoked, self._lost)
         self._context = _Context(self)
         self._topics: set[str] = set()

@@ -39,8 +39,7 @@ class SourceLoop:
         self._unit, self._task, self._properties = unit, task, properties
         self._key = converters.make("key", config, settings, plugins)
         self._value = converters.make("value", config, settings, plugins)
-        client_id = f"connector-producer-{unit.spec.connector}-{unit.spec.task}"
-        self._producer = TaskProducer(clients.task_client(settings, "producer", client_id, config))
+        self._producer = TaskProducer(clients.producer(settings, unit.spec.connector, unit.spec.task or 0, config))
         self._flush_s: float = settings.offset_flush_timeout_ms / 1000
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
         self._tracks = type(task).commit_record is not SourceTask.commit_record

@@ -101,13 +101,14 @@ def place(
     hosts: int,
     runnable: Units,
     runs: Mapping[UnitId, int],
+    leaving: bool = False,
 ) -> Placement | None:
     """
     Spread `runnable`, those of the worker's units that need a host, over `hosts` hosts; None if nothing is to change.
 
     A unit stays on its host. A new one goes to the host with the fewest, and only once no other host of this worker
     holds it. The first placement of a new incarnation names no host: it tells the hosts of the one before to stop, and
-    nothing is placed while one of their held records stands.
+    nothing is placed while one of their held records stands. A worker that is `leaving` closes each host that is empty.
     """
     before = state.placements.get(worker)
     generation = state.assignments[worker].generation if worker in state.assignments else 0
@@ -129,6 +130,9 @@ def place(
             continue
         host = min(range(hosts), key=lambda number: (len(plan.get(number, ())), number))
         plan.setdefault(host, {})[unit] = runs.get(unit, 0)
+    if leaving:
+        held_hosts = set(held_on.values())
+        plan = {host: units for host, units in plan.items() if units or host in held_hosts}
     if plan == {host: dict(units) for host, units in (before.hosts or {}).items()} and before.generation == generation:
         return None
     return Placement(worker, plan, generation, before.revision + 1, incarnation)

@@ -325,7 +325,8 @@ class Herder:
         restarts = {unit for unit in self._restarts if mine and unit in placed and unit in self.owned}
         self._restarts = {unit for unit in self._restarts if unit in self.owned} if not mine else set()
         runs = {unit: run + (unit in restarts) for unit, run in placed.items()}
-        placement = place(self.assignment, me.worker_id, me.incarnation, me.hosts, self._runnable(), runs)
+        runnable = self._runnable()
+        placement = place(self.assignment, me.worker_id, me.incarnation, me.hosts, runnable, runs, self._leaving)
         if placement is None:
             return []
         shown = [unit for unit in restarts if unit in self.status.units]
@@ -368,8 +369,7 @@ class Herder:
     def _nothing_runs(self) -> bool:
         placement = self.assignment.placements.get(self.identity.worker_id)
         mine = self.assignment.hosts_of(self.identity.worker_id)
-        placed = any((placement.hosts or {}).values()) if placement else False
-        return not placed and not any(held.units for held in mine)
+        return not (placement and placement.hosts) and not any(held.units for held in mine)
 
 
 def _after(wait: Until, procedure: Callable[[], Procedure]) -> Procedure:

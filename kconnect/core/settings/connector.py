@@ -1,5 +1,5 @@
 """
-The framework's settings of a connector, by its type. Used by `validation.py` (for REST) and the connector units in `worker/`.
+The framework's settings of a connector, by its type. Used by `validation.py` (for REST) and the units in `worker/`.
 
 Transforms and predicates add keys of their own by alias. Read next: `source.py` and `sink.py`, then `validation.py`.
 """

@@ -1,9 +1,9 @@
 """
 Validation of a connector's config: the answer of `PUT …/config/validate`, and the 400 of a create request.
 
-`validate` runs in the sandbox, which has the plugin; `errors_message` in the herder. The sequence of keys, the groups and
-the texts are Kafka Connect 4.3's. The answer is made of sections: the framework's settings, those of aliases (transforms,
-predicates), the connector's own, and those of clients and converters. Read next: `plugins/sandbox_child.py`, which calls it.
+`validate` runs in the sandbox, which has the plugin; `errors_message` in the herder. The sequence of keys, the groups
+and the texts are Kafka Connect 4.3's. The answer is made of sections: the framework's settings, those of aliases
+(transforms, predicates), the connector's own, those of clients and converters. Read next: `plugins/sandbox_child.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.config import ConfigDef, ConfigKey, ConfigValue, to_text
+from kconnect.api.config import ConfigDef, ConfigKey, ConfigValue, Type, to_text
 from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.sink import group_errors, topics_errors
 
@@ -21,7 +21,7 @@ NULL_VALUE = "Null value can not be supplied as the configuration value."
 
 @dataclass(frozen=True)
 class Section:
-    """Settings that a part of the config declares under a prefix such as `key.converter.`, and what was found of them."""
+    """Settings that a part of the config declares under a prefix such as `key.converter.`, with what was found."""
 
     prefix: str
     config_def: ConfigDef
@@ -53,8 +53,8 @@ def validate(
     """
     ConfigInfos of a config for the connector class `plugin`, as the request names it.
 
-    `errors` are pairs of a framework setting and a message about it: classes that can't be found, what the connector does
-    not support. `worker_group` is the worker's group.id, which no sink may use.
+    `errors` are pairs of a framework setting and a message about it: classes that can't be found, what the connector
+    does not support. `worker_group` is the worker's group.id, which no sink may use.
     """
     values = _framework_values(config, connector.kind, worker_group)
     for name, message in errors:
@@ -122,15 +122,11 @@ def _row(key: ConfigKey | None, value: ConfigValue | None, prefix: str = "") -> 
         definition["dependents"] = [prefix + name for name in key.dependents]
     if value is None:
         return {"definition": definition, "value": None}
-    if key is not None:
-        shown = to_text(value.value, key.type)
-    else:
-        shown = None if value.value is None else str(value.value)
     return {
         "definition": definition,
         "value": {
             "name": prefix + value.name,
-            "value": shown,
+            "value": to_text(value.value, Type.STRING if key is None else key.type),
             "recommended_values": [str(recommended) for recommended in value.recommended_values],
             "errors": value.errors,
             "visible": value.visible,

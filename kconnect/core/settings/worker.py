@@ -1,8 +1,8 @@
 """
 The settings of a worker: one table, read from Connect's own `connect-distributed.properties`.
 
-`WorkerSettings.from_properties` is called by `worker/main.py`, and again in the Spark driver and the task hosts with the
-`raw` texts of the first. Names, types and defaults are Kafka Connect 4.3's, except where a comment says why not.
+`WorkerSettings.from_properties` is called by `worker/main.py`, and again in the Spark driver and the task hosts with
+the `raw` texts of the first. Names, types and defaults are Kafka Connect 4.3's, except where a comment says why not.
 """
 
 from __future__ import annotations
@@ -12,22 +12,61 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type
+from kconnect.api.config import (
+    NO_DEFAULT,
+    ConfigDef,
+    ConfigKey,
+    Importance,
+    NonEmptyString,
+    OneOf,
+    Range,
+    Type,
+    Validator,
+)
 from kconnect.api.errors import ConfigError
+from kconnect.core.settings.common import IfGiven
 
 _HOUR = 3_600_000
 
 
-def _key(name: str, type: Type, default: Any = NO_DEFAULT, validator: Any = None, doc: str = "") -> ConfigKey:
-    importance = Importance.HIGH if default is NO_DEFAULT else Importance.LOW
-    return ConfigKey(name, type, default, importance, doc, validator)
+def _key(
+    name: str,
+    type: Type,
+    default: Any = NO_DEFAULT,
+    validator: Validator | None = None,
+    doc: str = "",
+    importance: Importance = Importance.LOW,
+) -> ConfigKey:
+    return ConfigKey(name, type, default, Importance.HIGH if default is NO_DEFAULT else importance, doc, validator)
 
 
-def _count(name: str, value: Any) -> None:
-    if value is not None and value != -1 and value < 1:
-        raise ConfigError(name, value, "Must be a positive number, or -1 to use the broker's default")
+def _partitions(name: str, value: Any) -> None:
+    if value != -1 and value < 1:
+        raise ConfigError(name, value, "Number of partitions must be positive, or -1 to use the broker's default")
 
 
+def _replication(name: str, value: Any) -> None:
+    if value != -1 and value < 1:
+        raise ConfigError(
+            name,
+            value,
+            "Replication factor must be positive and not larger than the number of brokers in the Kafka cluster, or -1 "
+            "to use the broker's default",
+        )
+
+
+def _hosts(name: str, value: Any) -> None:
+    if value != -1 and value < 1:
+        raise ConfigError(name, value, "Number of task hosts must be positive, or -1 for one a core of the machine")
+
+
+def _formats(name: str, value: Any) -> None:
+    if not value or not set(value) <= _RECORD_FORMATS:
+        raise ConfigError(name, value, f"Must be one or both of: {', '.join(sorted(_RECORD_FORMATS))}")
+
+
+_RECORD_FORMATS = {"apache", "kip-558"}
+_HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 _B, _S, _I, _L, _LIST, _C = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.LIST, Type.CLASS
 
 WORKER_CONFIG = ConfigDef(
@@ -42,23 +81,23 @@ WORKER_CONFIG = ConfigDef(
     _key("key.converter.plugin.version", _S, None),
     _key("value.converter.plugin.version", _S, None),
     _key("header.converter.plugin.version", _S, None),
-    _key("config.storage.replication.factor", Type.SHORT, 3, _count),
-    _key("offset.storage.replication.factor", Type.SHORT, 3, _count),
-    _key("offset.storage.partitions", _I, 25, _count),
-    _key("status.storage.replication.factor", Type.SHORT, 3, _count),
-    _key("status.storage.partitions", _I, 5, _count),
+    _key("config.storage.replication.factor", Type.SHORT, 3, IfGiven(_replication)),
+    _key("offset.storage.replication.factor", Type.SHORT, 3, IfGiven(_replication)),
+    _key("offset.storage.partitions", _I, 25, IfGiven(_partitions)),
+    _key("status.storage.replication.factor", Type.SHORT, 3, IfGiven(_replication)),
+    _key("status.storage.partitions", _I, 5, IfGiven(_partitions)),
     _key("assignment.storage.topic", _S, None, doc="topic of assignments; default <config.storage.topic>-assignments"),
     _key(
         "assignment.storage.replication.factor",
         Type.SHORT,
         None,
-        lambda name, value: value is None or _count(name, value),
+        IfGiven(_replication),
         doc="default: that of the config topic",
     ),
     _key("listeners", _LIST, ["http://:8083"], doc="URLs that REST listens on; a blank host is every interface"),
     _key("rest.advertised.host.name", _S, None),
     _key("rest.advertised.port", _I, None),
-    _key("rest.advertised.listener", _S, None),
+    _key("rest.advertised.listener", _S, None, IfGiven(OneOf(("http", "https"), ignore_case=True))),
     _key("admin.listeners", _LIST, None),
     _key("access.control.allow.origin", _S, ""),
     _key("access.control.allow.methods", _S, ""),
@@ -72,7 +111,7 @@ WORKER_CONFIG = ConfigDef(
         OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True),
     ),
     _key("config.providers", _LIST, []),
-    _key("connector.client.config.override.policy", _S, "All"),
+    _key("connector.client.config.override.policy", _S, "All", importance=_MEDIUM),
     _key("connector.client.config.override.allowlist", _LIST, []),
     _key("topic.creation.enable", _B, True),
     _key("topic.tracking.enable", _B, True),
@@ -81,28 +120,61 @@ WORKER_CONFIG = ConfigDef(
         "topic.tracking.record.formats",
         _LIST,
         ["kip-558", "apache"],
-        doc="forms of topic-usage records to write: kip-558 is the KIP's own, apache is what Kafka's workers read",
+        _formats,
+        "forms of topic-usage records to write: kip-558 is the KIP's own, apache is what Kafka's workers read",
     ),
-    _key("exactly.once.source.support", _S, "disabled", OneOf(("DISABLED", "ENABLED", "PREPARING"), ignore_case=True)),
+    _key(
+        "exactly.once.source.support",
+        _S,
+        "disabled",
+        OneOf(("DISABLED", "ENABLED", "PREPARING"), ignore_case=True),
+        importance=_HIGH,
+    ),
     _key("offset.flush.interval.ms", _L, 60_000, Range.at_least(1), "how often tasks commit offsets"),
     _key("offset.flush.timeout.ms", _L, 5_000, Range.at_least(1), "how long a source waits for its sends then"),
     _key("task.shutdown.graceful.timeout.ms", _L, 5_000, Range.at_least(0)),
-    _key("session.timeout.ms", _I, 10_000, Range.at_least(1), "after this silence a worker counts as dead"),
-    _key("heartbeat.interval.ms", _I, 3_000, Range.at_least(1)),
-    _key("rebalance.timeout.ms", _I, 60_000, Range.at_least(1)),
+    _key("session.timeout.ms", _I, 10_000, Range.at_least(1), "after this silence a worker counts as dead", _HIGH),
+    _key("heartbeat.interval.ms", _I, 3_000, Range.at_least(1), importance=_HIGH),
+    _key("rebalance.timeout.ms", _I, 60_000, Range.at_least(1), importance=_HIGH),
     # Connect waits five minutes for a lost worker's return; here lost work moves at once unless one asks for a delay.
     _key("scheduled.rebalance.max.delay.ms", _I, 0, Range.between(0, 2**31 - 1)),
     _key("handover.grace.ms", _L, 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"),
-    _key("task.hosts", _I, -1, _count, "Spark tasks that this worker's units are spread over; -1: one a core"),
+    _key("task.hosts", _I, -1, IfGiven(_hosts), "Spark tasks that this worker's units are spread over; -1: one a core"),
     _key("access.log.file", _S, None, doc="a file for REST's access log, a line a request; default none"),
-    _key("log.format", _S, "text", OneOf(("text", "json")), "of the worker's log: for people, or one JSON object a line"),
-    _key("metadata.max.age.ms", _L, 300_000, Range.at_least(0)),
+    _key("log.format", _S, "text", OneOf(("text", "json")), "of the log: for people, or one JSON object a line"),
+    # The worker's own Kafka clients; `kafka/clients.py` carries these over, with all of `ssl.*` and `sasl.*`.
     _key("client.id", _S, ""),
-    _key("client.dns.lookup", _S, "use_all_dns_ips"),
-    _key("security.protocol", _S, "PLAINTEXT"),
+    _key(
+        "client.dns.lookup",
+        _S,
+        "use_all_dns_ips",
+        OneOf(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+        importance=_MEDIUM,
+    ),
+    _key(
+        "security.protocol",
+        _S,
+        "PLAINTEXT",
+        OneOf(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"), ignore_case=True),
+        importance=_MEDIUM,
+    ),
+    _key("metadata.max.age.ms", _L, 300_000, Range.at_least(0)),
+    _key("send.buffer.bytes", _I, 131_072, Range.at_least(-1), importance=_MEDIUM),
+    _key("receive.buffer.bytes", _I, 32_768, Range.at_least(-1), importance=_MEDIUM),
+    _key("reconnect.backoff.ms", _L, 50, Range.at_least(0)),
+    _key("reconnect.backoff.max.ms", _L, 1_000, Range.at_least(0)),
+    _key("retry.backoff.ms", _L, 100, Range.at_least(0)),
+    _key("retry.backoff.max.ms", _L, 1_000, Range.at_least(0)),
+    _key("request.timeout.ms", _I, 40_000, Range.at_least(0), importance=_MEDIUM),
+    _key("connections.max.idle.ms", _L, 540_000, importance=_MEDIUM),
+    _key("socket.connection.setup.timeout.ms", _L, 10_000, Range.at_least(0)),
+    _key("socket.connection.setup.timeout.max.ms", _L, 30_000, Range.at_least(0)),
+    _key("metadata.recovery.strategy", _S, "rebootstrap", OneOf(("REBOOTSTRAP", "NONE"), ignore_case=True)),
+    _key("metadata.recovery.rebootstrap.trigger.ms", _L, 300_000, Range.at_least(0)),
+    # What Connect's group protocol needs; read, so that its worker files can be used as they are, but without effect.
     _key("connect.protocol", _S, "sessioned", OneOf(("eager", "compatible", "sessioned"))),
-    _key("worker.sync.timeout.ms", _I, 3_000),
-    _key("worker.unsync.backoff.ms", _I, 300_000),
+    _key("worker.sync.timeout.ms", _I, 3_000, importance=_MEDIUM),
+    _key("worker.unsync.backoff.ms", _I, 300_000, importance=_MEDIUM),
     _key("inter.worker.key.ttl.ms", _I, _HOUR, Range.between(0, 2**31 - 1)),
     _key("inter.worker.key.generation.algorithm", _S, "HmacSHA256"),
     _key("inter.worker.key.size", _I, None),
@@ -110,14 +182,13 @@ WORKER_CONFIG = ConfigDef(
     _key("inter.worker.verification.algorithms", _LIST, ["HmacSHA256"]),
     _key("metrics.sample.window.ms", _L, 30_000, Range.at_least(0)),
     _key("metrics.num.samples", _I, 2, Range.at_least(1)),
-    _key("metrics.recording.level", _S, "INFO"),
+    _key("metrics.recording.level", _S, "INFO", OneOf(("INFO", "DEBUG"))),
+    # Connect's default is JMX's, which there is none of without a JVM.
     _key("metric.reporters", _LIST, []),
 )
 
-_CLIENT_KEYS = frozenset(
-    ["send.buffer.bytes", "receive.buffer.bytes", "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "request.timeout.ms", "connections.max.idle.ms", "socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms", "security.providers"]
-)
-"""Kafka client settings that Connect's worker file may hold without a prefix; `kafka/clients.py` carries them over."""
+_CLIENT_KEYS = frozenset(("security.providers", "enable.metrics.push", "auto.include.jmx.reporter"))
+"""Kafka client settings that Connect's worker file may hold besides, and that have no meaning here."""
 
 _PREFIXES = (
     "producer.",
@@ -181,7 +252,7 @@ class WorkerSettings:
             listed = "\n".join(f"  {error}" for error in dict.fromkeys(errors))
             raise ConfigError(f"The worker's configuration is invalid:\n{listed}")
         settings = cls(raw, {value.name: value.value for value in found})
-        if not settings.rest_advertised_host_name and not any(urlsplit(url).hostname for url in settings.listeners):
+        if not settings.rest_advertised_host_name and settings._advertised()[1] is None:
             # Written down, because the driver and the hosts read these texts on other machines.
             return cls.from_properties({**raw, "rest.advertised.host.name": host_name}, {})
         return settings
@@ -211,14 +282,19 @@ class WorkerSettings:
     @property
     def advertised_url(self) -> str:
         """Where others reach this worker: `http://host:port/`."""
+        scheme, host, port = self._advertised()
+        host = self.rest_advertised_host_name or host or "localhost"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.rest_advertised_port or port}/"
+
+    def _advertised(self) -> tuple[str, str | None, int]:
+        """Scheme, host and port that the listeners give; no host for one that listens on every interface."""
         listeners = [urlsplit(listener) for listener in self.listeners]
-        scheme = self.rest_advertised_listener
+        scheme = (self.rest_advertised_listener or "").lower()
         if not scheme:
             scheme = "http" if any(listener.scheme == "http" for listener in listeners) else "https"
         listener = next((known for known in listeners if known.scheme == scheme), listeners[0])
-        host = self.rest_advertised_host_name or listener.hostname or "localhost"
-        port = self.rest_advertised_port or listener.port or 8083
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+        host = listener.hostname if listener.hostname not in ("", "0.0.0.0", "::") else None
+        return scheme, host, listener.port or 8083
 
     @property
     def worker_id(self) -> str:

@@ -1,0 +1,168 @@
+"""
+A sandbox's child process, seen from the worker: its pipes, its limit of time, its end. Used by `sandbox.py` only.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import IO, Any
+
+import orjson
+
+from kconnect.core.settings import secrets
+from kconnect.plugins.sandbox_child import frame
+
+log = logging.getLogger(__name__)
+
+_LARGEST_FRAME = 64 * 2**20
+_MOST_LINES = 1000
+_GREETING_S = 10.0
+
+
+class ChildEndedError(Exception):
+    """The process has ended, or what it sent can't be read; the text says how."""
+
+
+class Child:
+    """One process. Not thread-safe, but for `interrupt`. `environment` names the plugin directories that it may import from."""
+
+    def __init__(self, environment: tuple[str, ...], greeting: dict[str, Any]) -> None:
+        self.environment = environment
+        self.idle_since = 0.0
+        self.used = False
+        self.stage: dict[str, str] | None = None
+        self._hidden: set[str] = set()
+        # A session of its own: a Ctrl-C in the worker's terminal is the worker's business, and a kill reaches whatever
+        # the plugin started. Popen leaves it no descriptor of the worker but the three pipes.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kconnect.plugins.sandbox_child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin is not None
+        assert stdout is not None
+        assert stderr is not None
+        self._stdin, self._stdout = stdin, stdout
+        self._received = bytearray()
+        for pipe in (stdin, stdout):
+            os.set_blocking(pipe.fileno(), False)
+        threading.Thread(target=self._log_output, args=(stderr,), name="sandbox-output", daemon=True).start()
+        self._write(frame(greeting), time.monotonic() + _GREETING_S)
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, request: dict[str, Any], deadline: float, hidden: Iterable[str] = ()) -> dict[str, Any]:
+        """
+        The answer to a request. `hidden` are texts that must not get into the log.
+
+        TimeoutError at the deadline (of `time.monotonic`), ChildEndedError if the process ends; it must be killed then.
+        """
+        self.stage, self.used = None, True
+        # Those of earlier requests stay: what they printed may be read only now.
+        self._hidden = self._hidden.union(hidden)
+        try:
+            self._write(frame(request), deadline)
+            while "stage" in (received := self._read(deadline)):
+                self.stage = received
+        except BrokenPipeError:
+            raise ChildEndedError(self._end()) from None
+        return received
+
+    def where(self, plugin: str) -> str:
+        """Class and stage of what it was doing."""
+        if self.stage is None:
+            return f"{plugin} at the stage starting"
+        return f"{self.stage['class']} at the stage {self.stage['stage']}"
+
+    def interrupt(self) -> None:
+        """End it, and what it started, at once; may be called while another thread is in `ask`."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End it, and give up its pipes."""
+        self.interrupt()
+        self._process.wait()
+        self._stdin.close()
+        self._stdout.close()
+
+    def _write(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._stdin.fileno(), view) :]
+            except BlockingIOError:
+                _wait(self._stdin, select.POLLOUT, deadline)
+
+    def _read(self, deadline: float) -> dict[str, Any]:
+        received = self._received
+        while True:
+            if len(received) >= 4:
+                (length,) = struct.unpack_from(">I", received)
+                if length > _LARGEST_FRAME:
+                    raise ChildEndedError("its answer could not be read")
+                if len(received) >= 4 + length:
+                    body = bytes(received[4 : 4 + length])
+                    del received[: 4 + length]
+                    return _object(body)
+            try:
+                data = os.read(self._stdout.fileno(), 65_536)
+            except BlockingIOError:
+                _wait(self._stdout, select.POLLIN, deadline)
+                continue
+            if not data:
+                raise ChildEndedError(self._end())
+            received += data
+
+    def _end(self) -> str:
+        """How the process ended, as a text. One that has only closed its pipe is killed."""
+        try:
+            status = self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            return "it closed its pipe"
+        if status >= 0:
+            return f"exit status {status}"
+        name = signal.Signals(-status).name
+        return f"{name}, perhaps for want of memory" if -status == signal.SIGKILL else name
+
+    def _log_output(self, stderr: IO[bytes]) -> None:
+        """What plugin code prints goes to the log, up to a limit; the pipe is emptied in any case."""
+        with stderr:
+            for number, line in enumerate(iter(lambda: stderr.readline(8192), b"")):
+                if number < _MOST_LINES:
+                    log.info("%s", secrets.hide(line.decode("utf-8", "replace").rstrip(), self._hidden))
+                elif number == _MOST_LINES:
+                    log.warning("A plugin prints a lot in its sandbox (pid %d): the rest is not logged", self._process.pid)
+
+
+def _wait(pipe: IO[bytes], event: int, deadline: float) -> None:
+    """Return when the pipe is ready or closed; TimeoutError at the deadline."""
+    left = deadline - time.monotonic()
+    poll = select.poll()
+    poll.register(pipe, event)
+    if left <= 0 or not poll.poll(left * 1000):
+        raise TimeoutError
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise ChildEndedError("its answer could not be read")
+    return value

@@ -1,0 +1,21 @@
+"""
+Java names of built-in task classes, for `task.class` in task configs.
+
+Called by `worker/connector_unit.py`: a Kafka Connect worker that takes the topics over then starts the same task. The names
+of connectors and other plugins are in `registry.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TASKS = {
+    "kconnect.connectors.file_source:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
+    "kconnect.connectors.file_sink:FileStreamSinkTask": "org.apache.kafka.connect.file.FileStreamSinkTask",
+}
+
+
+def task_class_name(task_class: type[Any]) -> str:
+    """The class's name as a task config holds it: Java's for a built-in one, else its Python path."""
+    path = f"{task_class.__module__}:{task_class.__qualname__}"
+    return _TASKS.get(path, path.replace(":", "."))

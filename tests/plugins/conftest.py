@@ -1,0 +1,164 @@
+"""
+Plugin directories as `pip install --target` makes them, written by the tests.
+
+`plugin_path` has one plugin, `demo`, whose connectors behave and misbehave; its sandbox's children import it from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kconnect.plugins.registry import Registry
+from kconnect.plugins.sandbox import Sandbox
+
+CONNECTORS = '''
+import os, signal, subprocess, sys, time
+from kconnect.api.config import Config, ConfigDef, ConfigKey, ConfigValue, Password, Range, Type, NonEmptyString
+from kconnect.api.connector import ExactlyOnceSupport, SinkConnector, SourceConnector
+from kconnect.api.task import SinkTask, SourceTask
+
+DEF = ConfigDef(
+    ConfigKey("file", Type.STRING, doc="what to read", validator=NonEmptyString(), group="Demo", order=1),
+    ConfigKey("rows", Type.INT, 10, validator=Range.at_least(1)),
+    ConfigKey("db.password", Type.PASSWORD, None),
+)
+
+
+class DemoSourceConnector(SourceConnector):
+    def version(self): return "2.5"
+    def start(self, props): ...
+    def stop(self): ...
+    def task_class(self): return SourceTask
+    def task_configs(self, max_tasks): return [{}]
+    def config(self): return DEF
+
+
+class DemoSinkConnector(SinkConnector):
+    def version(self): return "2.5"
+    def start(self, props): ...
+    def stop(self): ...
+    def task_class(self): return SinkTask
+    def task_configs(self, max_tasks): return [{}]
+    def config(self): return DEF
+
+
+class ChattySource(DemoSourceConnector):
+    def config(self):
+        print("printed to stdout", flush=True)
+        os.write(1, b"\\x00\\x00\\x00\\x05hello")
+        subprocess.run([sys.executable, "-c", "print('from a child')"], check=True)
+        return super().config()
+
+
+class HangingSource(DemoSourceConnector):
+    def validate(self, props):
+        while True: time.sleep(1)
+
+
+class SpinningSource(DemoSourceConnector):
+    def config(self):
+        while True: pass
+
+
+class CrashingSource(DemoSourceConnector):
+    def __init__(self): os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class HungrySource(DemoSourceConnector):
+    def config(self): os.kill(os.getpid(), signal.SIGKILL)
+
+
+class LeavingSource(DemoSourceConnector):
+    def config(self): os._exit(3)
+
+
+class ExitingSource(DemoSourceConnector):
+    def config(self): sys.exit(4)
+
+
+class RaisingSource(DemoSourceConnector):
+    def validate(self, props): raise KeyError("no " + props["db.password"])
+
+
+class NoneSource(DemoSourceConnector):
+    def config(self): return None
+
+
+class NothingSource(DemoSourceConnector):
+    def validate(self, props): return None
+
+
+class PickySource(DemoSourceConnector):
+    """Says something about the framework's settings and about one that it doesn't declare; leaves out `rows`."""
+    def validate(self, props):
+        return Config([ConfigValue("file", props.get("file"), ["a.txt"]), ConfigValue("tasks.max", "9", errors=["too many"]),
+                       ConfigValue("strange", "s", errors=["never heard of it"])])
+
+
+class ExactSource(DemoSourceConnector):
+    def exactly_once_support(self, props):
+        return ExactlyOnceSupport.SUPPORTED if props.get("rows") == "1" else ExactlyOnceSupport.UNSUPPORTED
+
+
+class NotAConnector: ...
+'''
+
+BROKEN = "import a_module_that_is_not_there\n"
+
+CONVERTER = '''
+from kconnect.api.config import ConfigDef, ConfigKey, OneOf, Type
+from kconnect.api.converter import Converter
+
+
+class UpperConverter(Converter):
+    def configure(self, configs, is_key): ...
+    def from_connect_data(self, topic, schema, value, headers=None): return value
+    def to_connect_data(self, topic, data, headers=None): return data
+    def config(self):
+        return ConfigDef(ConfigKey("converter.type", Type.STRING, validator=OneOf(("key", "value", "header"))),
+                         ConfigKey("upper", Type.BOOLEAN, True, group="Case", order=1))
+'''
+
+
+def install(directory: Path, name: str, version: str, files: dict[str, str], entry_points: str) -> Path:
+    """What `pip install --target` leaves of a distribution."""
+    info = directory / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    for path, text in files.items():
+        (directory / path).write_text(text)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    root = tmp_path_factory.mktemp("plugins")
+    classes = [line.split("(")[0].split(":")[0].removeprefix("class ") for line in CONNECTORS.splitlines()
+               if line.startswith("class ")]
+    names = "".join(f"{name} = demo_connectors:{name}\n" for name in classes)
+    install(
+        root / "demo",
+        "demo",
+        "2.5",
+        {"demo_connectors.py": CONNECTORS, "demo_broken.py": BROKEN},
+        f"[kconnect.connectors]\n{names}BrokenSource = demo_broken:BrokenSource\n",
+    )
+    install(
+        root / "upper",
+        "upper-converter",
+        "1.0",
+        {"upper.py": CONVERTER},
+        "[kconnect.converters]\nUpper = upper:UpperConverter\n",
+    )
+    return [str(root)]
+
+
+@pytest.fixture(scope="session")
+def sandbox(plugin_path: list[str]) -> Iterator[Sandbox]:
+    sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, timeout=30, worker_group="workers")
+    yield sandbox
+    sandbox.close()

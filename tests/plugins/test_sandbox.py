@@ -1,0 +1,298 @@
+"""Plugin code in processes of its own: what it answers, and what happens when it misbehaves."""
+
+from __future__ import annotations
+
+import logging
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
+from kconnect.plugins.registry import Registry
+from kconnect.plugins.sandbox import Sandbox
+
+
+def config(plugin: str, **settings: str | None) -> dict[str, str | None]:
+    return {"name": "c", "connector.class": plugin, "file": "a.txt", **settings}
+
+
+def errors(infos: dict[str, Any]) -> dict[str, list[str]]:
+    return {row["value"]["name"]: row["value"]["errors"] for row in infos["configs"] if row["value"]["errors"]}
+
+
+def wait_for(condition: Callable[[], bool], limit: float = 10) -> None:
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not become true in time"
+        time.sleep(0.01)
+
+
+def test_a_connector_is_described(sandbox: Sandbox) -> None:
+    described = {"class": "demo_connectors.DemoSinkConnector", "type": "sink", "version": "2.5"}
+    assert sandbox.describe("DemoSink") == described
+    assert sandbox.describe("demo_connectors.DemoSourceConnector")["type"] == "source"
+    with pytest.raises(NotFoundError, match="Failed to find any class that implements Connector and which name matches"):
+        sandbox.describe("Nope")
+
+
+def test_a_good_config_has_no_errors(sandbox: Sandbox) -> None:
+    infos = sandbox.validate("DemoSource", config("DemoSource"))
+    assert (infos["name"], infos["error_count"]) == ("DemoSource", 0)
+    names = [row["definition"]["name"] for row in infos["configs"]]
+    assert names[0] == "name"
+    assert names[-3:] == ["file", "rows", "db.password"]
+    assert infos["groups"][-1] == "Demo"
+
+
+def test_errors_of_the_framework_and_of_the_connector(sandbox: Sandbox) -> None:
+    submitted = config("DemoSource", file=None, rows="0", **{"tasks.max": "abc", "db.password": "hunter22"})
+    infos = sandbox.validate("DemoSource", submitted)
+    assert errors(infos) == {
+        "tasks.max": [
+            "Invalid value abc for configuration tasks.max: Not a number of type INT",
+            "Invalid value null for configuration tasks.max: Value must be non-null",
+        ],
+        "file": [
+            "Null value can not be supplied as the configuration value.",
+            'Missing required configuration "file" which has no default value.',
+        ],
+        "rows": ["Invalid value 0 for configuration rows: Value must be at least 1"],
+    }
+    assert infos["error_count"] == 5
+    assert "hunter22" not in str(infos)
+
+
+def test_what_a_connector_says_about_other_settings_is_kept(sandbox: Sandbox) -> None:
+    infos = sandbox.validate("PickySource", config("PickySource", **{"tasks.max": "0"}))
+    assert infos["configs"][0]["definition"] is None
+    assert infos["configs"][0]["value"]["name"] == "strange"
+    rows = {row["definition"]["name"]: row["value"] for row in infos["configs"][1:]}
+    assert rows["tasks.max"]["errors"] == [
+        "Invalid value 0 for configuration tasks.max: Value must be at least 1",
+        "too many",
+    ]
+    assert rows["file"]["recommended_values"] == ["a.txt"]
+    assert rows["rows"] is None
+    assert infos["error_count"] == 3
+
+
+def test_a_converter_of_another_directory(sandbox: Sandbox) -> None:
+    submitted = config("DemoSource", **{"value.converter": "Upper", "value.converter.upper": "maybe"})
+    infos = sandbox.validate("DemoSource", submitted)
+    assert errors(infos) == {
+        "value.converter.upper": [
+            "Invalid value maybe for configuration upper: Expected value to be either true or false"
+        ]
+    }
+    assert infos["groups"][-1] == "Case"
+    unknown = sandbox.validate("DemoSource", config("DemoSource", **{"key.converter": "Nope"}))
+    assert errors(unknown) == {
+        "key.converter": ["Invalid value Nope for configuration key.converter: Class Nope could not be found."]
+    }
+
+
+def test_a_sink_may_not_join_the_workers_group(sandbox: Sandbox) -> None:
+    submitted = config("DemoSink", topics="t", **{"consumer.override.group.id": "workers"})
+    assert errors(sandbox.validate("DemoSink", submitted)) == {
+        "consumer.override.group.id": ["Consumer group workers conflicts with Connect worker group workers"]
+    }
+
+
+def test_exactly_once_is_asked_of_the_connector(plugin_path: list[str], sandbox: Sandbox) -> None:
+    required = {"exactly.once.support": "required", "transaction.boundary": "connector"}
+    found = errors(sandbox.validate("ExactSource", config("ExactSource", **required)))
+    assert found["exactly.once.support"] == [
+        "This worker does not have exactly-once source support enabled.",
+        "The connector does not support exactly-once semantics with the provided configuration.",
+    ]
+    assert "does not support connector-defined transaction boundaries" in found["transaction.boundary"][0]
+    exact = Sandbox(Registry.scan(plugin_path), plugin_path, 30, exactly_once=True)
+    submitted = config("ExactSource", rows="1", **{"exactly.once.support": "required"})
+    assert exact.validate("ExactSource", submitted)["error_count"] == 0
+    exact.close()
+
+
+def test_printing_does_not_disturb_the_answer(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "kconnect.plugins"):
+        assert sandbox.validate("ChattySource", config("ChattySource"))["error_count"] == 0
+        wait_for(lambda: "printed to stdout" in caplog.text and "from a child" in caplog.text)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "text"),
+    [
+        ("CrashingSource", r"\(SIGSEGV\): demo_connectors.CrashingSource at the stage constructing"),
+        ("HungrySource", r"\(SIGKILL, perhaps for want of memory\): demo_connectors.HungrySource .* config\(\)"),
+        ("LeavingSource", r"\(exit status 3\): demo_connectors.LeavingSource at the stage config\(\)"),
+        ("ExitingSource", r"demo_connectors.ExitingSource failed at the stage config\(\): SystemExit: 4"),
+        ("BrokenSource", r"BrokenSource failed at the stage importing: .*No module named 'a_module_that_is_not_there'"),
+    ],
+)
+def test_what_ends_a_plugin_is_told_with_class_and_stage(sandbox: Sandbox, plugin: str, text: str) -> None:
+    with pytest.raises(ConnectError, match=text):
+        sandbox.validate(plugin, config(plugin))
+    assert sandbox.validate("DemoSource", config("DemoSource"))["error_count"] == 0
+
+
+@pytest.mark.parametrize(("plugin", "stage"), [("HangingSource", r"validate\(\)"), ("SpinningSource", r"config\(\)")])
+def test_a_plugin_that_hangs_is_killed_at_the_limit(sandbox: Sandbox, plugin: str, stage: str) -> None:
+    sandbox.validate("DemoSource", config("DemoSource"))  # warm: the limit below is for the plugin, not for Python
+    started = time.monotonic()
+    with pytest.raises(RequestTimeoutError, match=f"within 0.5 s: demo_connectors.{plugin} at the stage {stage}"):
+        sandbox.validate(plugin, config(plugin), timeout=0.5)
+    assert time.monotonic() - started < 3
+    assert sandbox.validate("DemoSource", config("DemoSource"))["error_count"] == 0
+
+
+def test_a_refusal_is_the_callers_fault(sandbox: Sandbox) -> None:
+    with pytest.raises(BadRequestError, match=r"config\(\) must return a ConfigDef that is not null."):
+        sandbox.validate("NoneSource", config("NoneSource"))
+    with pytest.raises(BadRequestError, match=r"validate\(\) must return a Config that is not null."):
+        sandbox.validate("NothingSource", config("NothingSource"))
+    with pytest.raises(BadRequestError, match="neither a SourceConnector nor a SinkConnector"):
+        sandbox.validate("NotAConnector", config("NotAConnector"))
+    with pytest.raises(BadRequestError, match="which name matches Nope"):
+        sandbox.validate("DemoSource", config("Nope"))
+
+
+def test_no_secret_in_messages_or_logs(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    canary = "canary-5f1d"
+    with caplog.at_level(logging.DEBUG), pytest.raises(ConnectError, match="KeyError: 'no \\[hidden\\]'") as raised:
+        sandbox.validate("RaisingSource", config("RaisingSource", **{"db.password": canary}))
+    wait_for(lambda: "KeyError" in caplog.text)
+    assert canary not in str(raised.value) + caplog.text
+
+
+def test_listing_leaves_out_what_cannot_be_asked(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        rows = [row for row in sandbox.list_plugins(connectors_only=False) if "." in row["class"]]
+    demo = [row for row in rows if row["class"].startswith(("demo", "upper"))]
+    assert demo[0] == {"class": "demo_connectors.DemoSinkConnector", "type": "sink", "version": "2.5"}
+    assert demo[-1] == {"class": "upper.UpperConverter", "type": "converter", "version": "1.0"}
+    assert "BrokenSource is not listed" in caplog.text
+    assert all(row["type"] in ("sink", "source") for row in sandbox.list_plugins(connectors_only=True))
+
+
+def test_the_settings_of_a_plugin(sandbox: Sandbox) -> None:
+    names = [row["name"] for row in sandbox.plugin_config("DemoSource", None)]
+    assert names[:4] == ["file", "rows", "db.password", "name"]
+    assert "exactly.once.support" in names
+    assert [row["name"] for row in sandbox.plugin_config("Upper", "1.0")] == ["converter.type", "upper"]
+    with pytest.raises(BadRequestError, match=r"version range \[9,9\], available versions: \[2.5\]"):
+        sandbox.plugin_config("DemoSource", "9")
+    with pytest.raises(NotFoundError, match="Unknown plugin Nope"):
+        sandbox.plugin_config("Nope", None)
+
+
+def test_many_threads_get_their_own_answers(sandbox: Sandbox) -> None:
+    wrong: list[object] = []
+
+    def ask(number: int) -> None:
+        for turn in range(5):
+            topic = f"t{number}-{turn}"
+            infos = sandbox.validate("DemoSink", config("DemoSink", topics=topic))
+            values = {row["value"]["name"]: row["value"]["value"] for row in infos["configs"]}
+            if values["topics"] != topic:
+                wrong.append((topic, values["topics"]))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_a_child_that_died_while_idle_costs_nothing(plugin_path: list[str]) -> None:
+    sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 30)
+    sandbox.validate("DemoSource", config("DemoSource"))
+    for child in children():
+        child.kill()
+        child.wait(5)
+    assert sandbox.validate("DemoSource", config("DemoSource"))["error_count"] == 0
+    sandbox.close()
+    assert not children()
+
+
+def test_closing_ends_a_call_that_hangs(plugin_path: list[str]) -> None:
+    sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 30)
+    raised: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            sandbox.validate("HangingSource", config("HangingSource"))
+        except ConnectError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    wait_for(lambda: any(child.stage == {"stage": "validate()", "class": "demo_connectors.HangingSource"}
+                         for child in list(sandbox._busy)))
+    sandbox.close()
+    thread.join(5)
+    assert len(raised) == 1
+    assert not children()
+
+
+def test_children_inherit_no_sockets_and_die_with_their_parent(plugin_path: list[str], tmp_path: Path) -> None:
+    """A worker that is killed while plugin code hangs leaves nothing behind."""
+    script = tmp_path / "worker.py"
+    script.write_text(
+        "import socket, sys, threading\n"
+        "from kconnect.plugins.registry import Registry\n"
+        "from kconnect.plugins.sandbox import Sandbox\n"
+        "listener = socket.create_server(('127.0.0.1', 0)); listener.set_inheritable(True)\n"
+        "sandbox = Sandbox(Registry.scan(sys.argv[1:]), sys.argv[1:])\n"
+        "asked = {'name': 'c', 'connector.class': 'HangingSource', 'file': 'a'}\n"
+        "threading.Thread(target=lambda: sandbox.validate('HangingSource', asked)).start()\n"
+        "while not any(child.stage for child in list(sandbox._busy)): pass\n"
+        "print('hanging', flush=True)\n"
+    )
+    worker = subprocess.Popen([sys.executable, str(script), *plugin_path], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "hanging\n"
+    (child,) = psutil.Process(worker.pid).children()
+    links = [os.readlink(f"/proc/{child.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{child.pid}/fd")]
+    assert not [link for link in links if link.startswith("socket:")]
+    worker.kill()
+    worker.wait(5)
+    worker.stdout.close()
+    wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_warm_call_is_quick(sandbox: Sandbox) -> None:
+    times = []
+    for _ in range(50):
+        started = time.perf_counter()
+        sandbox.validate("DemoSource", config("DemoSource"))
+        times.append(time.perf_counter() - started)
+    print(f"median of a warm call: {statistics.median(times) * 1000:.2f} ms")  # noqa: T201 - shown with -s
+    assert statistics.median(times) < 0.03, "far over the 3 ms aimed at"
+
+
+def children() -> list[psutil.Process]:
+    """Sandbox children of the sandboxes made here; those of the shared one are in its own care."""
+    return [
+        child
+        for child in psutil.Process().children()
+        if child.status() != psutil.STATUS_ZOMBIE and child.pid not in _SHARED
+    ]
+
+
+_SHARED: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _know_the_shared_children(sandbox: Sandbox) -> None:
+    _SHARED.clear()
+    _SHARED.update(child.pid for child in psutil.Process().children())
