@@ -1,5 +1,76 @@
-"""The command line."""
+"""
+The command line, `kconnect`: a click group whose commands are modules, imported when they are called.
+
+Errors go to standard error in one line that says what to do, `-v` adds the traceback. Exit status 1 is an error, 2 a wrong
+use of the command line (click's), 3 `not running` of a status command. Read next: the module named after a command.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
 import sys
-def main() -> None:
-    from kconnect.worker.main import run
-    sys.exit(run(sys.argv[2]))
+import traceback
+from typing import Any
+
+import click
+
+from kconnect.api.errors import ConnectError
+
+_COMMANDS = {
+    "broker": ("kconnect.cli.broker", "Run a local Kafka broker for trying things out."),
+    "demo": ("kconnect.cli.demo", "Show data flow through a local broker and worker."),
+    "worker": ("kconnect.cli.worker", "Run a worker."),
+}
+
+
+class _Commands(click.Group):
+    """Knows the commands' names and one-line helps without importing what they need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(package_name="kconnect")
+def cli(verbose: bool) -> None:
+    """Kafka Connect's REST API, configs and topics, with the data pipeline on Spark."""
+    # Set up here for what runs in this process; a worker configures its own.
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    verbose = "-v" in arguments or "--verbose" in arguments
+    try:
+        status = cli.main(args=arguments, prog_name="kconnect", standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ConnectError as error:
+        _show(error, verbose)
+        sys.exit(1)
+    except OSError as error:
+        _show(error, verbose)
+        sys.exit(1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _show(error: Exception, verbose: bool) -> None:
+    click.echo(f"kconnect: {error}", err=True)
+    if verbose:
+        click.echo("".join(traceback.format_exception(error)), err=True)

@@ -33,12 +33,31 @@ _RENAMED = {
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.truststore.certificates": "ssl.ca.pem",
-    "ssl.cipher.suites": "ssl.cipher.suites",
 }
 _NOT_FOR_CLIENTS = frozenset(
-    ["partitioner.class", "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "metric.reporters", "interceptor.classes", "max.block.ms", "enable.auto.commit", "auto.commit.interval.ms", "group.protocol", "ssl.truststore.type", "ssl.keystore.type", "ssl.truststore.password"]
+    (
+        "partitioner.class",
+        "key.serializer",
+        "value.serializer",
+        "key.deserializer",
+        "value.deserializer",
+        "metric.reporters",
+        "interceptor.classes",
+        "max.block.ms",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
+        "group.protocol",
+        "ssl.truststore.type",
+        "ssl.keystore.type",
+        "ssl.truststore.password",
+        # librdkafka's own, and no text may set it: it loads a native library into the process, even when only tried.
+        "plugin.library.paths",
+    )
 )
 """Settings of Java objects, and those that are the framework's business."""
+
+_UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
+"""The other names without a dot are confluent-kafka's, for callbacks and the like."""
 
 _SHARED = re.compile(
     r"bootstrap\.servers|client\.dns\.lookup|security\.protocol|(sasl|ssl)\..*|(send|receive)\.buffer\.bytes|"
@@ -48,6 +67,8 @@ _SHARED = re.compile(
 _STRATEGIES = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
+    # librdkafka has no eager sticky one; Kafka's docs name the cooperative one as its successor.
+    "StickyAssignor": "cooperative-sticky",
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
 _JAAS_OPTION = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
@@ -112,11 +133,19 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
     return {**tuned, **translate(asked, "consumer"), **forced}
 
 
+def admin(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
+    """The admin client of a source task, which creates the topics that are missing."""
+    return {**_base(f"connector-adminclient-{connector}-{task}"), **translate(_asked(settings, "admin.", config))}
+
+
 def translate(given: Mapping[str, str | None], kind: str = "producer") -> Client:
     """Java's names and values to librdkafka's. ConfigError, naming the setting, for a value that it refuses."""
     client: Client = {}
     for name, value in given.items():
         if value is None or name in _NOT_FOR_CLIENTS:
+            continue
+        if "." not in name and name not in _UNDOTTED:
+            _warn_dropped(name)
             continue
         for new_name, new_value in _translate(name, value.strip(), given, kind).items():
             problem = _problem(new_name, new_value)
@@ -165,6 +194,8 @@ def _translate(name: str, value: str, given: Mapping[str, str | None], kind: str
             return {"socket.timeout.ms": value}
         case "metadata.max.age.ms":
             return {name: value, "topic.metadata.refresh.interval.ms": value}
+        case "auto.offset.reset" if value.lower() == "none":
+            return {name: "error"}
         case "security.protocol" | "isolation.level" | "auto.offset.reset" | "compression.type":
             return {name: value.lower()}
         case _:

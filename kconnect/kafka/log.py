@@ -58,6 +58,7 @@ class LogReader:
             partitions += [ck.TopicPartition(name, number, ck.OFFSET_BEGINNING) for number in metadata.partitions]
         self._positions: dict[Place, int] = {}
         self._ended: set[Place] = set()
+        self._reached: dict[Place, int] = {}
         self._partitions = partitions
         self._consumer.assign(partitions)
 
@@ -93,13 +94,22 @@ class LogReader:
                 found.append(LogRecord(*place, message.offset(), message.key(), message.value()))
             elif error.code() == ck.KafkaError._PARTITION_EOF:
                 place = (self._roles[message.topic()], message.partition())
-                self._positions[place] = message.offset()
+                self._positions[place] = self._reached[place] = message.offset()
                 self._ended.add(place)
             elif error.fatal():
                 raise ConnectError(f"Reading the internal topics failed: {error.str()}")
             else:
                 log.warning("Reading the internal topics: %s", error.str())
         return found
+
+    def reached(self) -> dict[Place, int]:
+        """
+        Where partitions were found to end since the last call.
+
+        That may be past the last record: a transaction's marker takes an offset too, and is never handed out.
+        """
+        reached, self._reached = self._reached, {}
+        return reached
 
     def reachable(self, timeout: float) -> bool:
         """Whether the log's broker answers. A silent broker looks just like a log in which nothing happens."""

@@ -9,43 +9,58 @@ was measured to cost less than `produce_batch`; and that one refuses timestamps 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.errors import ConnectError
+from kconnect.core.task.chain import Outgoing
+
+OnAck = Callable[[ck.Message], None]
 
 _TOPIC_S = 30.0
 
 
 class TaskProducer:
-    """`gives_up()` is asked while the client's queue is full or a topic is waited for: True ends the waiting."""
+    """
+    `gives_up()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
+    `reports` can `send_reported` be used: acknowledgements that nobody asks for cost time. `admin` is the config of the
+    client that creates missing topics; without one they are left to the brokers.
+    """
 
-    def __init__(self, client: Mapping[str, Any], gives_up: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        client: Mapping[str, Any],
+        gives_up: Callable[[], bool] = lambda: False,
+        reports: bool = False,
+        admin: Mapping[str, Any] | None = None,
+    ) -> None:
         self._gives_up = gives_up
+        self._admin = admin
         self._failure: tuple[ck.KafkaError, str | None] | None = None
-        self._producer = ck.Producer({**client, "delivery.report.only.error": True, "on_delivery": self._reported})
+        self._producer = ck.Producer(
+            {**client, "delivery.report.only.error": not reports, "on_delivery": self._reported}
+        )
 
-    def send(self, topic: str, messages: Iterable[Mapping[str, Any]]) -> None:
-        """
-        Hand messages over in order: `value`, and where there are any `key`, `partition`, `timestamp` and `headers`.
-
-        ConnectError for one that can't be sent, and if it gave up: none of the batch may then be counted as sent.
-        """
-        produce = self._producer.produce
+    def send(self, messages: Iterable[Outgoing]) -> bool:
+        """Hand messages over in order. False if it gave up before the last one. ConnectError for one that can't be sent."""
+        produce: Callable[..., None] = self._producer.produce
         for message in messages:
-            get = message.get
-            arguments = (
-                topic, get("value"), get("key"), get("partition", -1), None, None, get("timestamp", 0), get("headers"),
-            )  # fmt: skip
             try:
-                produce(*arguments)
+                produce(*message)
             except BufferError:
-                self._send_when_there_is_room(arguments)
+                if not self._send_when_there_is_room(message):
+                    return False
             except ck.KafkaException as error:
-                raise _failed(error.args[0], topic) from error
+                raise _failed(error.args[0], message[0]) from error
         self._producer.poll(0)
+        return True
+
+    def send_reported(self, messages: Iterable[tuple[Outgoing, OnAck]]) -> bool:
+        """As `send`; each callback is called once its message is acknowledged, within a later call of this producer."""
+        return self.send(self._with_callbacks(messages))
 
     def check(self) -> None:
         """ConnectError if a message could not be delivered: nothing after it may be counted as sent."""
@@ -61,7 +76,7 @@ class TaskProducer:
 
     def require_topic(self, topic: str) -> None:
         """
-        Have the topic exist, created with the brokers' defaults if they allow that. ConnectError if it doesn't.
+        Have the topic exist, created with the brokers' defaults if it is missing. ConnectError if it doesn't.
 
         Asked before the first message: a producer that learned that a topic is missing may say so long after.
         """
@@ -71,24 +86,41 @@ class TaskProducer:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
                 found = self._producer.list_topics(topic, timeout=10).topics[topic]
                 problem = None if found.error is None else found.error.str()
+                if found.error is not None and found.error.code() == ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    problem = self._create(topic) or problem
                 if problem is None and any(partition.leader >= 0 for partition in found.partitions.values()):
                     return
             except ck.KafkaException as failure:
                 problem = failure.args[0].str()
             if self._gives_up() or time.monotonic() > deadline:
                 raise ConnectError(
-                    f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or have the brokers "
-                    "create topics (`auto.create.topics.enable`), check the task's rights, and restart the task."
+                    f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or check the "
+                    "task's rights to write to it and to create it, and restart the task."
                 )
             time.sleep(0.1)
 
+    def _create(self, topic: str) -> str | None:
+        """What kept the topic from being created, if anything did."""
+        if self._admin is None:
+            return None
+        # Once or twice in a task's life: not worth a client that stays.
+        admin = AdminClient(dict(self._admin))
+        try:
+            admin.create_topics([NewTopic(topic, -1, -1)], request_timeout=10)[topic].result()
+        except ck.KafkaException as failure:
+            error = failure.args[0]
+            # Another task, or the brokers themselves, may have been quicker.
+            if error.code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
+                return str(error.str())
+        return None
+
     def close(self, abandon: bool = False) -> None:
-        """Forget what is not acknowledged. With `abandon`, also what is on its way, as far as that is possible."""
+        """Forget what was not sent. With `abandon`, also what is on its way, as far as that is possible."""
         self._producer.purge(in_queue=True, in_flight=abandon, blocking=False)
         # What was purged is reported as failed, to nobody.
         self._producer.poll(0)
 
-    def _send_when_there_is_room(self, arguments: tuple[Any, ...]) -> None:
+    def _send_when_there_is_room(self, message: tuple[Any, ...]) -> bool:
         wait = 0.005
         while not self._gives_up():
             # Acknowledgements are no events here, so this only sleeps; longer and longer if brokers are away.
@@ -96,11 +128,22 @@ class TaskProducer:
             wait = min(wait * 1.5, 0.2)
             self.check()
             try:
-                self._producer.produce(*arguments)
-                return
+                self._producer.produce(*message)
+                return True
             except BufferError:
                 continue
-        raise ConnectError(f"Records for the topic {arguments[0]} wait for Kafka still: they are not sent, and come again")
+        return False
+
+    def _with_callbacks(self, messages: Iterable[tuple[Outgoing, OnAck]]) -> Iterator[Any]:
+        for message, on_ack in messages:
+
+            def reported(error: ck.KafkaError | None, delivered: ck.Message, on_ack: OnAck = on_ack) -> None:
+                if error is None:
+                    on_ack(delivered)
+                else:
+                    self._reported(error, delivered)
+
+            yield (*message[:4], reported, None, *message[6:])
 
     def _reported(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         if error is not None and self._failure is None:

@@ -181,7 +181,12 @@ class Call:
                 text = f"Invalid value {named} for configuration {setting}: Class {named} could not be found."
                 errors.append((setting, text))
                 continue
-            config_def = self._config_def(found, self._make(found))
+            try:
+                made = self._make(found)
+            except ConnectError as error:
+                errors.append((setting, f"Invalid value {named} for configuration {setting}: {error}"))
+                continue
+            config_def = self._config_def(found, made)
             prefix = f"{setting}."
             own = {name[len(prefix) :]: value for name, value in given.items() if name.startswith(prefix)}
             self._secrets |= _passwords(config_def, own)
@@ -221,7 +226,8 @@ def _type(connector: Connector) -> str:
 def _passwords(config_def: ConfigDef, config: ConfigMap) -> set[str]:
     secret = {key.name for key in config_def.keys.values() if key.type is Type.PASSWORD}
     parsed = [parse(name, config[name], Type.PASSWORD) for name in secret & config.keys()]
-    return {password.value for password in parsed if isinstance(password, Password) and password.value}
+    values = [password.value for password in parsed if isinstance(password, Password) and password.value]
+    return {form for value in values for form in secrets.forms(value)}
 
 
 def _read(stream: IO[bytes]) -> dict[str, Any] | None:

@@ -14,7 +14,8 @@ from kconnect.api.connector import Connector, SinkConnector
 from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
-from kconnect.core.state.records import State, TargetState
+from kconnect.core.state.records import TargetState
+from kconnect.core.task.lifecycle import Event
 from kconnect.plugins.java_names import task_class_name
 from kconnect.worker.unit import Ports, Unit
 
@@ -32,37 +33,51 @@ class ConnectorUnit(Unit):
         loaded = self.ports.plugins.load(config["connector.class"], "connector")
         connector: Connector = loaded()
         self.version = connector.version()
-        connector.initialize(_Context(self))
         started = False
-        said: TargetState | None = None
         try:
-            while not self.stopping.is_set():
-                with self.changed:
-                    target, requested, raised = self.target, self._requested, self._raised
-                    self._requested = False
-                if raised is not None:
-                    raise raised
-                if target is TargetState.STARTED:
-                    if not started:
-                        connector.start(config)
-                        started = True
-                    # Also on resuming: what is outside may have changed meanwhile.
-                    if said is not target or requested:
-                        if said is not target:
-                            self.report(State.RUNNING)
-                        self._publish(connector, config)
-                elif said is not target:
-                    self.report(State.PAUSED)
-                said = target
-                with self.changed:
-                    self.changed.wait_for(
-                        lambda said=said: (  # type: ignore[misc]
-                            self.stopping.is_set() or self._requested or self._raised or self.target is not said
-                        )
-                    )
+            if not self.hold_while_paused():
+                return
+            self.moved(Event.START)
+            connector.initialize(_Context(self))
+            connector.start(config)
+            started = True
+            self.moved(Event.STARTED)
+            # What is asked for while `start` runs is answered by the first configs.
+            self._requested = False
+            self._publish(connector, config)
+            self._serve(connector, config)
+        except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
+            self.fail(error)
         finally:
             if started:
                 connector.stop()
+
+    def _serve(self, connector: Connector, config: dict[str, str]) -> None:
+        """Make task configs when asked, and at a resume, for what is outside may have changed; none while paused."""
+        paused = False
+        while True:
+            self.wait_for(
+                lambda paused=paused: (  # type: ignore[misc]
+                    self._raised or (self._requested and not paused) or self._is_paused() is not paused
+                )
+            )
+            if self.stopping.is_set():
+                return
+            with self.changed:
+                requested, raised = self._requested, self._raised
+                if not paused:
+                    self._requested = False
+            if raised is not None:
+                raise raised
+            if self._is_paused() is not paused:
+                paused = not paused
+                self.moved(Event.PAUSE if paused else Event.RESUME)
+                requested = not paused
+            if requested and not paused:
+                self._publish(connector, config)
+
+    def _is_paused(self) -> bool:
+        return self.target is not TargetState.STARTED
 
     def _publish(self, connector: Connector, config: dict[str, str]) -> None:
         framework = SINK_CONFIG if isinstance(connector, SinkConnector) else SOURCE_CONFIG
@@ -95,7 +110,8 @@ class ConnectorUnit(Unit):
             self._requested = True
             self.changed.notify_all()
 
-    def fail(self, error: Exception) -> None:
+    def raise_in_thread(self, error: Exception) -> None:
+        """Fail the connector for an error that it met in a thread of its own."""
         with self.changed:
             self._raised = error
             self.changed.notify_all()
@@ -112,7 +128,7 @@ class _Context:
         self._unit.request_reconfiguration()
 
     def raise_error(self, error: Exception) -> None:
-        self._unit.fail(error)
+        self._unit.raise_in_thread(error)
 
 
 class StoredOffsets:

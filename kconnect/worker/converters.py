@@ -4,11 +4,17 @@ The converters of one task. Built in the task's thread by `source_task.py` and `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
-from kconnect.api.converter import Converter
+from kconnect.api.converter import Converter, HeaderConverter
+from kconnect.api.schema import STRING_SCHEMA, Schema, SchemaAndValue
+from kconnect.api.values import to_text
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.plugins.registry import Registry
+
+_SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
 def make(
@@ -19,12 +25,46 @@ def make(
 
     As in Connect, the two are never mixed: a connector that names a converter inherits none of the worker's settings.
     """
-    setting = f"{which}.converter"
-    own = config.get(setting)
-    name = own or getattr(settings, f"{which}_converter")
-    prefix = f"{setting}."
-    source: Mapping[str, str | None] = config if own else settings.raw
-    given = {key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None}
+    name, given = _asked(which, config, settings)
     converter: Converter = plugins.load(name, "converter")()
     converter.configure({**given, "converter.type": which}, which == "key")
     return converter
+
+
+def make_header(
+    config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry
+) -> Callable[[], HeaderConverter]:
+    """Gives the header converter when the first header comes: most tasks never see one."""
+
+    @cache
+    def get() -> HeaderConverter:
+        name, given = _asked("header", config, settings)
+        if name == _SIMPLE:
+            return _TextHeaders()
+        converter: HeaderConverter = plugins.load(name, "header_converter")()
+        converter.configure({**given, "converter.type": "header"})
+        return converter
+
+    return get
+
+
+def _asked(which: str, config: Mapping[str, str | None], settings: WorkerSettings) -> tuple[str, dict[str, str]]:
+    setting = f"{which}.converter"
+    own = config.get(setting)
+    prefix = f"{setting}."
+    source: Mapping[str, str | None] = config if own else settings.raw
+    given = {key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None}
+    return own or getattr(settings, f"{which}_converter"), given
+
+
+class _TextHeaders(HeaderConverter):
+    """Stands in for SimpleHeaderConverter until there is one: writes what it would, and reads everything as text."""
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Has no settings."""
+
+    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
+        return None if value is None else bytes(value) if isinstance(value, bytes | bytearray) else to_text(value).encode()
+
+    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
+        return SchemaAndValue(None, None) if data is None else SchemaAndValue(STRING_SCHEMA, data.decode("utf-8", "replace"))

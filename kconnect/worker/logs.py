@@ -1,75 +1,103 @@
 """
 Logging of every process of a worker: lines for people, or one JSON object a line.
 
-`configure` is called once by the worker, the Spark driver and each task host. Modules log with `logging.getLogger(__name__)`;
-structlog renders, so that the lines of libraries look alike. A unit's thread says whose it is with `bind`, and each of its
-lines then carries connector and task. Known secrets are blotted out as a last line of defence: nothing should log them.
+All modules log with the standard `logging.getLogger(__name__)`, so that the lines of libraries look like ours and obey
+`/admin/loggers`; structlog only renders. `configure` is called once by the worker, the Spark driver and each task host. A
+unit's thread says whose it is with `bind`, and each of its lines then carries connector and task. Known secrets are
+blotted out as a last line of defence: nothing should log them.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from typing import IO, Any
 
 import structlog
 
-_SECRET_NAME = re.compile(r"password|secret|token|credential|jaas|\.key$|key\.pem|api\.?key|private", re.IGNORECASE)
+from kconnect.core.settings import secrets
+
 _secrets: set[str] = set()
 
 Line = MutableMapping[str, Any]
 
+_CHATTY = ("py4j", "httpx", "httpcore", "asyncio", "uvicorn.error")
+"""Libraries that tell at INFO what is of no interest to those who run a worker."""
+
 
 def configure(format: str = "text", level: str = "INFO", stream: IO[str] | None = None) -> None:
-    """Log to `stream` (standard error by default) as `text` or `json`."""
-    stream = stream or sys.stderr
+    """Log to `stream` (standard error by default) as `text` or `json`. May be called again."""
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=format == "json"),
     ]
-    if format == "json":
-        final: list[Any] = [structlog.processors.format_exc_info, _blot, structlog.processors.JSONRenderer()]
-    else:
-        final = [structlog.processors.format_exc_info, _blot, _for_people]
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            _json if format == "json" else _for_people,
+            _blot,
+        ],
     )
-    handler = logging.StreamHandler(stream)
+    # A plugin that logs with structlog comes out the same way.
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+    logging.addLevelName(5, "TRACE")
+    logging.captureWarnings(True)
+    handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for chatty in ("py4j", "httpx", "httpcore", "asyncio", "uvicorn.error"):
+    for chatty in _CHATTY:
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
-def bind(connector: str, task: int | None) -> None:
-    """From now on, every line of this thread carries the connector and task."""
+def bind(connector: str, task: int | None = None) -> None:
+    """From now on, every line of this thread carries the connector, and the task if there is one."""
+    structlog.contextvars.unbind_contextvars("connector", "task")
     structlog.contextvars.bind_contextvars(connector=connector, **({} if task is None else {"task": task}))
 
 
+def unbind() -> None:
+    """The lines of this thread belong to nobody again."""
+    structlog.contextvars.unbind_contextvars("connector", "task")
+
+
+def register_secret(value: str) -> None:
+    """Blot the value out of every later line of this process."""
+    if value:
+        _secrets.update(secrets.forms(value))
+
+
 def hide_secrets(properties: Mapping[str, str | None]) -> None:
-    """Blot out, in every later line, the values of settings whose names say that they are secret."""
-    for name, value in properties.items():
-        # Short values would blot out half of every line.
-        if value and len(value) >= 4 and _SECRET_NAME.search(name) and value.lower() not in ("true", "false", "none"):
-            _secrets.add(value)
+    """Register the values of all settings whose names say that they are secret."""
+    _secrets.update(secrets.values(properties))
 
 
-def _blot(_: Any, __: str, line: Line) -> Line:
-    if _secrets:
-        for name, value in line.items():
-            if isinstance(value, str):
-                for secret in _secrets:
-                    if secret in value:
-                        value = value.replace(secret, "[hidden]")
-                line[name] = value
-    return line
+def _blot(_: Any, __: str, line: Any) -> str:
+    # Over the whole line, because a secret may be in a traceback or deep in a value.
+    return secrets.hide(line, tuple(_secrets)) if _secrets else line
+
+
+def _json(_: Any, __: str, line: Line) -> str:
+    ordered = {"timestamp": line.pop("timestamp", None), "level": line.pop("level", None)}
+    ordered["logger"] = line.pop("logger", None)
+    ordered["message"] = line.pop("event", "")
+    return json.dumps({**ordered, **line}, default=str, ensure_ascii=False)
 
 
 def _for_people(_: Any, __: str, line: Line) -> str:

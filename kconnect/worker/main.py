@@ -46,9 +46,9 @@ _WRITE_S = 30.0
 _DRIVER_BACKOFF_S = (0.5, 2.0, 5.0, 15.0)
 
 
-def run(path: str) -> int:
+def run(path: Path) -> int:
     """Run a worker with the given properties file until SIGTERM or SIGINT; gives the process's exit status."""
-    texts = properties.load(Path(path).read_text("utf-8"))
+    texts = properties.load(path.read_text("utf-8"))
     settings = WorkerSettings.from_properties(texts, os.environ, socket.gethostname())
     logs.configure(format=settings.log_format)
     logs.hide_secrets(settings.raw)
@@ -78,7 +78,12 @@ class Worker:
         self._incarnation = process.incarnation()
         self._stopping = threading.Event()
         self._registry = Registry.scan(settings.plugin_path)
-        self._sandbox = Sandbox(self._registry, settings.plugin_path)
+        self._sandbox = Sandbox(
+            self._registry,
+            settings.plugin_path,
+            worker_group=settings.group_id,
+            exactly_once=settings.exactly_once_source_support.lower() == "enabled",
+        )
         self._driver: Driver | None = None
         self._loop: Loop | None = None
         self._group: GroupMember | None = None
@@ -111,6 +116,7 @@ class Worker:
         self._server.start(rest_app.build(self._loop, rest_settings))
         log.info("REST at %s", settings.advertised_url)
         threading.Thread(target=self._read, name="log", daemon=True).start()
+        self._sandbox.warm_up()
 
     def stop(self) -> None:
         """Release the units, leave the group, end the children. Each step has its limit."""
@@ -139,8 +145,9 @@ class Worker:
             caught_up = False
             while not self._stopping.is_set() or not self._loop.released.is_set():
                 batch = reader.read(0.2)
-                if batch:
-                    self._loop.post(events.Read(tuple(batch)))
+                reached = reader.reached()
+                if batch or reached:
+                    self._loop.post(events.Read(tuple(batch), reached))
                 if not caught_up and reader.at_end:
                     caught_up = True
                     self._loop.post(events.CaughtUp())
@@ -250,7 +257,7 @@ class Driver:
             if self._stopping.is_set():
                 return
             failures = 0 if time.monotonic() - started > 60 else failures + 1
-            pause = _DRIVER_BACKOFF_S[min(failures, len(_DRIVER_BACKOFF_S)) - 1]
+            pause = _DRIVER_BACKOFF_S[min(failures, len(_DRIVER_BACKOFF_S) - 1)]
             log.error("The Spark driver ended with status %s; it is started again in %.1f s", status, pause)
             self._stopping.wait(pause)
 

@@ -5,21 +5,26 @@ A sink task's loop, where a record goes from Kafka to the connector:
 
 The task is an ordinary member of the consumer group `connect-<name>`, so its partitions, its lag and its offsets are Kafka's
 business, and a partition has one owner even while a task moves. At least once: an offset is committed only after the task
-has said in `pre_commit` that everything below it is safe. Run by `task_unit.py`; for the other direction, `source_task.py`.
+has said in `pre_commit` that everything below it is safe. Run by `task_unit.py`. Read next: `core/task/sink_offsets.py`,
+`kafka/consumer.py`; for the other direction, `source_task.py`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError, RetriableError
-from kconnect.api.record import Header, OffsetAndMetadata, SinkRecord, TimestampType, TopicPartition
+from kconnect.api.record import SinkRecord, TopicPartition
 from kconnect.api.task import ErrantRecordReporter, SinkTask
-from kconnect.core.state.records import State, TargetState
+from kconnect.core.state.records import TargetState
+from kconnect.core.task.chain import SinkChain
+from kconnect.core.task.lifecycle import Event
+from kconnect.core.task.sink_offsets import SinkOffsets
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.worker import converters
@@ -28,213 +33,203 @@ from kconnect.worker.unit import Unit
 log = logging.getLogger(__name__)
 
 _BATCH = 2000
-_WAIT_S = 1.0
+_WAIT_S = 0.5
+"""How long the loop may take to notice a stop, a pause or a resume."""
 _RETRY_S = 1.0
-
-_TIMESTAMP_TYPES = {
-    ck.TIMESTAMP_NOT_AVAILABLE: TimestampType.NO_TIMESTAMP_TYPE,
-    ck.TIMESTAMP_CREATE_TIME: TimestampType.CREATE_TIME,
-    ck.TIMESTAMP_LOG_APPEND_TIME: TimestampType.LOG_APPEND_TIME,
-}
-
-Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
 class SinkLoop:
+    """Is also the consumer's listener."""
+
     def __init__(self, unit: Unit, task: SinkTask, config: dict[str, str], properties: dict[str, str]) -> None:
         settings, plugins = unit.ports.settings, unit.ports.plugins
-        self._unit, self._task, self._properties, self._config = unit, task, properties, config
-        self._key = converters.make("key", config, settings, plugins)
-        self._value = converters.make("value", config, settings, plugins)
+        self._unit, self._task, self._properties = unit, task, properties
+        self._chain = SinkChain(
+            converters.make("key", config, settings, plugins),
+            converters.make("value", config, settings, plugins),
+            converters.make_header(config, settings, plugins),
+        )
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
-        self._consumer = TaskConsumer(client, config, self._assigned, self._revoked, self._lost)
-        self._context = _Context(self)
+        self._limit = int(client.pop("max.poll.records", _BATCH))
+        self._consumer = TaskConsumer(client, config, self)
+        self._context = _Context(self._properties, self._consumer)
+        self._offsets = SinkOffsets()
         self._topics: set[str] = set()
-        # The position after the last record that `put` has taken, by partition; and what was committed of it.
-        self._delivered: Offsets = {}
-        self._committed: Offsets = {}
         self._batch: list[SinkRecord] = []
-        self._pausing = False
-        self._started = False
+        """Read, and not yet taken by `put`; `_ends` is where reading goes on behind it."""
+        self._ends: dict[TopicPartition, int] = {}
+        self._retry_at: float | None = None
+        self._paused = False
 
     def wake(self) -> None:
-        """The loop looks around by itself once a second."""
+        """The loop looks around by itself twice a second."""
 
     def run(self) -> None:
         unit, task = self._unit, self._task
+        if not unit.hold_while_paused():
+            return
+        started = False
         try:
+            unit.moved(Event.START)
             task.initialize(self._context)
             task.start(self._properties)
-            self._started = True
+            started = True
             self._consumer.subscribe()
+            unit.moved(Event.STARTED)
             self._consume_until_stopped()
-            if not unit.abandoned:
-                self._commit(self._delivered)
+        except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
+            unit.fail(error)
         finally:
             try:
-                # Leaving the group calls `_revoked` for what is still owned; after a failure or when abandoned, nothing
-                # more may be committed.
-                self._delivered = {} if unit.abandoned or not unit.stopping.is_set() else self._delivered
+                # Calls `revoked` for what is still owned. After a failure too: what was delivered needs not come again.
                 self._consumer.close()
             finally:
-                if self._started:
+                if started:
                     task.stop()
 
     def _consume_until_stopped(self) -> None:
-        unit, stopping = self._unit, self._unit.stopping
-        said: TargetState | None = None
+        stopping = self._unit.stopping
         due = time.monotonic() + self._interval_s
         while not stopping.is_set():
-            if unit.target is not said:
-                said = unit.target
-                self._pausing = said is not TargetState.STARTED
-                if self._pausing:
-                    self._consumer.pause_all()
-                else:
-                    self._consumer.resume_all(except_for=self._context.paused)
-                unit.report(State.PAUSED if self._pausing else State.RUNNING)
-            messages = self._consumer.read(_BATCH, _WAIT_S)
+            self._follow_target()
+            self._rewind()
+            now = time.monotonic()
+            wait = _WAIT_S if self._retry_at is None else min(_WAIT_S, max(0.0, self._retry_at - now))
+            messages = self._consumer.read(self._limit, min(wait, max(0.0, due - now)))
             if messages:
-                self._batch = self._convert(messages)
+                self._take(messages)
+            now = time.monotonic()
+            # As in Connect, also when there is nothing: many tasks flush by time, and this is their clock.
+            if self._retry_at is None or now >= self._retry_at:
                 self._deliver()
-            if self._context.commit_requested or time.monotonic() >= due:
+            if self._context.commit_requested or now >= due:
                 self._context.commit_requested = False
-                self._commit(self._delivered)
+                self._commit(self._consumer.assignment)
+                self._unit.lag = self._consumer.lag()
                 due = time.monotonic() + self._interval_s
 
-    def _convert(self, messages: list[ck.Message]) -> list[SinkRecord]:
-        to_key, to_value = self._key.to_connect_data, self._value.to_connect_data
-        records = []
-        for message in messages:
-            topic = message.topic()
-            if topic not in self._topics:
+    def _follow_target(self) -> None:
+        pause = self._unit.target is not TargetState.STARTED
+        if pause != self._paused:
+            self._paused = pause
+            self._hold_or_release()
+            self._unit.moved(Event.PAUSE if pause else Event.RESUME)
+
+    def _hold_or_release(self) -> None:
+        if self._paused or self._retry_at is not None:
+            self._consumer.hold()
+        else:
+            self._consumer.release()
+
+    def _rewind(self) -> None:
+        for partition, offset in self._context.take_rewinds(self._consumer.assignment).items():
+            self._consumer.seek(partition, offset)
+            self._offsets.rewound(partition, offset)
+            self._drop({partition})
+
+    def _take(self, messages: list[ck.Message]) -> None:
+        records = self._chain.apply(messages)
+        self._ends.update(self._offsets.read(messages, self._consumer.assignment))
+        self._batch = [*self._batch, *records] if self._batch else records
+        if len(self._chain.topics) != len(self._topics):
+            for topic in set(self._chain.topics) - self._topics:
                 self._topics.add(topic)
                 self._unit.ports.topic_used(self._unit.spec.connector, self._unit.spec.task or 0, topic)
-            raw_headers = message.headers()
-            headers = [Header(name, value) for name, value in raw_headers] if raw_headers else ()
-            key_schema, key = to_key(topic, message.key(), headers)
-            value_schema, value = to_value(topic, message.value(), headers)
-            kind, timestamp = message.timestamp()
-            records.append(
-                SinkRecord(
-                    topic,
-                    message.partition(),
-                    key_schema,
-                    key,
-                    value_schema,
-                    value,
-                    message.offset(),
-                    timestamp if kind != ck.TIMESTAMP_NOT_AVAILABLE else None,
-                    _TIMESTAMP_TYPES[kind],
-                    headers,
-                )
-            )
-        return records
 
     def _deliver(self) -> None:
-        """`put` the batch, again and again while it says that it can be tried again, staying in the group meanwhile."""
-        paused = False
-        while self._batch:
-            try:
-                self._task.put(self._batch)
-            except RetriableError as error:
-                wait = self._context.take_timeout()
-                log.warning("put() is tried again in %.1f s: %s", wait, error)
-                self._consumer.pause_all()
-                paused = True
-                end = time.monotonic() + wait
-                while (left := end - time.monotonic()) > 0 and not self._unit.stopping.is_set():
-                    self._consumer.stay(min(left, _WAIT_S))
-                if self._unit.stopping.is_set():
-                    self._batch = []  # Not delivered, so not committed: it comes again.
-                    return
-                continue
-            for record in self._batch:
-                self._delivered[TopicPartition(record.original_topic, record.original_partition)] = OffsetAndMetadata(
-                    record.original_offset + 1
-                )
-            self._batch = []
-        if paused and not self._pausing:
-            self._consumer.resume_all(except_for=self._context.paused)
-        for partition, offset in self._context.take_rewinds().items():
-            self._consumer.seek(partition, offset)
-            self._delivered[partition] = OffsetAndMetadata(offset)
-
-    def _commit(self, delivered: Offsets) -> None:
-        """Ask the task what of `delivered` is safe, and commit that. A failed commit is tried again at the next one."""
-        new = {partition: at for partition, at in delivered.items() if self._committed.get(partition) != at}
-        if not new:
+        try:
+            self._task.put(self._batch)
+        except RetriableError as error:
+            wait = self._context.take_timeout()
+            log.warning("put() is tried again in %.1f s: %s", wait, error)
+            self._retry_at = time.monotonic() + wait
+            self._hold_or_release()
             return
-        safe = self._task.pre_commit(dict(new))
-        safe = {partition: at for partition, at in (safe or {}).items() if partition in delivered}
-        if safe and self._consumer.commit(safe):
-            self._committed.update(safe)
+        self._offsets.delivered(self._ends)
+        self._unit.records += len(self._batch)
+        self._batch, self._ends = [], {}
+        if self._retry_at is not None:
+            self._retry_at = None
+            self._hold_or_release()
 
-    # --- called by the consumer, within `read`, `stay` and `close` ---
+    def _commit(self, partitions: Collection[TopicPartition], closing: bool = False) -> None:
+        """Ask the task what is safe, and commit that. A failed commit is tried again at the next one."""
+        current = self._offsets.current(partitions)
+        if not current or self._unit.abandoned:
+            return
+        try:
+            allowed = self._task.pre_commit(dict(current)) or {}
+        except Exception as error:
+            if closing:
+                log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
+                return
+            log.error("The task could not flush: going back to the last committed offsets", exc_info=error)
+            for partition, offset in self._offsets.go_back().items():
+                self._consumer.seek(partition, offset)
+                self._drop({partition})
+            return
+        offsets, refused = self._offsets.to_commit(allowed)
+        if refused:
+            log.warning("The task gave offsets that can't be committed: not read here, or not delivered yet: %s", refused)
+        if offsets and self._consumer.commit(offsets):
+            self._offsets.committed(offsets)
 
-    def _assigned(self, partitions: list[TopicPartition]) -> None:
-        for partition in partitions:
-            self._delivered.pop(partition, None)
-            self._committed.pop(partition, None)
-        self._task.open(partitions)
-        if self._pausing:
-            self._consumer.pause(partitions)
-
-    def _revoked(self, partitions: list[TopicPartition]) -> None:
-        self._commit({partition: at for partition, at in self._delivered.items() if partition in partitions})
-        self._forget(partitions)
-
-    def _lost(self, partitions: list[TopicPartition]) -> None:
-        """Somebody else owns them by now: nothing may be committed."""
-        self._forget(partitions)
-
-    def _forget(self, partitions: list[TopicPartition]) -> None:
+    def _drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what was read of these and not delivered."""
         gone = set(partitions)
+        self._ends = {place: end for place, end in self._ends.items() if place not in gone}
+        self._batch = [r for r in self._batch if (r.original_topic, r.original_partition) not in gone]
+
+    # --- called by the consumer, within `read` and `close` ---
+
+    def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
+        self._task.open(partitions)
+        starts = self._context.take_rewinds(set(partitions))
+        for partition, offset in starts.items():
+            self._offsets.rewound(partition, offset)
+        return starts
+
+    def revoked(self, partitions: list[TopicPartition]) -> None:
+        self._commit(partitions, closing=True)
+        self.lost(partitions)
+
+    def lost(self, partitions: list[TopicPartition]) -> None:
+        self._drop(partitions)
+        self._offsets.closed(partitions)
         self._task.close(partitions)
-        for partition in partitions:
-            self._delivered.pop(partition, None)
-            self._committed.pop(partition, None)
-        self._batch = [
-            record
-            for record in self._batch
-            if TopicPartition(record.original_topic, record.original_partition) not in gone
-        ]
-        self._context.paused -= gone
 
 
 class _Context:
     """What `kconnect.api.task.SinkTaskContext` promises."""
 
-    def __init__(self, loop: SinkLoop) -> None:
-        self._loop = loop
+    def __init__(self, properties: dict[str, str], consumer: TaskConsumer) -> None:
+        self._properties, self._consumer = properties, consumer
         self._timeout_s: float | None = None
         self._rewinds: dict[TopicPartition, int] = {}
-        self.paused: set[TopicPartition] = set()
         self.commit_requested = False
 
     def configs(self) -> dict[str, str]:
-        return dict(self._loop._properties)
+        return dict(self._properties)
 
     def offset(self, partition: TopicPartition, offset: int) -> None:
-        self._rewinds[partition] = offset
+        self._rewinds[TopicPartition(*partition)] = offset
+
+    def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        for partition, offset in offsets.items():
+            self.offset(partition, offset)
 
     def timeout(self, milliseconds: int) -> None:
         self._timeout_s = milliseconds / 1000
 
     def assignment(self) -> set[TopicPartition]:
-        return self._loop._consumer.assignment()
+        return set(self._consumer.assignment)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        self._require(partitions)
-        self.paused.update(partitions)
-        self._loop._consumer.pause(list(partitions))
+        self._consumer.pause(self._own(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        self._require(partitions)
-        self.paused.difference_update(partitions)
-        if not self._loop._pausing:
-            self._loop._consumer.resume(list(partitions))
+        self._consumer.resume(self._own(partitions))
 
     def request_commit(self) -> None:
         self.commit_requested = True
@@ -246,12 +241,15 @@ class _Context:
         taken, self._timeout_s = self._timeout_s, None
         return _RETRY_S if taken is None else taken
 
-    def take_rewinds(self) -> dict[TopicPartition, int]:
-        taken, self._rewinds = self._rewinds, {}
-        owned = self.assignment() if taken else set()
-        return {partition: offset for partition, offset in taken.items() if partition in owned}
+    def take_rewinds(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Those asked for `partitions`; others wait until they are assigned."""
+        if not self._rewinds:
+            return {}
+        return {partition: self._rewinds.pop(partition) for partition in list(self._rewinds) if partition in partitions}
 
-    def _require(self, partitions: tuple[Any, ...]) -> None:
-        foreign = [str(tuple(partition)) for partition in partitions if partition not in self.assignment()]
+    def _own(self, partitions: tuple[Any, ...]) -> list[TopicPartition]:
+        own = [TopicPartition(*partition) for partition in partitions]
+        foreign = [str(tuple(partition)) for partition in own if partition not in self._consumer.assignment]
         if foreign:
             raise ConnectError(f"These partitions are not assigned to this task: {', '.join(foreign)}")
+        return own

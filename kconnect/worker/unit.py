@@ -2,7 +2,7 @@
 What a task host runs, one thread each: the life of a connector instance or a task, whatever it is.
 
 `Unit` starts, pauses, stops and reports; `connector_unit.py` and `task_unit.py` say what happens in between. `Ports` is all
-that a unit may ask of its host. Called by `host.py`. Read next: `task_unit.py`.
+that a unit may ask of its host. Called by `host.py`; the phases are in `core/task/lifecycle.py`. Read next: `task_unit.py`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import logging
 import threading
 import traceback
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
+from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.plugins.registry import Registry
 from kconnect.worker import logs
 
@@ -58,12 +60,23 @@ class Unit(ABC):
         self.spec = spec
         self.ports = ports
         self.target = target
-        self.abandoned = False
         self.version: str | None = None
+        self.records = 0
+        """How many records were handed to Kafka, or to the task."""
+        self.lag: int | None = None
+        """Of a sink: records still to come, as of the last commit."""
         self.stopping = threading.Event()
         self.changed = threading.Condition()
-        self._failed = False
+        self._life = Lifecycle()
         self._thread = threading.Thread(target=self._main, name=str(spec.unit), daemon=True)
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def abandoned(self) -> bool:
+        return self._life.abandoned
 
     def start(self) -> None:
         self._thread.start()
@@ -83,7 +96,7 @@ class Unit(ABC):
 
     def abandon(self) -> None:
         """End without writing anything: by now this unit may be somebody else's."""
-        self.abandoned = True
+        self._life.abandoned = True
         self.request_stop()
 
     def join(self, timeout: float) -> bool:
@@ -95,12 +108,36 @@ class Unit(ABC):
     def run(self) -> None:
         """Live until `stopping` is set. An exception is a failure of this unit, and of nothing else."""
 
-    def wake(self) -> None:
+    def wake(self) -> None:  # noqa: B027 - not every unit has something to interrupt
         """Interrupt whatever the unit's thread waits for, beyond `changed`. Called from the host's thread."""
 
-    def report(self, state: State, trace: str | None = None) -> None:
-        if not self.abandoned:
+    # --- for the unit's own thread ---
+
+    def wait_for(self, condition: Callable[[], Any], timeout: float | None = None) -> None:
+        """Wait, without cost, until `condition` holds, the unit is to stop, or the time is up."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.stopping.is_set() or condition(), timeout)
+
+    def hold_while_paused(self) -> bool:
+        """A unit that begins paused starts its plugin at the first resume, as in Connect. False: it is to stop before."""
+        if self.target is not TargetState.STARTED:
+            self.moved(Event.PAUSE)
+            self.wait_for(lambda: self.target is TargetState.STARTED)
+        return not self.stopping.is_set()
+
+    def moved(self, event: Event, trace: str | None = None) -> None:
+        """Take the next step of life, and report it if it is worth a status."""
+        state = self._life.handle(event)
+        if state is not None:
             self.ports.status(self.spec, state, trace, self.version)
+
+    def fail(self, error: BaseException) -> None:
+        """Report the failure, before anything is cleaned up: a plugin whose `stop` hangs is seen to have failed."""
+        if self._life.over:
+            log.error("Failed once more: %s", summary(error), exc_info=error)
+            return
+        log.error("Failed: %s", summary(error), exc_info=error)
+        self.moved(Event.FAIL, trace(error))
 
     def config(self) -> dict[str, str]:
         """The connector's config as plugins get it: nulls are left out."""
@@ -110,12 +147,10 @@ class Unit(ABC):
         logs.bind(self.spec.connector, self.spec.task)
         try:
             self.run()
-        except BaseException as error:
-            self._failed = True
-            log.error("Failed: %s", summary(error), exc_info=error)
-            self.report(State.FAILED, trace(error))
-        if not self._failed:
-            self.report(State.UNASSIGNED)
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit included
+            self.fail(error)
+        if not self._life.over:
+            self.moved(Event.END)
 
 
 def summary(error: BaseException) -> str:

@@ -152,7 +152,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "upper-converter",
         "1.0",
         {"upper.py": CONVERTER},
-        "[kconnect.converters]\nUpper = upper:UpperConverter\n",
+        "[kconnect.converters]\nUpper = upper:UpperConverter\nGone = upper:GoneConverter\n",
     )
     return [str(root)]
 

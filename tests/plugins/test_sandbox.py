@@ -98,6 +98,9 @@ def test_a_converter_of_another_directory(sandbox: Sandbox) -> None:
     assert errors(unknown) == {
         "key.converter": ["Invalid value Nope for configuration key.converter: Class Nope could not be found."]
     }
+    broken = errors(sandbox.validate("DemoSource", config("DemoSource", **{"key.converter": "Gone"})))
+    assert "The class upper.GoneConverter" in broken["key.converter"][0]
+    assert "can't be imported: AttributeError" in broken["key.converter"][0]
 
 
 def test_a_sink_may_not_join_the_workers_group(sandbox: Sandbox) -> None:
@@ -166,9 +169,10 @@ def test_a_refusal_is_the_callers_fault(sandbox: Sandbox) -> None:
 
 def test_no_secret_in_messages_or_logs(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     canary = "canary-5f1d"
-    with caplog.at_level(logging.DEBUG), pytest.raises(ConnectError, match="KeyError: 'no \\[hidden\\]'") as raised:
-        sandbox.validate("RaisingSource", config("RaisingSource", **{"db.password": canary}))
-    wait_for(lambda: "KeyError" in caplog.text)
+    with caplog.at_level(logging.DEBUG):
+        with pytest.raises(ConnectError, match="KeyError: 'no \\[hidden\\]'") as raised:
+            sandbox.validate("RaisingSource", config("RaisingSource", **{"db.password": canary}))
+        wait_for(lambda: "KeyError" in caplog.text)
     assert canary not in str(raised.value) + caplog.text
 
 

@@ -5,18 +5,22 @@ What can happen to a herder: the only inputs of `Herder.handle`, made by `worker
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.core.herder.requests import Request
-from kconnect.core.state.records import LogRecord
+from kconnect.core.state.records import LogRecord, Topic
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Records of the internal topics, in the order of each partition."""
+    """
+    Records of the internal topics, in the order of each partition; and where partitions were found to end behind them,
+    which may be past the last record, for transaction markers take offsets too.
+    """
 
     records: tuple[LogRecord, ...]
+    ends: Mapping[tuple[Topic, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,10 +80,11 @@ class Herder:
         """Take one event; `now` is milliseconds of any steady clock. The effects are to be performed in order."""
         self.now = now
         match event:
-            case events.Read(batch):
+            case events.Read(batch, ends):
                 for record in batch:
                     self._apply(record)
-                self.changes += 1
+                self._positions.update(ends)
+                self.changes += bool(batch)
             case events.CaughtUp():
                 self._started_at = now
                 self._run(self._tend(), "placement")

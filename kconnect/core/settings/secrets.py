@@ -7,6 +7,7 @@ is known to be secret is declared with type PASSWORD, or not written down at all
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 
@@ -27,9 +28,16 @@ def is_secret(name: str) -> bool:
 
 
 def values(properties: Mapping[str, object]) -> set[str]:
-    """The secret values of a config. Values of under four characters would blot out half of every text."""
+    """The secret values of a config, in all their forms. Ones under four characters would blot out half of every text."""
     texts = {str(value) for name, value in properties.items() if value is not None and is_secret(name)}
-    return {text for text in texts if len(text) >= 4 and text.lower() not in _PLAIN}
+    long = {text for text in texts if len(text) >= 4 and text.lower() not in _PLAIN}
+    return {form for text in long for form in forms(text)}
+
+
+def forms(value: str) -> set[str]:
+    """A value as it is, in a Python repr, in a JSON string, and in one inside the other."""
+    plain = (value, repr(value)[1:-1])
+    return {*plain, *(json.dumps(text, ensure_ascii=False)[1:-1] for text in plain)}
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:

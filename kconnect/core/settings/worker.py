@@ -210,6 +210,9 @@ _PREFIXES = (
     "spark.",
 )
 
+# In any case: Connect's own example file says HTTP.
+_LISTENER = re.compile(r"https?://([^/:@\s]*|\[[0-9a-f:]+\]):\d+/?", re.IGNORECASE)
+
 _ENVIRONMENT = "CONNECT_"
 _NOT_SETTINGS = ("CONNECT_LOG4J_", "CONNECT_KAFKA_")
 """Variables that the known container images read themselves, for logging and the JVM's options."""
@@ -326,7 +329,7 @@ def _listener_errors(raw: Mapping[str, str]) -> Iterable[str]:
     for name in ("listeners", "admin.listeners"):
         for listener in (raw.get(name) or "").split(","):
             listener = listener.strip()
-            if listener and not re.fullmatch(r"https?://[^/:\s]*(\[[0-9a-fA-F:]+\])?:\d+/?", listener):
+            if listener and not _LISTENER.fullmatch(listener):
                 yield str(
                     ConfigError(name, listener, "Listener doesn't have the right format (protocol://hostname:port).")
                 )

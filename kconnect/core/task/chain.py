@@ -8,7 +8,7 @@ counts. Read next: `source_offsets.py`, `sink_offsets.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from kconnect.api.converter import Converter, HeaderConverter
@@ -34,7 +34,7 @@ class SourceChain:
         self._null_keys: dict[str, bytes | None] = {}
 
     @property
-    def topics(self) -> Iterable[str]:
+    def topics(self) -> Collection[str]:
         """All topics that messages were made for."""
         return self._null_keys.keys()
 
@@ -109,7 +109,7 @@ class SinkChain:
         self._null_keys: dict[str, tuple[Any, Any]] = {}
 
     @property
-    def topics(self) -> Iterable[str]:
+    def topics(self) -> Collection[str]:
         """All topics that messages came from."""
         return self._null_keys.keys()
 
@@ -117,7 +117,7 @@ class SinkChain:
         """The records of a batch, one a message. ConnectError, naming the place, if one can't be converted."""
         to_key, to_value = self._key, self._value
         make, types = SinkRecord, _TIMESTAMP_TYPES
-        topic: str | None = None
+        topic = ""
         records: list[SinkRecord] = []
         append = records.append
         message = None
@@ -125,7 +125,6 @@ class SinkChain:
             for message in messages:
                 if message.topic() != topic:
                     topic = message.topic()
-                    assert topic is not None
                     null_schema, null_key = self._null_key(topic)
                 packed = message.headers()
                 raw = message.key()

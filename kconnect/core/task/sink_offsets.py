@@ -8,19 +8,11 @@ record that was dropped counts too. Offsets are always those of the next record 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
-
-
-class Message(Protocol):
-    """What this needs of a message from Kafka (`confluent_kafka.Message`)."""
-
-    def topic(self) -> str: ...
-    def partition(self) -> int: ...
-    def offset(self) -> int: ...
 
 
 class SinkOffsets:
@@ -29,7 +21,7 @@ class SinkOffsets:
         self._committed: dict[TopicPartition, int] = {}
         """What is committed, or where reading began: where to go back to."""
 
-    def read(self, messages: Sequence[Message], assigned: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def read(self, messages: Sequence[Any], assigned: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Where each partition goes on after `messages`, which are in order within a partition."""
         if not messages:
             return {}

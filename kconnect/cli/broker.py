@@ -1,0 +1,72 @@
+"""`kconnect broker start|stop|status`: a local Kafka broker that stays until it is stopped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from kconnect.local.broker import Broker
+
+NOT_RUNNING = 3
+
+
+def _default_directory() -> Path:
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "kconnect" / "broker"
+
+
+_directory = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Where its topics, settings and log are. Default: ~/.local/share/kconnect/broker.",
+)
+
+
+@click.group()
+def broker() -> None:
+    """
+    Run a local Kafka broker for trying things out: one node, no security.
+
+    \b
+      kconnect broker start              on port 9092, in the background
+      kconnect broker status
+      kconnect broker stop
+    """
+
+
+@broker.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=9092, show_default=True)
+@_directory
+def start(port: int, data_dir: Path | None) -> None:
+    """Start it in the background; prints its bootstrap servers."""
+    found = Broker(data_dir or _default_directory(), port, detached=True)
+    already = found.running()
+    found.start()
+    click.echo(f"{'Runs already' if already else 'Started'}: bootstrap.servers={found.bootstrap_servers} (pid {found.pid})")
+
+
+@broker.command()
+@_directory
+def stop(data_dir: Path | None) -> None:
+    """Stop it; its topics stay for the next start."""
+    found = Broker(data_dir or _default_directory(), detached=True)
+    if not found.running():
+        click.echo("Not running")
+        return
+    found.stop()
+    click.echo("Stopped")
+
+
+@broker.command()
+@_directory
+def status(data_dir: Path | None) -> int:
+    """Say whether it runs; exit status 3 if not."""
+    found = Broker(data_dir or _default_directory(), detached=True)
+    if not found.running():
+        click.echo("Not running")
+        return NOT_RUNNING
+    click.echo(f"Running: bootstrap.servers={found.bootstrap_servers} (pid {found.pid}, cluster {found.cluster_id})")
+    return 0

@@ -1,0 +1,161 @@
+"""The framework's settings of connectors: Connect's tables, and what the views make of a config."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.api.config import NO_DEFAULT
+from kconnect.api.errors import ConfigError
+from kconnect.core.settings import connector
+from kconnect.core.settings.sink import SINK_CONFIG, SinkSettings, group_errors, topics_errors
+from kconnect.core.settings.source import SOURCE_CONFIG, SourceSettings
+
+# name, type, default, importance, group:order, as Kafka Connect 4.3.1 prints them.
+COMMON = """
+name STRING required HIGH Common:1
+connector.class STRING required HIGH Common:2
+connector.plugin.version STRING null MEDIUM Common:3
+tasks.max INT 1 HIGH Common:4
+tasks.max.enforce BOOLEAN true LOW Common:5
+key.converter CLASS null LOW Common:6
+key.converter.plugin.version STRING null LOW Common:7
+value.converter CLASS null LOW Common:8
+value.converter.plugin.version STRING null LOW Common:9
+header.converter CLASS null LOW Common:10
+header.converter.plugin.version STRING null LOW Common:11
+transforms LIST [] LOW Transforms:12
+predicates LIST [] LOW Predicates:13
+config.action.reload STRING restart LOW Common:14
+errors.retry.timeout LONG 0 MEDIUM Error Handling:1
+errors.retry.delay.max.ms LONG 60000 MEDIUM Error Handling:2
+errors.tolerance STRING none MEDIUM Error Handling:3
+errors.log.enable BOOLEAN false MEDIUM Error Handling:4
+errors.log.include.messages BOOLEAN false MEDIUM Error Handling:5
+"""
+SOURCE = """
+topic.creation.groups LIST [] LOW Topic Creation:1
+exactly.once.support STRING requested MEDIUM Exactly Once Support:2
+transaction.boundary STRING poll MEDIUM Exactly Once Support:3
+transaction.boundary.interval.ms LONG null LOW Exactly Once Support:4
+offsets.storage.topic STRING null LOW offsets.topic:1
+"""
+SINK = """
+topics LIST [] HIGH Common:4
+topics.regex STRING "" HIGH Common:4
+errors.deadletterqueue.topic.name STRING "" MEDIUM Error Handling:6
+errors.deadletterqueue.topic.replication.factor SHORT 3 MEDIUM Error Handling:7
+errors.deadletterqueue.context.headers.enable BOOLEAN false MEDIUM Error Handling:8
+"""
+DEFAULTS = {None: "null", True: "true", False: "false", "": '""'}
+BASE = {"name": "c", "connector.class": "C"}
+
+
+@pytest.mark.parametrize(("table", "printed"), [(SOURCE_CONFIG, COMMON + SOURCE), (SINK_CONFIG, COMMON + SINK)])
+def test_the_tables_are_connect_s(table: connector.ConfigDef, printed: str) -> None:
+    rows = []
+    for key in table.keys.values():
+        default = key.default
+        shown = "required" if default is NO_DEFAULT else "[]" if default == [] else str(default)
+        if default is None or isinstance(default, bool) or default == "":
+            shown = DEFAULTS[default]
+        rows.append(f"{key.name} {key.type.value} {shown} {key.importance.value} {key.group}:{key.order}")
+        assert key.doc, f"{key.name} is not documented"
+        assert key.display_name
+    assert rows == [line for line in printed.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("name", "", "Invalid value  for configuration name: String may not be empty"),
+        ("name", "a\nb", "String may not contain control sequences but had the following ASCII chars: 10"),
+        ("name", "a\x00\x85b", "had the following ASCII chars: 0, 133"),
+        ("tasks.max", "0", "Invalid value 0 for configuration tasks.max: Value must be at least 1"),
+        ("errors.tolerance", "x", "Invalid value x for configuration errors.tolerance: String must be one of: none, all"),
+        ("transforms", "f, f", "Invalid value [f, f] for configuration transforms: Duplicate alias provided."),
+        ("topic.creation.groups", "g,g", "Invalid value [g, g] for configuration topic.creation.groups: Duplicate alias"),
+        ("exactly.once.support", "x", "String must be one of (case insensitive): REQUIRED, REQUESTED"),
+        ("transaction.boundary.interval.ms", "-1", "Value must be at least 0"),
+        ("offsets.storage.topic", " ", "String must be non-empty"),
+    ],
+)
+def test_what_is_refused(setting: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        connector.parse("source", {**BASE, setting: value})
+    assert message in str(raised.value)
+
+
+def test_a_pattern_that_is_none() -> None:
+    with pytest.raises(ConfigError, match=r"^Invalid value \[ for configuration topics.regex: Invalid regex: "):
+        connector.parse("sink", {**BASE, "topics.regex": "["})
+
+
+def test_the_view_of_a_source() -> None:
+    config = {
+        **BASE,
+        "transforms": "a, b",
+        "exactly.once.support": "REQUIRED",
+        "transaction.boundary": "Interval",
+        "topic.creation.default.partitions": "1",
+        "key.converter": "K",
+        "key.converter.x": "1",
+        "key.converter.y.z": "2",
+        "value.converter.x": "not used: the class is the worker's",
+        "producer.override.linger.ms": "5",
+    }
+    view = connector.parse("source", config)
+    assert isinstance(view, SourceSettings)
+    assert (view.name, view.tasks_max, view.transforms) == ("c", 1, ("a", "b"))
+    assert (view.exactly_once_required, view.transaction_boundary) == (True, "interval")
+    assert view.creates_topics
+    assert not SourceSettings.from_config(BASE).creates_topics
+    assert view.converter("key") == ("K", {"x": "1", "y.z": "2"})
+    assert view.converter("value") is None
+    assert view.overrides("producer") == {"linger.ms": "5"}
+
+
+def test_the_view_of_a_sink() -> None:
+    view = connector.parse("sink", {**BASE, "topics": "a, b,", "errors.deadletterqueue.topic.name": "dead"})
+    assert isinstance(view, SinkSettings)
+    assert (view.topics, view.topics_regex, view.dead_letter_topic) == (("a", "b"), None, "dead")
+    assert view.group_id == "connect-c"
+    own = SinkSettings.from_config({**BASE, "topics.regex": "t.*", "consumer.override.group.id": "g"})
+    assert (own.topics, own.topics_regex, own.group_id) == ((), "t.*", "g")
+    with pytest.raises(ConfigError, match=r"^topics: Must configure one of topics or topics\.regex$"):
+        SinkSettings.from_config(BASE)
+
+
+def test_no_value_in_the_text_of_a_view() -> None:
+    assert repr(SourceSettings.from_config({**BASE, "db.password": "s3cret"})) == "SourceSettings(c)"
+    assert repr(SinkSettings.from_config({**BASE, "topics": "t", "x": "s3cret"})) == "SinkSettings(c)"
+
+
+@pytest.mark.parametrize(
+    ("topics", "regex", "dead_letters", "errors"),
+    [
+        (["a"], "", "", {}),
+        ([], "a.*", "", {}),
+        ([], "", "", {"topics": "Must configure one of topics or topics.regex",
+                      "topics.regex": "Must configure one of topics or topics.regex"}),
+        (["a"], "b", "", {
+            "topics": "topics and topics.regex are mutually exclusive options, but both are set.",
+            "topics.regex": "topics and topics.regex are mutually exclusive options, but both are set."}),
+        (["x"], "", "x", {"topics": "The DLQ topic 'x' may not be included in the list of topics ('topics=[x]') "
+                                    "consumed by the connector"}),
+        ([], "r.*", "rx", {"topics.regex": "The DLQ topic 'rx' may not be matched by the regex for the topics "
+                                           "('topics.regex=r.*') consumed by the connector"}),
+        ([], "r", "rx", {}),
+    ],
+)
+def test_the_choice_of_topics(topics: list[str], regex: str, dead_letters: str, errors: dict[str, str]) -> None:
+    parsed = {"topics": topics, "topics.regex": regex, "errors.deadletterqueue.topic.name": dead_letters}
+    assert topics_errors(parsed) == errors
+
+
+def test_a_sink_keeps_out_of_the_workers_group() -> None:
+    conflict = "Consumer group for sink connector named c conflicts with Connect worker group connect-c"
+    assert group_errors({}, {"name": "c"}, "connect-c") == {"name": conflict}
+    assert group_errors({"consumer.override.group.id": "g"}, {"name": "c"}, "connect-c") == {}
+    assert group_errors({"consumer.override.group.id": "g"}, {"name": "c"}, "g") == {
+        "consumer.override.group.id": "Consumer group g conflicts with Connect worker group g"
+    }

@@ -1,0 +1,235 @@
+"""The worker's file and its environment."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.api.config import NO_DEFAULT
+from kconnect.api.errors import ConfigError
+from kconnect.core.settings import properties
+from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings
+
+MINIMAL = {
+    "bootstrap.servers": "a:9092, b:9092",
+    "group.id": "g",
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "config.storage.topic": "configs",
+    "offset.storage.topic": "offsets",
+    "status.storage.topic": "statuses",
+}
+
+CONNECT_DISTRIBUTED = """
+bootstrap.servers=localhost:9092
+group.id=connect-cluster
+key.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter=org.apache.kafka.connect.json.JsonConverter
+key.converter.schemas.enable=true
+value.converter.schemas.enable=true
+offset.storage.topic=connect-offsets
+offset.storage.replication.factor=1
+#offset.storage.partitions=25
+config.storage.topic=connect-configs
+config.storage.replication.factor=1
+status.storage.topic=connect-status
+status.storage.replication.factor=1
+#status.storage.partitions=5
+offset.flush.interval.ms=10000
+#listeners=HTTP://:8083
+"""
+
+# What Kafka Connect 4.3.1 says of its own; those that it has no default for are REQUIRED.
+REQUIRED = set(MINIMAL)
+DEFAULTS = {
+    "header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter",
+    "task.shutdown.graceful.timeout.ms": 5000,
+    "offset.flush.interval.ms": 60000,
+    "offset.flush.timeout.ms": 5000,
+    "plugin.path": None,
+    "plugin.discovery": "hybrid_warn",
+    "config.providers": [],
+    "connector.client.config.override.policy": "All",
+    "topic.creation.enable": True,
+    "topic.tracking.enable": True,
+    "topic.tracking.allow.reset": True,
+    "listeners": ["http://:8083"],
+    "admin.listeners": None,
+    "session.timeout.ms": 10000,
+    "rebalance.timeout.ms": 60000,
+    "heartbeat.interval.ms": 3000,
+    "exactly.once.source.support": "disabled",
+    "metadata.max.age.ms": 300000,
+    "send.buffer.bytes": 131072,
+    "receive.buffer.bytes": 32768,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 1000,
+    "retry.backoff.ms": 100,
+    "retry.backoff.max.ms": 1000,
+    "request.timeout.ms": 40000,
+    "connections.max.idle.ms": 540000,
+    "security.protocol": "PLAINTEXT",
+    "worker.sync.timeout.ms": 3000,
+    "worker.unsync.backoff.ms": 300000,
+    "offset.storage.partitions": 25,
+    "offset.storage.replication.factor": 3,
+    "config.storage.replication.factor": 3,
+    "status.storage.partitions": 5,
+    "status.storage.replication.factor": 3,
+    "connect.protocol": "sessioned",
+    "inter.worker.key.ttl.ms": 3600000,
+    "inter.worker.verification.algorithms": ["HmacSHA256"],
+    # Ours.
+    "scheduled.rebalance.max.delay.ms": 0,
+    "handover.grace.ms": 2000,
+    "task.hosts": -1,
+    "access.log.file": None,
+    "log.format": "text",
+    "topic.tracking.record.formats": ["kip-558", "apache"],
+}
+
+
+def settings(environ: dict[str, str] | None = None, **changed: str) -> WorkerSettings:
+    return WorkerSettings.from_properties({**MINIMAL, **changed}, environ or {}, host_name="machine-1")
+
+
+def test_defaults_are_connect_s() -> None:
+    assert {name for name, key in WORKER_CONFIG.keys.items() if key.default is NO_DEFAULT} == REQUIRED
+    assert {name: WORKER_CONFIG.keys[name].default for name in DEFAULTS} == DEFAULTS
+
+
+def test_every_default_passes_its_own_validator() -> None:
+    assert [value for value in WORKER_CONFIG.validate(MINIMAL) if value.errors] == []
+
+
+def test_connect_s_own_file_is_read() -> None:
+    read = WorkerSettings.from_properties(properties.load(CONNECT_DISTRIBUTED), {}, host_name="machine-1")
+    assert read.unknown_keys == []
+    assert (read.bootstrap_servers, read.group_id) == ("localhost:9092", "connect-cluster")
+    assert read.offset_flush_interval_ms == 10000
+    assert read.assignment_storage_topic == "connect-configs-assignments"
+    assert read.assignment_storage_replication_factor == 1
+    assert read.with_prefix("key.converter.") == {"schemas.enable": "true"}
+
+
+def test_what_follows_from_other_settings() -> None:
+    read = settings(**{"config.storage.replication.factor": "2"})
+    assert read.bootstrap_servers == "a:9092,b:9092"
+    assert read.assignment_storage_replication_factor == 2
+    own = settings(**{"assignment.storage.topic": "mine", "assignment.storage.replication.factor": "-1"})
+    assert (own.assignment_storage_topic, own.assignment_storage_replication_factor) == ("mine", -1)
+
+
+def test_spark_and_client_settings_are_passed_on() -> None:
+    read = settings(**{"spark.master": "local[2]", "producer.linger.ms": "5", "consumer.ssl.x": "y"})
+    assert read.spark == {"spark.master": "local[2]"}
+    assert read.with_prefix("producer.") == {"linger.ms": "5"}
+    assert read.unknown_keys == []
+
+
+def test_unknown_settings_are_told() -> None:
+    known = {
+        "ssl.truststore.location": "x",
+        "sasl.mechanism": "PLAIN",
+        "config.providers.file.class": "x",
+        "metrics.context.x": "y",
+        "listeners.https.ssl.keystore.location": "x",
+        "offset.storage.cleanup.policy": "compact",
+        "admin.retries": "1",
+    }
+    read = settings(**known, **{"rest.port": "8083", "grupo.id": "x"})
+    assert read.unknown_keys == ["rest.port", "grupo.id"]
+
+
+def test_all_errors_at_once() -> None:
+    given = {
+        "bootstrap.servers": "a:9092",
+        "group.id": "",
+        "offset.flush.interval.ms": "soon",
+        "offset.storage.partitions": "0",
+        "offset.storage.replication.factor": "-2",
+        "security.protocol": "TLS",
+        "listeners": "http://:8083,localhost:8084",
+        "log.format": "xml",
+        "task.hosts": "0",
+        "topic.tracking.record.formats": "kip-559",
+        "rest.advertised.listener": "ftp",
+        "key.converter": "x",
+        "config.storage.topic": "c",
+    }
+    with pytest.raises(ConfigError) as raised:
+        WorkerSettings.from_properties(given, {})
+    head, *lines = str(raised.value).splitlines()
+    assert head == "The worker's configuration is invalid:"
+    for text in (
+        'Missing required configuration "value.converter" which has no default value.',
+        'Missing required configuration "offset.storage.topic" which has no default value.',
+        'Missing required configuration "status.storage.topic" which has no default value.',
+        "Invalid value  for configuration group.id: String must be non-empty",
+        "Invalid value soon for configuration offset.flush.interval.ms: Not a number of type LONG",
+        "Number of partitions must be positive, or -1 to use the broker's default",
+        "Replication factor must be positive and not larger than the number of brokers",
+        "String must be one of (case insensitive): SASL_SSL, PLAINTEXT, SSL, SASL_PLAINTEXT",
+        "Invalid value localhost:8084 for configuration listeners: Listener doesn't have the right format",
+        "Invalid value xml for configuration log.format: String must be one of: text, json",
+        "Number of task hosts must be positive, or -1 for one a core",
+        "Invalid value [kip-559] for configuration topic.tracking.record.formats: Must be one or both of: apache, kip-558",
+        "Invalid value ftp for configuration rest.advertised.listener",
+    ):
+        assert sum(text in line for line in lines) == 1, text
+
+
+@pytest.mark.parametrize(
+    ("variable", "setting"),
+    [
+        ("CONNECT_GROUP_ID", "group.id"),
+        ("CONNECT_KEY_CONVERTER_SCHEMAS_ENABLE", "key.converter.schemas.enable"),
+        ("CONNECT_PLUGIN_PATH", "plugin.path"),
+        ("CONNECT_SPARK_MASTER", "spark.master"),
+        ("CONNECT_CONFIG_PROVIDERS_MY__FILE_CLASS", "config.providers.my_file.class"),
+        ("CONNECT_CONFIG_PROVIDERS_MY___FILE_CLASS", "config.providers.my-file.class"),
+    ],
+)
+def test_the_environment_comes_before_the_file(variable: str, setting: str) -> None:
+    read = settings({variable: "from the environment"}, **{setting: "from the file"})
+    assert read.raw[setting] == "from the environment"
+
+
+def test_the_images_own_variables_are_no_settings() -> None:
+    read = settings({"CONNECT_LOG4J_ROOT_LOGLEVEL": "INFO", "CONNECT_LOG4J_LOGGERS": "x", "KAFKA_HEAP_OPTS": "x"})
+    assert read.unknown_keys == []
+    assert set(read.raw) == {*MINIMAL, "rest.advertised.host.name"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "url"),
+    [
+        ({}, "http://machine-1:8083/"),
+        ({"listeners": "http://0.0.0.0:80"}, "http://machine-1:80/"),
+        ({"listeners": "http://node:80"}, "http://node:80/"),
+        ({"listeners": "HTTP://:8083"}, "http://machine-1:8083/"),
+        ({"listeners": "https://node:443"}, "https://node:443/"),
+        ({"listeners": "https://node:443,http://node:80"}, "http://node:80/"),
+        ({"listeners": "https://node:443,http://:80"}, "http://machine-1:80/"),
+        ({"listeners": "http://node:80,https://node:443", "rest.advertised.listener": "HTTPS"}, "https://node:443/"),
+        ({"rest.advertised.host.name": "public", "rest.advertised.port": "99"}, "http://public:99/"),
+        ({"listeners": "http://[::1]:80"}, "http://[::1]:80/"),
+        ({"listeners": "http://[::]:80"}, "http://machine-1:80/"),
+    ],
+)
+def test_the_advertised_url(changed: dict[str, str], url: str) -> None:
+    read = settings(**changed)
+    assert read.advertised_url == url
+    assert read.worker_id == url.split("/")[2]
+    again = WorkerSettings.from_properties(read.raw, {}, host_name="another-machine")
+    assert again.advertised_url == url, "the driver and the hosts read `raw` elsewhere"
+
+
+def test_no_value_in_its_text() -> None:
+    read = settings(**{"sasl.jaas.config": "s3cret"})
+    assert "sasl.jaas.config" in repr(read)
+    assert "s3cret" not in f"{read} {read!r}"
+
+
+def test_a_setting_that_does_not_exist() -> None:
+    with pytest.raises(AttributeError, match="WorkerSettings has no setting group_idd"):
+        _ = settings().group_idd
