@@ -15,6 +15,7 @@ import datetime
 import decimal
 import enum
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kconnect.api.errors import DataError
@@ -66,7 +67,8 @@ _PYTHON: Mapping[SchemaType, tuple[type, ...]] = {
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Field:
     """One field of a struct's schema; `index` is its place."""
 
     name: str
@@ -120,7 +122,8 @@ class Schema:
         self._by_name = {field.name: field for field in self.fields}
         if len(self._by_name) != len(self.fields):
             raise DataError("Cannot create field because of field name duplication")
-        if ((type is SchemaType.ARRAY) and value_schema is None) or (type is SchemaType.MAP and None in (key_schema, value_schema)):
+        needed = {SchemaType.ARRAY: (value_schema,), SchemaType.MAP: (key_schema, value_schema)}.get(type, ())
+        if None in needed:
             raise DataError(f"A schema of type {type.value} needs the schemas of its elements")
         self.key_schema = key_schema
         self.value_schema = value_schema

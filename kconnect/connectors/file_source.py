@@ -124,7 +124,7 @@ class FileStreamSourceTask(SourceTask):
             return None
         first = self._next
         self._next = min(first + self._batch_size, len(self._lines))
-        records = []
+        records: list[SourceRecord] = []
         append = records.append
         partition, topic, schema = self._partition, self._topic, STRING_SCHEMA
         now = int(time.time() * 1000)

@@ -89,18 +89,21 @@ class LogReader:
         for message in () if first is None else (first, *self._consumer.consume(limit - 1, timeout=0)):
             error = message.error()
             if error is None:
-                place = (self._roles[message.topic()], message.partition())
-                self._positions[place] = message.offset() + 1
-                found.append(LogRecord(*place, message.offset(), message.key(), message.value()))
+                record = LogRecord(*self._place(message), _offset(message), message.key(), message.value())
+                self._positions[record.topic, record.partition] = record.offset + 1
+                found.append(record)
             elif error.code() == ck.KafkaError._PARTITION_EOF:
-                place = (self._roles[message.topic()], message.partition())
-                self._positions[place] = self._reached[place] = message.offset()
+                place = self._place(message)
+                self._positions[place] = self._reached[place] = _offset(message)
                 self._ended.add(place)
             elif error.fatal():
                 raise ConnectError(f"Reading the internal topics failed: {error.str()}")
             else:
                 log.warning("Reading the internal topics: %s", error.str())
         return found
+
+    def _place(self, message: ck.Message) -> Place:
+        return _place(self._roles, message)
 
     def reached(self) -> dict[Place, int]:
         """
@@ -258,4 +261,16 @@ class _Batch:
         return offsets
 
     def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
-        self._reports.append((error, (self._roles[message.topic()], message.partition()), message.offset()))
+        self._reports.append((error, _place(self._roles, message), _offset(message)))
+
+
+def _place(roles: Mapping[str, Topic], message: ck.Message) -> Place:
+    topic, partition = message.topic(), message.partition()
+    assert topic is not None  # As always, but for an error without a topic.
+    assert partition is not None
+    return roles[topic], partition
+
+
+def _offset(message: ck.Message) -> int:
+    offset = message.offset()
+    return -1 if offset is None else offset

@@ -46,7 +46,16 @@ Progress = Callable[[int, int, str], None]
 
 def kafka(version: str = KAFKA_VERSION, progress: Progress | None = None) -> Path:
     """The directory with the jars of a Kafka broker."""
-    return resolve(f"kafka-{version}", [f"org.apache.kafka:kafka_2.13:{version}", _LOGGING], progress)
+    return resolve(f"kafka-{version}", _kafka_coordinates(version), progress)
+
+
+def _kafka_coordinates(version: str) -> list[str]:
+    return [f"org.apache.kafka:kafka_2.13:{version}", _LOGGING]
+
+
+def kafka_is_there(version: str = KAFKA_VERSION) -> bool:
+    """Whether `kafka` would fetch nothing."""
+    return is_complete(cache_dir() / "jars" / f"kafka-{version}", _kafka_coordinates(version))
 
 
 def connect(version: str = KAFKA_VERSION, progress: Progress | None = None) -> Path:

@@ -224,7 +224,7 @@ class MemoryWorker:
                     self._epoch = log.fence()
                     self._inbox.append(events.Done(id, log.ends()))
                 case effects.FindMembers():
-                    self._inbox.append(events.Members({name: url for name, url in self.cluster.group.members.items()}))
+                    self._inbox.append(events.Members(dict(self.cluster.group.members.items())))
                 case effects.Validate(_, _, id):
                     self._inbox.append(events.Done(id, {"error_count": 0, "configs": []}))
                 case effects.DescribePlugin(plugin, id):

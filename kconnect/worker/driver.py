@@ -52,7 +52,7 @@ def main() -> int:
         return orjson.dumps({**order, "host": number})
 
     hosts = Hosts(context, host.run, payload)
-    jvm = context._gateway.proc
+    jvm = context._gateway.proc if context._gateway is not None else None
     reader = LogReader(clients.internal(settings, "driver"), {Topic.ASSIGNMENT: settings.assignment_storage_topic})
     state = AssignmentState()
     status = 0

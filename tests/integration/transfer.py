@@ -7,6 +7,7 @@ something comes again, it begins at an offset that had been stored before.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import confluent_kafka as ck
@@ -101,7 +102,7 @@ class Transfer:
         numbers = self.topic_numbers()
         assert set(numbers) == set(range(self.lines)), f"{self.lines - len(set(numbers))} lines never reached the topic"
         stored = self.stored_lines(offsets_topic)
-        for before, after in zip(numbers, numbers[1:]):
+        for before, after in itertools.pairwise(numbers):
             if after != before + 1:
                 assert after <= before, f"the topic skips from line {before} to {after}"
                 assert after in stored, f"the source went back to line {after}, where no offset was stored"

@@ -221,7 +221,7 @@ class HostState:
         if placement is None or assigned is None or placement.incarnation != self.worker_incarnation:
             return {}
         runs: Mapping[UnitId, int] = (placement.hosts or {}).get(self.host, {})
-        wanted = {}
+        wanted: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
         for unit in runs.keys() & (assigned.units or frozenset()):
             spec = self._spec(unit, runs[unit])
             target = self.config.target_state(unit.connector)
