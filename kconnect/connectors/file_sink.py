@@ -64,8 +64,15 @@ class FileStreamSinkTask(SinkTask):
         try:
             # Unbuffered and in append mode: one put is one write, which does not mix with those of other tasks.
             self._file = open(name, "ab", buffering=0)  # noqa: SIM115 - kept open until stop
+            self._end_torn_line(name)
         except OSError as error:
             raise ConnectError(f"The setting `file` names {name}, which can't be written: {error.strerror}") from error
+
+    def _end_torn_line(self, name: str) -> None:
+        """A writer that was killed may have left half a line, which must not swallow the one that comes again."""
+        with open(name, "rb") as file:
+            if file.seek(0, 2) and file.seek(-1, 2) is not None and file.read(1) != b"\n":
+                self._file.write(b"\n")
 
     def put(self, records: list[SinkRecord]) -> None:
         if not records:

@@ -64,13 +64,14 @@ class ConnectorUnit(Unit):
             if self.stopping.is_set():
                 return
             with self.changed:
-                requested, raised = self._requested, self._raised
+                turned, raised = self._is_paused() is not paused, self._raised
+                paused = paused is not turned
+                requested = self._requested
                 if not paused:
                     self._requested = False
             if raised is not None:
                 raise raised
-            if self._is_paused() is not paused:
-                paused = not paused
+            if turned:
                 self.moved(Event.PAUSE if paused else Event.RESUME)
                 requested = not paused
             if requested and not paused:

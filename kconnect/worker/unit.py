@@ -108,7 +108,7 @@ class Unit(ABC):
     def run(self) -> None:
         """Live until `stopping` is set. An exception is a failure of this unit, and of nothing else."""
 
-    def wake(self) -> None:  # noqa: B027 - not every unit has something to interrupt
+    def wake(self) -> None:
         """Interrupt whatever the unit's thread waits for, beyond `changed`. Called from the host's thread."""
 
     # --- for the unit's own thread ---

@@ -1,0 +1,55 @@
+"""FileStreamSink on real files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect.api.errors import ConnectError
+from kconnect.api.record import SinkRecord
+from kconnect.api.schema import INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Struct, struct
+from kconnect.connectors.file_sink import FileStreamSinkTask
+
+
+def records(*values: Any) -> list[SinkRecord]:
+    return [SinkRecord("t", 0, None, None, None, value, offset) for offset, value in enumerate(values)]
+
+
+def task(path: Path) -> FileStreamSinkTask:
+    made = FileStreamSinkTask()
+    made.start({"file": str(path)})
+    return made
+
+
+def test_a_line_a_record_as_java_shows_it(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    sink = task(path)
+    point = struct({"x": INT32_SCHEMA, "y": OPTIONAL_STRING_SCHEMA})
+    sink.put(records("text", None, True, 1.0, {"a": 1}, [1, None], Struct(point, {"x": 3})))
+    sink.flush({})
+    assert path.read_text().splitlines() == ["text", "null", "true", "1.0", "{a=1}", "[1, null]", "Struct{x=3}"]
+
+
+def test_it_appends(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("before\n")
+    sink = task(path)
+    sink.put(records("after"))
+    sink.put([])
+    sink.stop()
+    assert path.read_text() == "before\nafter\n"
+
+
+def test_a_line_that_was_torn_by_a_crash_is_ended_first(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("whole\nto")
+    sink = task(path)
+    sink.put(records("torn", "next"))
+    assert path.read_text() == "whole\nto\ntorn\nnext\n"
+
+
+def test_a_directory_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match="The setting `file` names"):
+        task(tmp_path / "no" / "f")

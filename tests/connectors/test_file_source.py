@@ -1,0 +1,207 @@
+"""FileStreamSource on real files: what is emitted, at which positions, and what happens when the file changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kconnect.api.errors import ConnectError
+from kconnect.api.record import SourceRecord
+from kconnect.connectors import file_source
+from kconnect.connectors.file_source import FileStreamSourceConnector, FileStreamSourceTask
+
+
+class Context:
+    """A task's context with one stored offset, or none."""
+
+    def __init__(self, position: int | None = None) -> None:
+        self._position = position
+        self.offsets = self
+
+    def configs(self) -> dict[str, str]:
+        return {}
+
+    def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
+        return None if self._position is None else {"position": self._position}
+
+    def offsets_of(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self.offset(partition) for partition in partitions]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle poll waits for a second, which is right for a task and too long for these tests."""
+    monkeypatch.setattr(file_source, "_IDLE_S", 0.0)
+
+
+def task(path: Path, position: int | None = None, **config: str) -> FileStreamSourceTask:
+    made = FileStreamSourceTask()
+    made.initialize(Context(position))  # type: ignore[arg-type]
+    made.start({"file": str(path), "topic": "t", **config})
+    return made
+
+
+def drain(source: FileStreamSourceTask) -> list[SourceRecord]:
+    """All records until nothing comes any more; twice, as the first empty poll may only have noticed a change."""
+    found: list[SourceRecord] = []
+    empty = 0
+    while empty < 3:
+        records = source.poll()
+        empty = 0 if records else empty + 1
+        found += records or []
+    return found
+
+
+def values(records: list[SourceRecord]) -> list[str]:
+    return [record.value for record in records]
+
+
+def positions(records: list[SourceRecord]) -> list[int]:
+    return [record.source_offset["position"] for record in records if record.source_offset is not None]
+
+
+def test_lines_with_their_positions(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"one\ntwo\r\nthree\rfour")
+    records = drain(task(path))
+    assert values(records) == ["one", "two", "three"]
+    assert positions(records) == [4, 9, 15]
+    assert records[0].source_partition == {"filename": str(path)}
+    assert records[0].topic == "t"
+    assert records[0].key is None
+
+
+def test_positions_count_bytes_not_characters(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("é\n€\n", "utf-8")
+    assert positions(drain(task(path))) == [3, 7]
+
+
+def test_a_poll_gives_no_more_than_a_batch(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("\n" * 25)
+    source = task(path, **{"batch.size": "10"})
+    assert [len(source.poll() or []) for _ in range(3)] == [10, 10, 5]
+
+
+def test_a_growing_file_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\nb")
+    source = task(path)
+    assert values(drain(source)) == ["a"]
+    with path.open("a") as file:
+        file.write("c\nd\n")
+    records = drain(source)
+    assert values(records) == ["bc", "d"]
+    assert positions(records) == [5, 7]
+
+
+def test_a_carriage_return_at_the_end_waits_for_what_follows(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"a\r")
+    source = task(path)
+    assert drain(source) == []
+    with path.open("ab") as file:
+        file.write(b"\nb\n")
+    assert values(drain(source)) == ["a", "b"]
+
+
+def test_a_missing_file_is_waited_for_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "f"
+    source = task(path)
+    assert drain(source) == []
+    assert len([record for record in caplog.records if "does not exist" in record.message]) == 1
+    path.write_text("a\n")
+    assert values(drain(source)) == ["a"]
+
+
+def test_a_truncated_file_is_read_from_its_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "f"
+    path.write_text("long line\n")
+    source = task(path)
+    drain(source)
+    path.write_text("new\n")
+    records = drain(source)
+    assert values(records) == ["new"]
+    assert positions(records) == [4]
+    assert any("was truncated" in record.message for record in caplog.records)
+
+
+def test_a_replaced_file_is_read_from_its_start(tmp_path: Path) -> None:
+    path, other = tmp_path / "f", tmp_path / "g"
+    path.write_text("a\n")
+    source = task(path)
+    drain(source)
+    other.write_text("longer than before\n")
+    os.replace(other, path)
+    assert values(drain(source)) == ["longer than before"]
+
+
+def test_a_stored_position_past_the_end_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\n")
+    assert values(drain(task(path, position=100))) == ["a"]
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=5), max_size=20), st.data())
+def test_from_any_stored_position_the_rest_comes_exactly(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("p") / "f"
+    ends = [data.draw(st.sampled_from(["\n", "\r\n"])) for _ in lines]
+    path.write_bytes("".join(line + end for line, end in zip(lines, ends)).encode())
+    whole = drain(task(path))
+    assert values(whole) == lines
+    for index, position in enumerate(positions(whole)):
+        assert values(drain(task(path, position))) == lines[index + 1 :]
+
+
+def test_without_a_file_it_says_what_to_do(tmp_path: Path) -> None:
+    made = FileStreamSourceTask()
+    made.initialize(Context())  # type: ignore[arg-type]
+    with pytest.raises(ConnectError, match="The setting `file` is missing"):
+        made.start({"topic": "t"})
+
+
+def test_stop_ends_a_waiting_poll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    monkeypatch.setattr(file_source, "_IDLE_S", 60.0)
+    source = task(tmp_path / "missing")
+    waiting = threading.Thread(target=source.poll)
+    waiting.start()
+    source.stop()
+    waiting.join(5)
+    assert not waiting.is_alive()
+
+
+def test_one_task_whatever_is_allowed() -> None:
+    connector = FileStreamSourceConnector()
+    connector.start({"file": "f", "topic": "t"})
+    assert connector.task_configs(7) == [{"file": "f", "topic": "t"}]
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "message"),
+    [
+        ({"x": 1}, {"position": 1}, "Partition objects should contain the key 'filename'"),
+        ({"filename": "f"}, {"position": "1"}, "expected to be a Long value"),
+        ({"filename": "f"}, {"position": -1}, "should be a non-negative value"),
+    ],
+)
+def test_offsets_that_make_no_sense_are_refused(
+    partition: dict[str, Any], offset: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConnectError, match=message):
+        FileStreamSourceConnector().alter_offsets({"file": "f"}, [(partition, offset)])
+
+
+def test_offsets_that_make_sense_are_accepted() -> None:
+    pairs: list[tuple[Any, Any]] = [({"filename": "f"}, {"position": 3}), ({"filename": "f"}, None)]
+    assert FileStreamSourceConnector().alter_offsets({"file": "f"}, pairs)
