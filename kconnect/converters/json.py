@@ -1,5 +1,5 @@
 """
-JsonConverter: JSON with or without the schema beside the data. Java's name for it is `org.apache.kafka.connect.json.JsonConverter`.
+JsonConverter: JSON with or without the schema beside the data. In Java it is `org.apache.kafka.connect.json.JsonConverter`.
 
 With `schemas.enable` each message is an envelope, `{"schema": …, "payload": …}`; without, the bare data, which comes back
 without a schema. The text is what Connect writes, to the last digit of a float. Read next: `json_schema.py`.

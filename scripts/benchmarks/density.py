@@ -29,7 +29,8 @@ def main() -> None:
         broker = Broker(directory / "broker")
         broker.start()
         try:
-            AdminClient({"bootstrap.servers": broker.bootstrap_servers}).create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result()
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+            admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result()
             worker = WorkerProcess(directory, broker.bootstrap_servers, "density")
             try:
                 worker.start()

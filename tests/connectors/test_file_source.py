@@ -149,7 +149,9 @@ def test_a_stored_position_past_the_end_is_noticed(tmp_path: Path) -> None:
     assert values(drain(task(path, position=100))) == ["a"]
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=5), max_size=20), st.data())
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=5), max_size=20), st.data()
+)
 def test_from_any_stored_position_the_rest_comes_exactly(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], data: st.DataObject
 ) -> None:
@@ -195,9 +197,7 @@ def test_one_task_whatever_is_allowed() -> None:
         ({"filename": "f"}, {"position": -1}, "should be a non-negative value"),
     ],
 )
-def test_offsets_that_make_no_sense_are_refused(
-    partition: dict[str, Any], offset: dict[str, Any], message: str
-) -> None:
+def test_offsets_that_make_no_sense_are_refused(partition: dict[str, Any], offset: dict[str, Any], message: str) -> None:
     with pytest.raises(ConnectError, match=message):
         FileStreamSourceConnector().alter_offsets({"file": "f"}, [(partition, offset)])
 

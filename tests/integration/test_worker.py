@@ -58,7 +58,9 @@ def test_one_line_from_file_to_file_and_what_rest_says_of_it(worker: WorkerProce
     assert refused.value.status == 404
 
 
-def test_paused_nothing_flows_resumed_the_rest_does(worker: WorkerProcess, unique: Names, tmp_path: Path, broker: Broker) -> None:
+def test_paused_nothing_flows_resumed_the_rest_does(
+    worker: WorkerProcess, unique: Names, tmp_path: Path, broker: Broker
+) -> None:
     client, name, topic = worker.client, unique("src"), unique("topic")
     path = tmp_path / "in"
     path.write_text("before\n")
