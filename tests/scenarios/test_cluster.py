@@ -16,7 +16,7 @@ from kconnect.testing.cluster import MemoryCluster
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 WHOLE = {UnitId("x"), UnitId("x", 0), UnitId("x", 1), UnitId("x", 2)}
 
-seeds = pytest.mark.parametrize("seed", range(12))
+seeds = pytest.mark.parametrize("seed", range(6))
 
 
 def one_worker(seed: int) -> MemoryCluster:
