@@ -9,6 +9,7 @@ the worker's own connection settings, its `producer.` or `consumer.` ones, and t
 from __future__ import annotations
 
 import logging
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -121,6 +122,9 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "group.id": f"connect-{connector}",
         "partition.assignment.strategy": "cooperative-sticky",
         "auto.offset.reset": "earliest",
+        # The worker's, not the clients' 45 s: after kill -9 a task starts again at once, and would wait for its own ghost.
+        "session.timeout.ms": settings.session_timeout_ms,
+        "heartbeat.interval.ms": min(settings.heartbeat_interval_ms, settings.session_timeout_ms // 3),
         # Java's defaults, where librdkafka's differ.
         "isolation.level": "read_uncommitted",
         "allow.auto.create.topics": True,
@@ -131,11 +135,6 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
     }
     forced = {"enable.auto.commit": False, "enable.auto.offset.store": False}
     return {**tuned, **translate(asked, "consumer"), **forced}
-
-
-def admin(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
-    """The admin client of a source task, which creates the topics that are missing."""
-    return {**_base(f"connector-adminclient-{connector}-{task}"), **translate(_asked(settings, "admin.", config))}
 
 
 def translate(given: Mapping[str, str | None], kind: str = "producer") -> Client:
@@ -215,7 +214,7 @@ def _shared(settings: WorkerSettings) -> dict[str, str]:
 def _base(client_id: str) -> Client:
     return {
         "client.id": client_id,
-        "logger": logging.getLogger("kconnect.kafka.client"),
+        "logger": _client_log(),
         "error_cb": _ErrorLog(client_id),
         # Brokers close idle connections as a matter of course.
         "log.connection.close": False,
@@ -247,15 +246,43 @@ def _warn_dropped(name: str) -> None:
     log.warning("The setting %s is known to Java's Kafka clients only and has no effect", name)
 
 
+@cache
+def _client_log() -> logging.Logger:
+    """Where librdkafka's own lines go; `logging` must not see the thousands of equal ones of an outage."""
+    found = logging.getLogger("kconnect.kafka.client")
+    found.addFilter(_Repeats())
+    return found
+
+
+class _Repeats(logging.Filter):
+    """Lets a text pass once a minute. Texts that differ only in how long something took are the same."""
+
+    _KEPT = 1000
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return self.is_new(record.getMessage())
+
+    def is_new(self, text: str) -> bool:
+        text, now = re.sub(r"\(after \d+ms[^)]*\)", "", text), time.monotonic()
+        if now - self._said.get(text, -math.inf) < 60:
+            return False
+        if len(self._said) >= self._KEPT:
+            self._said.clear()
+        self._said[text] = now
+        return True
+
+
 class _ErrorLog:
-    """Logs what a client reports by itself, and the same text not more than once a minute. Errors of calls come elsewhere."""
+    """Logs what a client reports by itself. Errors of calls come elsewhere."""
 
     def __init__(self, client_id: str) -> None:
         self._client_id = client_id
-        self._said: tuple[str, float] = ("", 0.0)
+        self._repeats = _Repeats()
 
     def __call__(self, error: ck.KafkaError) -> None:
-        text, now = error.str(), time.monotonic()
-        if text != self._said[0] or now - self._said[1] > 60:
-            self._said = (text, now)
-            log.warning("%s: %s", self._client_id, text)
+        if self._repeats.is_new(error.str()):
+            log.warning("%s: %s", self._client_id, error.str())

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
@@ -22,12 +21,14 @@ OnAck = Callable[[ck.Message], None]
 
 _TOPIC_S = 30.0
 
+_AWAY = (ck.KafkaError._TRANSPORT, ck.KafkaError._ALL_BROKERS_DOWN, ck.KafkaError._TIMED_OUT)
+"""No broker answered."""
+
 
 class TaskProducer:
     """
     `gives_up()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
-    `reports` can `send_reported` be used: acknowledgements that nobody asks for cost time. `admin` is the config of the
-    client that creates missing topics; without one they are left to the brokers.
+    `reports` can `send_reported` be used: acknowledgements that nobody asks for cost time.
     """
 
     def __init__(
@@ -35,10 +36,8 @@ class TaskProducer:
         client: Mapping[str, Any],
         gives_up: Callable[[], bool] = lambda: False,
         reports: bool = False,
-        admin: Mapping[str, Any] | None = None,
     ) -> None:
         self._gives_up = gives_up
-        self._admin = admin
         self._failure: tuple[ck.KafkaError, str | None] | None = None
         self._producer = ck.Producer(
             {**client, "delivery.report.only.error": not reports, "on_delivery": self._reported}
@@ -74,9 +73,11 @@ class TaskProducer:
         self.check()
         return not left
 
-    def require_topic(self, topic: str) -> None:
+    def require_topic(self, topic: str) -> bool:
         """
-        Have the topic exist, created with the brokers' defaults if it is missing. ConnectError if it doesn't.
+        Wait until the topic exists, created by the brokers if they are allowed to. False if it gave up before.
+
+        ConnectError if it can't be had. Brokers that don't answer are waited for, as sending would.
 
         Asked before the first message: a producer that learned that a topic is missing may say so long after.
         """
@@ -84,35 +85,22 @@ class TaskProducer:
         while True:
             try:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
-                found = self._producer.list_topics(topic, timeout=10).topics[topic]
+                found = self._producer.list_topics(topic, timeout=1).topics[topic]
                 problem = None if found.error is None else found.error.str()
-                if found.error is not None and found.error.code() == ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    problem = self._create(topic) or problem
                 if problem is None and any(partition.leader >= 0 for partition in found.partitions.values()):
-                    return
+                    return True
             except ck.KafkaException as failure:
                 problem = failure.args[0].str()
-            if self._gives_up() or time.monotonic() > deadline:
+                if failure.args[0].code() in _AWAY:
+                    deadline = time.monotonic() + _TOPIC_S
+            if self._gives_up():
+                return False
+            if time.monotonic() > deadline:
                 raise ConnectError(
-                    f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or check the "
-                    "task's rights to write to it and to create it, and restart the task."
+                    f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or have the "
+                    "brokers do it (`auto.create.topics.enable`), check the task's rights, and restart the task."
                 )
             time.sleep(0.1)
-
-    def _create(self, topic: str) -> str | None:
-        """What kept the topic from being created, if anything did."""
-        if self._admin is None:
-            return None
-        # Once or twice in a task's life: not worth a client that stays.
-        admin = AdminClient(dict(self._admin))
-        try:
-            admin.create_topics([NewTopic(topic, -1, -1)], request_timeout=10)[topic].result()
-        except ck.KafkaException as failure:
-            error = failure.args[0]
-            # Another task, or the brokers themselves, may have been quicker.
-            if error.code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
-                return str(error.str())
-        return None
 
     def close(self, abandon: bool = False) -> None:
         """Forget what was not sent. With `abandon`, also what is on its way, as far as that is possible."""

@@ -51,10 +51,7 @@ class SourceLoop:
         self._shutdown_s: float = settings.task_shutdown_graceful_timeout_ms / 1000
         self._tracks = type(task).commit_record is not SourceTask.commit_record
         client = clients.producer(settings, unit.spec.connector, unit.spec.task or 0, config)
-        admin = clients.admin(settings, unit.spec.connector, unit.spec.task or 0, config)
-        self._producer = TaskProducer(
-            client, self._gives_up, self._tracks, admin if settings.topic_creation_enable else None
-        )
+        self._producer = TaskProducer(client, self._gives_up, self._tracks)
         self._offsets = SourceOffsets()
         self._ready_topics: set[str] = set()
         self._give_up_at: float | None = None
@@ -134,13 +131,12 @@ class SourceLoop:
     def _send(self, records: list[SourceRecord]) -> None:
         messages = self._chain.apply(records)
         new = [topic for topic in self._chain.topics if topic not in self._ready_topics]
-        for topic in new:
-            self._producer.require_topic(topic)
-        sent = (
-            self._producer.send_reported(self._reported(records, messages))
-            if self._tracks
-            else self._producer.send(messages)
-        )
+        if not all(self._producer.require_topic(topic) for topic in new):
+            sent = False
+        elif self._tracks:
+            sent = self._producer.send_reported(self._reported(records, messages))
+        else:
+            sent = self._producer.send(messages)
         if not sent:
             log.warning("Stopped while records waited for Kafka: the last %d come again", len(records))
             return

@@ -15,7 +15,6 @@ _names = itertools.count(1)
 QUICK = {
     "session.timeout.ms": "4000",
     "heartbeat.interval.ms": "1000",
-    "consumer.session.timeout.ms": "6000",
     "offset.flush.interval.ms": "500",
 }
 """So that what waits for a dead process need not wait long."""

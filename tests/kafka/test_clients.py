@@ -142,3 +142,12 @@ def test_a_refusal_does_not_show_secrets() -> None:
     with pytest.raises(ConfigError) as failure:
         clients.translate({"ssl.key.pem": "-----BEGIN swordfish", "ssl.keystore.key": "x", "linger.ms": "no"})
     assert "swordfish" not in str(failure.value)
+
+
+def test_an_outage_is_logged_once_a_minute_and_not_at_every_attempt(caplog: pytest.LogCaptureFixture) -> None:
+    lines = clients.internal(worker(), "x")["logger"]
+    with caplog.at_level(logging.INFO):
+        for took in range(50):
+            lines.warning("FAIL [a]: Connect to a:1 failed: refused (after %dms in state CONNECT)", took)
+        lines.warning("FAIL [b]: Connect to b:2 failed: refused (after 1ms in state CONNECT)")
+    assert [line.split("]")[0] for line in caplog.messages] == ["FAIL [a", "FAIL [b"]
