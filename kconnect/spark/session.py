@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kconnect.spark.daemon import PRELOAD
@@ -58,9 +60,24 @@ def start(user: Mapping[str, str], preload: str) -> SparkSession:
     """Start the JVM and the session: 4 to 8 seconds."""
     from pyspark.sql import SparkSession
 
+    conf = settings(user, preload)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)
-    builder = SparkSession.builder
-    for key, value in settings(user, preload).items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    if conf["spark.master"].startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # PySpark would hand the settings over on the JVM's command line, where every user of the machine can read them.
+    with tempfile.TemporaryDirectory(prefix="kconnect-spark-") as directory:
+        file = Path(directory) / "spark.properties"
+        file.touch(mode=0o600)
+        file.write_text("".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items()), "ascii")
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {file} pyspark-shell"
+        return SparkSession.builder.getOrCreate()
+
+
+def _escape(text: str) -> str:
+    """As java.util.Properties reads it: whatever is not plainly harmless as its UTF-16 units."""
+    units = text.encode("utf-16-be")
+    return "".join(
+        chr(unit) if chr(unit).isascii() and (chr(unit).isalnum() or chr(unit) in "._-/") else f"\\u{unit:04x}"
+        for unit in (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+    )

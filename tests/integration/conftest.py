@@ -13,6 +13,7 @@ from kconnect.testing.processes import WorkerProcess
 _names = itertools.count(1)
 
 QUICK = {
+    "spark.hadoop.canary.secret": "canary-spark-5d2e",
     "session.timeout.ms": "4000",
     "heartbeat.interval.ms": "1000",
     "offset.flush.interval.ms": "500",

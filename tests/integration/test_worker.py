@@ -180,3 +180,10 @@ def test_plugins_by_their_java_names(worker: WorkerProcess) -> None:
         "org.apache.kafka.connect.file.FileStreamSourceConnector": "source",
         "org.apache.kafka.connect.file.FileStreamSinkConnector": "sink",
     }
+
+
+def test_settings_are_on_no_command_line(worker: WorkerProcess) -> None:
+    wait_until(lambda: worker.jvm() is not None, 60)
+    lines = [" ".join(process.cmdline()) for process in worker.tree()]
+    assert any("org.apache.spark.deploy.SparkSubmit" in line for line in lines)
+    assert not any("canary-spark-5d2e" in line or "bootstrap" in line for line in lines)
