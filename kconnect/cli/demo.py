@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import confluent_kafka as ck
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -108,7 +109,7 @@ def _run(
         )
         if once:
             return _once(console, worker, source, target, began, interrupted)
-        _watch(console, worker, source, target, interrupted)
+        _watch(console, worker, broker.bootstrap_servers, source, target, interrupted)
         return True
     finally:
         with console.status("Stopping the worker, Spark and the broker"):
@@ -257,29 +258,33 @@ class PeakMemory:
 # --- live ---
 
 
-def _watch(console: Console, worker: WorkerProcess, source: Path, target: Path, interrupted: threading.Event) -> None:
+def _watch(
+    console: Console, worker: WorkerProcess, servers: str, source: Path, target: Path, interrupted: threading.Event
+) -> None:
+    topic = ck.Consumer({"bootstrap.servers": servers, "group.id": "demo-lag", "log_level": 0})
     with Live(console=console, refresh_per_second=4) as live:
         before, at = 0, time.monotonic()
         rate = 0.0
         while not interrupted.wait(1.0):
             try:
-                view = _look(worker.client)
-            except RestError as error:
+                view = _look(worker.client, topic)
+            except (RestError, ck.KafkaException) as error:
                 live.update(Text(f"The worker does not answer: {error}"))
                 continue
             now = time.monotonic()
-            rate = (view["sent"] - before) / (now - at) if before else 0.0
-            before, at = view["sent"], now
+            rate = (view["delivered"] - before) / (now - at) if before else 0.0
+            before, at = view["delivered"], now
             live.update(_page(worker.url, source, target, view, rate))
 
 
-def _look(client: ConnectClient) -> dict[str, Any]:
-    """States, and how far both sides are: the source by bytes of its file, the sink by records of the topic."""
+def _look(client: ConnectClient, topic: ck.Consumer) -> dict[str, Any]:
+    """States, and how far both sides are: bytes of the file that were read, records in the topic and delivered."""
     found = client.connectors("status")
     offsets = {name: client.offsets(name) for name in (SOURCE, SINK)}
     position = sum(entry["offset"]["position"] for entry in offsets[SOURCE])
-    committed = sum(entry["offset"]["kafka_offset"] for entry in offsets[SINK])
-    return {"states": found, "position": position, "sent": committed}
+    delivered = sum(entry["offset"]["kafka_offset"] for entry in offsets[SINK])
+    _, end = topic.get_watermark_offsets(ck.TopicPartition(TOPIC, 0), timeout=5)
+    return {"states": found, "position": position, "sent": end, "delivered": delivered}
 
 
 def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: float) -> Group:
@@ -298,9 +303,10 @@ def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: floa
     flow = Table(box=None, pad_edge=False, show_header=False)
     flow.add_row("from", str(source))
     flow.add_row("to", str(target))
-    flow.add_row("records delivered", f"{view['sent']:,}")
+    flow.add_row("records", f"{view['sent']:,} in the topic, {view['delivered']:,} delivered")
     flow.add_row("rate", f"{rate:,.1f} records/s")
-    flow.add_row("lag", f"{max(0, size - view['position']):,} bytes of the file not read or not committed yet")
+    lag = max(0, view["sent"] - view["delivered"])
+    flow.add_row("lag", f"{lag:,} records; {max(0, size - view['position']):,} bytes of the file")
     return Group(
         Text(f"REST API: {url}   (try: curl {url}connectors?expand=status)   Ctrl-C ends it"), Text(), states, Text(), flow
     )

@@ -37,10 +37,18 @@ class InternalTopic:
 
 class Admin:
     def __init__(self, client: Mapping[str, Any]) -> None:
+        self._servers = client.get("bootstrap.servers")
         self._client = AdminClient(dict(client))
 
     def cluster_id(self) -> str:
-        return str(self._client.describe_cluster(request_timeout=_TIMEOUT).result().cluster_id)
+        """Of the cluster behind `bootstrap.servers`; ConnectError if none answers."""
+        try:
+            return str(self._client.describe_cluster(request_timeout=_TIMEOUT).result().cluster_id)
+        except ck.KafkaException as error:
+            raise ConnectError(
+                f"No Kafka broker answered at bootstrap.servers={self._servers} within {_TIMEOUT} s "
+                f"({error.args[0].str()}). Start one, or correct the setting; `kconnect broker start` runs a local one."
+            ) from error
 
     def ensure(self, topics: list[InternalTopic]) -> None:
         """Create those that are missing, compacted; refuse those that would lose records or split them wrongly."""

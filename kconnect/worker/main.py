@@ -33,6 +33,7 @@ from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.group import GroupMember
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.local import java
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.rest import app as rest_app
@@ -62,8 +63,10 @@ def run(path: Path) -> int:
         worker.start()
         while not stop.wait(0.5) and worker.fatal is None:
             pass
+        log.info("The worker was asked to end")
     finally:
         worker.stop()
+    log.info("The worker has ended")
     if worker.fatal is not None:
         raise ConnectError(str(worker.fatal))
     return 0
@@ -91,6 +94,7 @@ class Worker:
 
     def start(self) -> None:
         settings = self.settings
+        java.checked()  # Spark's driver needs it: better one sentence now than one that starts again and again.
         self._server = Server(None, settings.listeners, settings.access_log_file)
         self._server.bind()
         admin = Admin(clients.internal(settings, "admin"))
@@ -135,7 +139,6 @@ class Worker:
         if self._server is not None:
             self._server.stop()
         self._sandbox.close()
-        log.info("The worker has ended")
 
     def _read(self) -> None:
         """Feed the log to the herder for ever; join the group once it has been read."""
