@@ -261,19 +261,31 @@ class MemoryHost:
         self._stopping: list[UnitId] = []
         self._read = 0
         self._unsent: deque[Entry] = deque()
+        self._cut_off = False
 
     @property
     def busy(self) -> bool:
         return bool(self._unsent or self._stopping) or self._read < len(self.cluster.log.records)
 
+    def cut_off(self) -> None:
+        """From now on this host reaches no broker; it notices, as it must, before its worker's session is over."""
+        self._cut_off = True
+        self.state.readable(False)
+
+    def reconnect(self) -> None:
+        """It reaches brokers again, and knows that before it has read what it missed."""
+        self._cut_off = False
+        self.state.readable(True)
+
     def step(self) -> None:
         log, choose = self.cluster.log, self.cluster.random
-        if self._unsent and choose.random() < 0.5:
+        if self._cut_off:
+            if self._stopping:
+                self._end_one()
+        elif self._unsent and choose.random() < 0.5:
             log.append([self._unsent.popleft()])
         elif self._stopping and choose.random() < 0.5:
-            unit = self._stopping.pop(choose.randrange(len(self._stopping)))
-            self._say(self.threads.pop(unit), State.UNASSIGNED)
-            self.state.stopped(unit)
+            self._end_one()
         elif self._read < len(log.records):
             end = min(len(log.records), self._read + choose.choice((1, 2, 20)))
             for record in log.records[self._read : end]:
@@ -287,6 +299,11 @@ class MemoryHost:
             self.state.predecessor_dead()
         for effect in self.state.decide(self.cluster.now):
             self._perform(effect)
+
+    def _end_one(self) -> None:
+        unit = self._stopping.pop(self.cluster.random.randrange(len(self._stopping)))
+        self._say(self.threads.pop(unit), State.UNASSIGNED)
+        self.state.stopped(unit)
 
     def _is_dead(self, held: records.Held) -> bool:
         return all(host.incarnation != held.incarnation for host in self.cluster.hosts.values())

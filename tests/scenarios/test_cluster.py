@@ -195,6 +195,36 @@ def test_units_move_to_a_second_worker_and_back(seed: int) -> None:
 
 
 @seeds
+def test_hosts_that_could_not_read_the_log_start_nothing_that_it_has_given_away(seed: int) -> None:
+    cluster = with_connector(seed)
+    cluster.add_worker("b:1")
+    cluster.settle()
+    for host in cluster.hosts.values():
+        if host.worker == "a:1":
+            host.cut_off()
+    cluster.run_until(lambda: all(where[0][0] == "b:1" for where in cluster.running().values()))
+    cluster.kill_worker("a:1", hosts_too=False)
+    cluster.run_until(lambda: set(cluster.running()) == WHOLE)
+    for host in cluster.hosts.values():
+        if host.worker == "a:1":
+            host.reconnect()
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+
+
+@seeds
+def test_hosts_that_come_back_to_a_log_that_changed_little_go_on(seed: int) -> None:
+    cluster = with_connector(seed)
+    for host in cluster.hosts.values():
+        host.cut_off()
+    cluster.run_until(lambda: not cluster.running())
+    for host in cluster.hosts.values():
+        host.reconnect()
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+
+
+@seeds
 def test_shut_down_a_worker_releases_everything_first(seed: int) -> None:
     from kconnect.core.herder import events
 

@@ -9,7 +9,7 @@ only if the log still gives the unit to this host. Read next: `worker/host.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.config import ConfigState, Properties
@@ -100,6 +100,7 @@ class HostState:
         self._running: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
         self._stopping: set[UnitId] = set()
         self._declared: Held | None = None
+        self._sequence = 0
         self._confirmed: Units = frozenset()
         self.predecessor: Held | None = None
         self._exited = False
@@ -132,6 +133,10 @@ class HostState:
 
     def readable(self, readable: bool) -> None:
         """Whether the log can be read. While it can't, this host's units may be given to others, so it runs none."""
+        if self._readable and not readable:
+            # What was declared before says nothing about what the log will say once it can be read again.
+            self._declared, self._confirmed = None, frozenset()
+            self._sequence += 1
         self._readable = readable
 
     def stopped(self, unit: UnitId) -> None:
@@ -190,11 +195,13 @@ class HostState:
         if held == self._declared:
             return []
         self._declared = held
-        return [Declare(held)]
+        self._sequence += 1
+        return [Declare(replace(held, sequence=self._sequence))]
 
     def _read_own(self, held: Held) -> None:
         if held.incarnation == self.incarnation:
-            self._confirmed = held.units or frozenset()
+            # Only the latest counts: after an earlier one, the log already has a later one that may say less.
+            self._confirmed = (held.units or frozenset()) if held.sequence == self._sequence else frozenset()
             return
         self._confirmed = frozenset()
         if self.predecessor is not None and held.incarnation == self.predecessor.incarnation and not held.units:

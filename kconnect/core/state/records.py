@@ -421,6 +421,7 @@ class Held:
     """
     What a host really runs, or is about to run. It has read the assignment of `generation` and the placement of
     `revision` when it says so. `process` is [node, pid, start time]: who is on the same node can see whether it lives.
+    `sequence` rises with each declaration of one incarnation, so that the host knows which of its own it has read back.
     """
 
     worker: str
@@ -431,6 +432,7 @@ class Held:
     incarnation: str = ""
     worker_incarnation: str = ""
     process: tuple[str, int, float] | None = None
+    sequence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,6 +492,7 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
                 _text(body, "incarnation"),
                 _text(body, "worker_incarnation"),
                 (str(process[0]), int(process[1]), float(process[2])) if process else None,
+                _integer(body, "sequence"),
             )
         if key.startswith("tasks-"):
             name = key[len("tasks-") :]
@@ -549,6 +552,7 @@ def held(value: Held) -> Entry:
             "incarnation": value.incarnation,
             "worker_incarnation": value.worker_incarnation,
             "process": value.process,
+            "sequence": value.sequence,
         }
     return _ours(f"held-{value.worker}-{value.host}", body)
 

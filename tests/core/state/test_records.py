@@ -135,7 +135,7 @@ class TestAssignmentTopic:
                     (records.assignment, Assignment("h:1", frozenset({UnitId("a"), UnitId("a", 3)}), 4, 17)),
                     (records.assignment, Assignment("h:1", None)),
                     (records.placement, Placement("h:1", {0: {UnitId("a", 1): 2}, 1: {}}, 4, 5, "0001-x")),
-                    (records.held, Held("h-x:1", 12, frozenset({UnitId("a")}), 4, 5, "i", "w", ("node", 7, 1.5))),
+                    (records.held, Held("h-x:1", 12, frozenset({UnitId("a")}), 4, 5, "i", "w", ("node", 7, 1.5), 3)),
                     (records.held, Held("h:1", 0, None)),
                     (records.generated_tasks, GeneratedTasks("a-b", ({"x": "1"},), 9)),
                 ]

@@ -1,0 +1,111 @@
+"""The internal topics on a real broker: read to the end past transaction markers, partitioned like Java, fenced leaders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.core.state.records import Entry, LogRecord, Topic
+from kconnect.kafka.admin import Admin, InternalTopic
+from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.local.broker import Broker
+from tests.support import wait_until
+
+PARTITIONS = 5
+
+
+@pytest.fixture
+def client(broker: Broker) -> dict[str, str]:
+    return {"bootstrap.servers": broker.bootstrap_servers}
+
+
+@pytest.fixture
+def topics(client: dict[str, str], unique: Callable[[str], str]) -> dict[Topic, str]:
+    names = {Topic.CONFIG: unique("log-config"), Topic.STATUS: unique("log-status")}
+    Admin(client).ensure(
+        [
+            InternalTopic(names[Topic.CONFIG], "config.storage.topic", "configs", 1, 1, single=True),
+            InternalTopic(names[Topic.STATUS], "status.storage.topic", "statuses", PARTITIONS, 1),
+        ]
+    )
+    return names
+
+
+def read_all(reader: LogReader) -> list[LogRecord]:
+    found: list[LogRecord] = []
+    wait_until(lambda: (found.extend(reader.read(0.1)), reader.at_end)[1], 20, "the log was not read to its end")
+    return found
+
+
+def test_a_log_that_ends_with_a_transaction_marker_is_read_to_its_end(
+    client: dict[str, str], topics: dict[Topic, str]
+) -> None:
+    leader = LeaderWriter(client, topics, topics[Topic.CONFIG])
+    leader.fence(20)
+    written = leader.write([Entry(Topic.CONFIG, b"a", b"1"), Entry(Topic.CONFIG, b"b", None)], 20)
+    assert written == {(Topic.CONFIG, 0): 1}
+    reader = LogReader(client, topics)
+    records = read_all(reader)
+    assert [(record.key, record.value) for record in records] == [(b"a", b"1"), (b"b", None)]
+    ends = reader.ends()
+    assert ends[Topic.CONFIG, 0] == 3, "the marker should take an offset, or this test proves nothing"
+    assert reader.has_read(ends)
+    assert reader.reached()[Topic.CONFIG, 0] == 3
+    reader.close()
+
+
+def test_a_fenced_leader_writes_nothing_more(client: dict[str, str], topics: dict[Topic, str]) -> None:
+    first, second = (LeaderWriter(client, topics, topics[Topic.CONFIG]) for _ in range(2))
+    first.fence(20)
+    first.write([Entry(Topic.CONFIG, b"first", b"1")], 20)
+    second.fence(20)
+    with pytest.raises(ConflictError):
+        first.write([Entry(Topic.CONFIG, b"late", b"1")], 20)
+    second.write([Entry(Topic.CONFIG, b"second", b"1")], 20)
+    reader = LogReader(client, topics)
+    assert [record.key for record in read_all(reader)] == [b"first", b"second"]
+    reader.close()
+
+
+def test_keys_lie_where_java_clients_look_for_them(client: dict[str, str], topics: dict[Topic, str]) -> None:
+    writer = LogWriter(client, topics)
+    keys = [f"status-task-connector-{number}-0".encode() for number in range(50)]
+    writer.write([Entry(Topic.STATUS, key, b"{}") for key in keys], 20)
+    writer.close()
+    reader = LogReader(client, topics)
+    found = {record.key: record.partition for record in read_all(reader)}
+    reader.close()
+    assert found == {key: (murmur2(key) & 0x7FFFFFFF) % PARTITIONS for key in keys}
+    assert len(set(found.values())) > 1
+
+
+def murmur2(data: bytes) -> int:
+    """MurmurHash2 with the seed of Kafka's Java clients, written from its published description."""
+    mask, m, h = 0xFFFFFFFF, 0x5BD1E995, 0x9747B28C ^ len(data)
+    whole = len(data) // 4 * 4
+    for at in range(0, whole, 4):
+        k = int.from_bytes(data[at : at + 4], "little") * m & mask
+        h = (h * m & mask) ^ ((k ^ (k >> 24)) * m & mask)
+    tail = data[whole:]
+    if tail:
+        h = (h ^ int.from_bytes(tail, "little")) * m & mask
+    h = (h ^ (h >> 13)) * m & mask
+    return h ^ (h >> 15)
+
+
+def test_topics_that_would_lose_records_are_refused(
+    client: dict[str, str], topics: dict[Topic, str], broker: Broker, unique: Callable[[str], str]
+) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    name = unique("deleting")
+    admin = AdminClient(client)
+    admin.create_topics([NewTopic(name, 1, 1, config={"cleanup.policy": "delete"})])[name].result()
+    with pytest.raises(ConnectError, match="required to have 'cleanup.policy=compact'"):
+        Admin(client).ensure([InternalTopic(name, "offset.storage.topic", "source connector offsets", 1, 1)])
+    with pytest.raises(ConnectError, match="but found 5 partitions"):
+        Admin(client).ensure(
+            [InternalTopic(topics[Topic.STATUS], "config.storage.topic", "connector configurations", 1, 1, single=True)]
+        )
