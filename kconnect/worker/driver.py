@@ -27,7 +27,7 @@ from kconnect.spark import session
 from kconnect.spark.hosts import Hosts
 from kconnect.worker import host, logs
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kconnect.worker.driver")  # Run as a program, its own name would be __main__.
 
 _JVM_CHECK_S = 0.5
 
