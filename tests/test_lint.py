@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.lint
+
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 

@@ -62,6 +62,14 @@ class Connector(ABC):
     def stop(self) -> None:
         """End; give up what `start` took."""
 
+    def reconfigure(self, props: dict[str, str]) -> None:
+        """
+        Go on with another config. kconnect does not call it: a changed connector is a new instance. It is there for
+        code that runs a connector by itself, and for connectors that call it themselves.
+        """
+        self.stop()
+        self.start(props)
+
     @abstractmethod
     def task_class(self) -> type[Task]:
         """The class of this connector's tasks."""

@@ -77,14 +77,21 @@ class FileStreamSinkTask(SinkTask):
     def put(self, records: list[SinkRecord]) -> None:
         if not records:
             return
-        lines = [value if type(value) is str else to_text(value) for value in (record.value for record in records)]
-        data = memoryview(("\n".join(lines) + "\n").encode("utf-8", "surrogatepass"))
+        lines = [
+            record.value if type(record.value) is str else to_text(record.value, record.value_schema) for record in records
+        ]
+        # Half a surrogate pair has no UTF-8; Java puts a question mark too.
+        data = memoryview(("\n".join(lines) + "\n").encode("utf-8", "replace"))
         while data:
             # A raw write may take less than all.
             data = data[self._file.write(data) :]
 
     def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        """The system has the data since `put`: it survives this process, which is what offsets promise here."""
+        """
+        The system has had the data since `put`, so it survives this process; that is what offsets promise here.
+
+        There is no fsync, as in Connect: it would guard against a loss of power only, and cost more than all the rest.
+        """
         if self._file is not None:
             self._file.flush()
 

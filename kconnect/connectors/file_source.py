@@ -105,9 +105,13 @@ class FileStreamSourceTask(SourceTask):
         config = CONFIG.parse(props)
         self._name: str = config[FILE]
         if not self._name:
-            raise ConnectError("The setting `file` is missing: a task in a Spark executor has no standard input to read")
+            raise ConnectError(
+                "The setting `file` is missing: a task in a Spark executor has no standard input to read. Set it to the "
+                "path of a file on the executors' machines."
+            )
         self._topic: str = config[TOPIC]
-        self._batch_size: int = config[BATCH_SIZE]
+        # Any number is valid in Connect; with none a poll, the task would spin without ever getting on.
+        self._batch_size: int = max(1, config[BATCH_SIZE])
         self._partition = {FILENAME: self._name}
         stored = self.context.offsets.offset(self._partition)
         if stored is not None:
@@ -174,6 +178,11 @@ class FileStreamSourceTask(SourceTask):
                 self._warned = True
                 log.warning("The file %s does not exist; waiting for it", self._name)
             return False
+        except OSError as error:
+            raise ConnectError(
+                f"The setting `file` names {self._name}, which can't be read: {error.strerror}. Name a file that the user of "
+                "the Spark executors may read."
+            ) from error
         self._warned = False
         found = os.fstat(self._file.fileno())
         self._inode = found.st_ino

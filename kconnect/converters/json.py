@@ -2,29 +2,29 @@
 JsonConverter: JSON with or without the schema beside the data. In Java it is `org.apache.kafka.connect.json.JsonConverter`.
 
 With `schemas.enable` each message is an envelope, `{"schema": …, "payload": …}`; without, the bare data, which comes back
-without a schema. The text is what Connect writes, to the last digit of a float. Read next: `json_schema.py`.
+without a schema. The text is what Connect writes, byte for byte. Read next: `json_writers.py` and `json_readers.py` for the
+values, `json_schema.py` for the schemas, `json_text.py` for the text.
 """
 
 from __future__ import annotations
 
-import base64
-import datetime
-import decimal
-import struct
 from collections.abc import Iterable, Mapping
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from kconnect.api import schema as schemas
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Range, Type
+from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type
 from kconnect.api.converter import Converter
 from kconnect.api.errors import DataError
 from kconnect.api.record import Header
-from kconnect.api.schema import NULL, Schema, SchemaAndValue, SchemaType, Struct
-from kconnect.api.values import to_text
-from kconnect.converters import json_schema
+from kconnect.api.schema import NULL, Schema, SchemaAndValue
+from kconnect.converters import json_schema, json_text
+from kconnect.converters.json_readers import Convert, Inexact, Readers
+from kconnect.converters.json_writers import Writers, is_exact
+
+SCHEMAS_ENABLE, CACHE_SIZE, SCHEMA_CONTENT = "schemas.enable", "schemas.cache.size", "schema.content"
+DECIMAL_FORMAT, REPLACE_NULL = "decimal.format", "replace.null.with.default"
 
 CONFIG = ConfigDef(
     ConfigKey(
@@ -34,27 +34,60 @@ CONFIG = ConfigDef(
         doc="What is converted; set by the framework.",
         validator=OneOf(("key", "value", "header")),
     ),
-    ConfigKey("schemas.enable", Type.BOOLEAN, True, Importance.HIGH, "Put the schema into each message.", None, "Schemas", 0),
-    ConfigKey("schemas.cache.size", Type.INT, 1000, Importance.HIGH, "Schemas kept.", Range.at_least(0), "Schemas", 1),
-    ConfigKey("schema.content", Type.STRING, None, Importance.HIGH, "A schema for all messages read.", None, "Schemas", 2),
     ConfigKey(
-        "decimal.format",
+        SCHEMAS_ENABLE,
+        Type.BOOLEAN,
+        True,
+        Importance.HIGH,
+        "Whether each message has its schema beside its data.",
+        group="Schemas",
+        order=0,
+    ),
+    ConfigKey(
+        CACHE_SIZE,
+        Type.INT,
+        1000,
+        Importance.HIGH,
+        "How many schemas are kept ready, of those written and of those read.",
+        group="Schemas",
+        order=1,
+    ),
+    ConfigKey(
+        SCHEMA_CONTENT,
+        Type.STRING,
+        None,
+        Importance.HIGH,
+        "The schema of all messages that are read, in JSON: with it they are bare data. Only with `schemas.enable`.",
+        group="Schemas",
+        order=2,
+    ),
+    ConfigKey(
+        DECIMAL_FORMAT,
         Type.STRING,
         "BASE64",
         Importance.LOW,
-        "How decimals are written.",
+        "How decimals are written, BASE64 or NUMERIC; both are read.",
         OneOf(("NUMERIC", "BASE64"), ignore_case=True),
         "Serialization",
         0,
     ),
     ConfigKey(
-        "replace.null.with.default", Type.BOOLEAN, True, Importance.LOW, "Write defaults for nulls.", None, "Serialization", 1
+        REPLACE_NULL,
+        Type.BOOLEAN,
+        True,
+        Importance.LOW,
+        "Whether a null becomes its field's default, if there is one.",
+        group="Serialization",
+        order=1,
     ),
 )
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_MS = datetime.timedelta(milliseconds=1)
-_WHOLE = (SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
+
+class Reading(NamedTuple):
+    """A schema as messages have it, and what reads its values. No schema, no reader."""
+
+    schema: Schema | None
+    read: Convert
 
 
 class JsonConverter(Converter):
@@ -69,106 +102,51 @@ class JsonConverter(Converter):
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
         parsed = CONFIG.parse({"converter.type": "key" if is_key else "value", **configs})
-        self._enveloped: bool = parsed["schemas.enable"]
-        self._numeric: bool = parsed["decimal.format"].upper() == "NUMERIC"
-        self._defaults: bool = parsed["replace.null.with.default"]
-        self._limit: int = parsed["schemas.cache.size"]
-        self._written: dict[Schema, orjson.Fragment] = {}
-        self._read: dict[bytes, Schema | None] = {}
-        content = parsed["schema.content"]
-        self._fixed: Schema | None = json_schema.read(orjson.loads(content)) if content else None
+        self._enveloped: bool = parsed[SCHEMAS_ENABLE]
+        self._limit: int = max(0, parsed[CACHE_SIZE])
+        numeric = parsed[DECIMAL_FORMAT].upper() == "NUMERIC"
+        self._writers = Writers(numeric, parsed[REPLACE_NULL], self._limit)
+        self._readers = Readers(parsed[REPLACE_NULL])
+        self._heads: dict[Schema, bytes] = {}
+        self._read: dict[bytes, Reading] = {}
+        self._last: tuple[bytes, Reading] = (b"", Reading(None, json_text.free))
+        """The newest envelope read, up to its payload: where the next one begins alike, only its payload is parsed."""
+        content = parsed[SCHEMA_CONTENT]
+        self._fixed = self._parse_content(content.encode()) if content else None
+
+    def _parse_content(self, content: bytes) -> Reading | None:
+        try:
+            described = json_text.loads_exactly(content)
+        except DataError as error:
+            raise DataError("Failed to parse schema in converter config due to serialization error: ") from error
+        reading = self._reading(described)
+        return None if reading.schema is None else reading
 
     # --- to Kafka ---
 
     def from_connect_data(
         self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
     ) -> bytes | None:
-        if schema is None and value is None:
-            return None
-        if self._enveloped:
-            return orjson.dumps({"schema": self._schema(schema), "payload": self._plain(schema, value)})
-        return orjson.dumps(self._plain(schema, value))
-
-    def _schema(self, schema: Schema | None) -> orjson.Fragment | None:
         if schema is None:
-            return None
-        known = self._written.get(schema)
-        if known is None:
-            if len(self._written) >= max(1, self._limit):
-                self._written.clear()
-            known = orjson.Fragment(orjson.dumps(json_schema.write(schema, self._plain)))
-            self._written[schema] = known
-        return known
-
-    def _plain(self, schema: Schema | None, value: Any) -> Any:
-        """The value in types that orjson writes as Jackson does."""
-        if schema is None:
-            return self._schemaless(value)
-        if value is None:
-            if self._defaults and schema.default is not None:
-                return self._plain(schema, schema.default)
-            if schema.optional:
+            if value is None:
                 return None
-            raise DataError("Conversion error: null value for field that is required and has no default value")
-        if schema.name is not None and (logical := self._logical(schema, value)) is not None:
-            return logical
-        kind = schema.type
-        if kind is SchemaType.STRING:
-            return value if isinstance(value, str) else _wrong(schema, value)
-        if kind in _WHOLE:
-            return value if isinstance(value, int) and not isinstance(value, bool) else _wrong(schema, value)
-        if kind is SchemaType.BOOLEAN:
-            return value if isinstance(value, bool) else _wrong(schema, value)
-        if kind is SchemaType.FLOAT64:
-            return _double(value)
-        if kind is SchemaType.FLOAT32:
-            return _float(value)
-        if kind is SchemaType.BYTES:
-            return base64.b64encode(value).decode()
-        if kind is SchemaType.ARRAY:
-            return [self._plain(schema.value_schema, item) for item in value]
-        if kind is SchemaType.MAP:
-            pairs = [(self._plain(schema.key_schema, k), self._plain(schema.value_schema, v)) for k, v in value.items()]
-            textual = schema.key_schema is not None and schema.key_schema.type is SchemaType.STRING
-            return dict(pairs) if textual else [list(pair) for pair in pairs]
-        if not isinstance(value, Struct) or value.schema != schema:
-            raise DataError("Mismatching schema.")
-        return {field.name: self._plain(field.schema, item) for field, item in value.items()}
+            payload = json_text.dumps(value if is_exact(value) else self._writers.free(value))
+        else:
+            payload = json_text.dumps(self._writers.of(schema)(value))
+        if not self._enveloped:
+            return payload
+        return b"".join((self._head(schema), payload, b"}"))
 
-    def _logical(self, schema: Schema, value: Any) -> Any:
-        name = schema.name
-        if name == schemas.DECIMAL:
-            if not isinstance(value, decimal.Decimal):
-                raise DataError("Invalid type for Decimal, expected BigDecimal but was " + type(value).__name__)
-            if self._numeric:
-                return orjson.Fragment(format(value, "f"))
-            return base64.b64encode(_unscaled(schema, value)).decode()
-        if name in (schemas.DATE, schemas.TIME, schemas.TIMESTAMP):
-            if not isinstance(value, datetime.datetime):
-                raise DataError(f"Invalid type for {name}, expected Date but was {type(value).__name__}")
-            milliseconds = (value - _EPOCH) // _MS
-            return milliseconds // 86_400_000 if name == schemas.DATE else milliseconds
-        return None
-
-    def _schemaless(self, value: Any) -> Any:
-        kind = type(value)
-        if value is None or kind in (str, bool):
-            return value
-        if kind is int:
-            return value if -(1 << 63) <= value < 1 << 63 else orjson.Fragment(str(value))
-        if kind is float:
-            return _double(value)
-        if kind is dict:
-            if all(type(key) is str for key in value):
-                return {key: self._schemaless(item) for key, item in value.items()}
-            return [[self._schemaless(key), self._schemaless(item)] for key, item in value.items()]
-        if kind in (list, tuple):
-            return [self._schemaless(item) for item in value]
-        if isinstance(value, bytes | bytearray | memoryview):
-            return base64.b64encode(value).decode()
-        if isinstance(value, Struct):
-            return self._plain(value.schema, value)
-        raise DataError(f"Java class {kind.__name__} does not have corresponding schema type.")
+    def _head(self, schema: Schema | None) -> bytes:
+        """An envelope up to its payload."""
+        if schema is None:
+            return b'{"schema":null,"payload":'
+        known = self._heads.get(schema)
+        if known is None:
+            text = json_text.dumps(json_schema.write(schema, self._writers))
+            known = b'{"schema":%b,"payload":' % text
+            _keep(self._heads, schema, known, self._limit)
+        return known
 
     # --- from Kafka ---
 
@@ -177,69 +155,58 @@ class JsonConverter(Converter):
     ) -> SchemaAndValue:
         if data is None:
             return NULL
-        try:
-            parsed = orjson.loads(data)
-        except orjson.JSONDecodeError as error:
-            raise DataError("Converting byte[] to Kafka Connect data failed due to serialization error: ") from error
         if not self._enveloped:
-            return SchemaAndValue(None, parsed)
+            return SchemaAndValue(None, json_text.loads_free(data))
+        try:
+            head, reading = self._last
+            if head and data.startswith(head) and data.endswith(b"}"):
+                plain = json_text.loads_quickly(data[len(head) : -1])
+                if plain is not json_text.MISSING:
+                    return SchemaAndValue(reading.schema, reading.read(plain))
+            return self._value(data, json_text.loads(data))
+        except Inexact:
+            return self._value(b"", json_text.loads_exactly(data))
+
+    def _value(self, data: bytes, plain: Any) -> SchemaAndValue:
         if self._fixed is not None:
-            return SchemaAndValue(self._fixed, json_schema.value(self._fixed, parsed))
-        if not isinstance(parsed, dict) or parsed.keys() != {"schema", "payload"}:
+            return SchemaAndValue(self._fixed.schema, self._fixed.read(plain))
+        if type(plain) is not dict or plain.keys() != {"schema", "payload"}:
             raise DataError(
                 'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional '
                 "fields. If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter "
                 "configuration."
             )
-        schema = self._schema_of(parsed["schema"])
-        if schema is None:
-            return SchemaAndValue(None, parsed["payload"])
-        return SchemaAndValue(schema, json_schema.value(schema, parsed["payload"], self._defaults))
+        reading = self._known_reading(plain["schema"])
+        self._last = (_head(data), reading)
+        return SchemaAndValue(reading.schema, reading.read(plain["payload"]))
 
-    def _schema_of(self, described: Any) -> Schema | None:
-        key = orjson.dumps(described)
-        if key not in self._read:
-            if len(self._read) >= max(1, self._limit):
-                self._read.clear()
-            self._read[key] = json_schema.read(described)
-        return self._read[key]
-
-
-def _wrong(schema: Schema, value: Any) -> Any:
-    raise DataError(f"Invalid type for {schema.type.value}: {type(value).__name__}")
-
-
-def _unscaled(schema: Schema, value: decimal.Decimal) -> bytes:
-    """Two's complement of the unscaled number, as few bytes as do: Java's `BigInteger.toByteArray`."""
-    scale = int(schema.parameters.get("scale", "0"))
-    _, digits, exponent = value.as_tuple()
-    if -int(exponent) != scale:
-        raise DataError("Decimal value has mismatching scale for given Decimal schema. "
-                        f"Schema has scale {scale}, value has scale {-int(exponent)}.")
-    number = int("".join(map(str, digits))) * (-1 if value.is_signed() else 1)
-    bits = number.bit_length() if number >= 0 else (number + 1).bit_length()
-    return number.to_bytes(bits // 8 + 1, "big", signed=True)
-
-
-def _double(value: Any) -> Any:
-    """orjson's text is Java's only between 1e-3 and 1e7."""
-    if not isinstance(value, float):
-        raise DataError(f"Invalid type for FLOAT64: {type(value).__name__}")
-    if 1e-3 <= abs(value) < 1e7 or value == 0:
-        return value
-    text = to_text(value)
-    return orjson.Fragment(text) if text[-1].isdigit() else text
-
-
-def _float(value: Any) -> Any:
-    """The shortest text that is the same 32-bit number."""
-    if not isinstance(value, float):
-        raise DataError(f"Invalid type for FLOAT32: {type(value).__name__}")
-    for digits in range(1, 10):
-        short = float(f"{value:.{digits}g}")
+    def _known_reading(self, described: Any) -> Reading:
         try:
-            if struct.pack(">f", short) == struct.pack(">f", value):
-                return _double(short)
-        except OverflowError:
-            continue
-    return _double(value)
+            key = orjson.dumps(described)
+        except orjson.JSONEncodeError:
+            # Decimals in defaults, huge numbers, lone surrogates: too rare to be kept.
+            return self._reading(described)
+        known = self._read.get(key)
+        if known is None:
+            known = self._reading(described)
+            _keep(self._read, key, known, self._limit)
+        return known
+
+    def _reading(self, described: Any) -> Reading:
+        schema = json_schema.read(described, self._readers)
+        return Reading(schema, json_text.free if schema is None else self._readers.of(schema))
+
+
+def _head(envelope: bytes) -> bytes:
+    """The part of an envelope up to its payload, if that comes last and nothing but one value follows; or nothing."""
+    schema, name, _ = envelope.partition(b',"payload":')
+    alone = json_text.loads_quickly(schema + b"}") if name else None
+    return schema + name if type(alone) is dict and alone.keys() == {"schema"} else b""
+
+
+def _keep(cache: dict[Any, Any], key: Any, value: Any, limit: int) -> None:
+    """At most `limit` entries. The oldest goes: schemas are few, or else each comes once."""
+    if limit > 0:
+        if len(cache) >= limit:
+            del cache[next(iter(cache))]
+        cache[key] = value

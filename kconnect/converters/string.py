@@ -1,17 +1,24 @@
-"""StringConverter: the text of any value, in one encoding. Java's name for it is `…connect.storage.StringConverter`."""
+"""
+StringConverter: the text of any value, in one encoding. In Java it is `org.apache.kafka.connect.storage.StringConverter`.
+
+What the text of a value is, `kconnect/api/values.py` says.
+"""
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type
 from kconnect.api.converter import Converter
-from kconnect.api.errors import DataError
+from kconnect.api.errors import ConfigError
 from kconnect.api.record import Header
 from kconnect.api.schema import OPTIONAL_STRING_SCHEMA, Schema, SchemaAndValue
 from kconnect.api.values import to_text
+
+ENCODING = "converter.encoding"
 
 CONFIG = ConfigDef(
     ConfigKey(
@@ -21,16 +28,29 @@ CONFIG = ConfigDef(
         doc="What is converted; set by the framework.",
         validator=OneOf(("key", "value", "header")),
     ),
-    ConfigKey("converter.encoding", Type.STRING, "UTF-8", Importance.HIGH, "Name of the character set."),
+    ConfigKey(ENCODING, Type.STRING, "UTF-8", Importance.HIGH, "Name of the character set."),
 )
+
+_NULL = SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)
+
+# Java's UTF-16 and UTF-32 are big-endian where nothing says otherwise, Python's are what the machine is.
+_WIDE = {"utf-16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE), "utf-32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE)}
 
 
 class StringConverter(Converter):
     def __init__(self) -> None:
         self._encoding = "utf-8"
+        self._wide: tuple[bytes, bytes] | None = None
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
-        self._encoding = configs.get("converter.encoding") or "utf-8"
+        name = configs.get(ENCODING, "UTF-8")
+        try:
+            # Python also knows "encodings" from text to text; only encoding tells them from the others.
+            "".encode(name)
+            self._encoding = codecs.lookup(name).name
+            self._wide = _WIDE.get(self._encoding)
+        except (LookupError, TypeError, ValueError) as error:
+            raise ConfigError(f"Unsupported encoding {name}") from error
 
     def config(self) -> ConfigDef:
         return CONFIG
@@ -43,17 +63,18 @@ class StringConverter(Converter):
     ) -> bytes | None:
         if value is None:
             return None
-        try:
-            return (value if type(value) is str else to_text(value)).encode(self._encoding, "replace")
-        except LookupError as error:
-            raise DataError(f"Failed to serialize to a string: the encoding {self._encoding} is not known") from error
+        text = value if type(value) is str else to_text(value, schema)
+        if self._wide is None:
+            return text.encode(self._encoding, "replace")
+        mark = self._wide[0] if self._encoding == "utf-16" else b""
+        return mark + text.encode(f"{self._encoding}-be", "replace")
 
     def to_connect_data(
         self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
     ) -> SchemaAndValue:
         if data is None:
-            return SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)
-        try:
-            return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(self._encoding, "replace"))
-        except LookupError as error:
-            raise DataError(f"Failed to deserialize: the encoding {self._encoding} is not known") from error
+            return _NULL
+        encoding = self._encoding
+        if self._wide is not None and not data.startswith(self._wide):
+            encoding = f"{encoding}-be"
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, "replace"))

@@ -9,8 +9,8 @@ import pytest
 
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import SinkRecord
-from kconnect.api.schema import INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Struct, struct
-from kconnect.connectors.file_sink import FileStreamSinkTask
+from kconnect.api.schema import FLOAT32_SCHEMA, INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Struct, struct
+from kconnect.connectors.file_sink import FileStreamSinkConnector, FileStreamSinkTask
 
 
 def records(*values: Any) -> list[SinkRecord]:
@@ -30,6 +30,34 @@ def test_a_line_a_record_as_java_shows_it(tmp_path: Path) -> None:
     sink.put(records("text", None, True, 1.0, {"a": 1}, [1, None], Struct(point, {"x": 3})))
     sink.flush({})
     assert path.read_text().splitlines() == ["text", "null", "true", "1.0", "{a=1}", "[1, null]", "Struct{x=3}"]
+
+
+def test_a_narrow_float_has_no_more_digits_than_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    task(path).put([SinkRecord("t", 0, None, None, FLOAT32_SCHEMA, 1.100000023841858, 0)])
+    assert path.read_text() == "1.1\n"
+
+
+def test_the_file_is_utf8_whatever_the_text_is(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    task(path).put(records("é€😀", "\ud800"))
+    assert path.read_text("utf-8") == "é€😀\n?\n"
+
+
+def test_without_a_file_it_writes_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    sink = FileStreamSinkTask()
+    sink.start({})
+    sink.put(records("a", "b"))
+    sink.flush({})
+    sink.stop()
+    assert capfdbinary.readouterr().out == b"a\nb\n"
+
+
+def test_each_task_gets_the_same_config() -> None:
+    connector = FileStreamSinkConnector()
+    connector.start({"file": "f"})
+    assert connector.task_configs(2) == [{"file": "f"}, {"file": "f"}]
+    assert connector.alter_offsets({"file": "f"}, {})
 
 
 def test_it_appends(tmp_path: Path) -> None:

@@ -171,6 +171,57 @@ def test_without_a_file_it_says_what_to_do(tmp_path: Path) -> None:
         made.start({"topic": "t"})
 
 
+def test_a_directory_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match=f"The setting `file` names {tmp_path}, which can't be read: Is a directory"):
+        task(tmp_path).poll()
+
+
+def test_a_batch_of_none_gets_on_nevertheless(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\nb\n")
+    assert values(drain(task(path, **{"batch.size": "0"}))) == ["a", "b"]
+
+
+def test_what_is_not_utf8_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"a\xffb\n\xe2\x82\n")
+    records = drain(task(path))
+    assert values(records) == ["a\ufffdb", "\ufffd"]
+    assert positions(records) == [4, 7]
+
+
+@given(st.binary(max_size=40), st.data())
+def test_any_bytes_in_any_pieces_give_the_same_lines(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("p") / "f"
+    path.write_bytes(b"")
+    source = task(path)
+    found: list[SourceRecord] = []
+    rest = content
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        with path.open("ab") as file:
+            file.write(rest[:size])
+        rest = rest[size:]
+        found += drain(source)
+    whole = drain(task(path))
+    assert values(found) == values(whole)
+    assert positions(found) == positions(whole)
+
+
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", "é".encode()]), max_size=20))
+def test_from_any_position_the_rest_comes_whatever_ends_the_lines(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("p") / "f"
+    path.write_bytes(b"".join(pieces))
+    whole = drain(task(path))
+    for index, position in enumerate(positions(whole)):
+        rest = drain(task(path, position))
+        assert (values(rest), positions(rest)) == (values(whole)[index + 1 :], positions(whole)[index + 1 :])
+
+
 def test_stop_ends_a_waiting_poll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 

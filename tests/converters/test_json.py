@@ -1,18 +1,20 @@
-"""JsonConverter and StringConverter: bytes as Connect 4.3.1 writes them."""
+"""JsonConverter, beyond the golden cases."""
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kconnect.api import schema as s
 from kconnect.api.errors import DataError
 from kconnect.api.schema import Schema, Struct
 from kconnect.converters.json import JsonConverter
-from kconnect.converters.string import StringConverter
 
 UTC = datetime.timezone.utc
 POINT = s.struct({"x": s.INT32_SCHEMA, "name": s.OPTIONAL_STRING_SCHEMA}, name="Point", version=2)
@@ -32,7 +34,7 @@ def converter(**config: str) -> JsonConverter:
         (0.001, "0.001"),
         (1e-5, "1.0E-5"),
         (float("nan"), '"NaN"'),
-        (2**70, str(2**70)),
+        (2**63 - 1, str(2**63 - 1)),
         (b"\x00\xff", '"AP8="'),
         ({1: "a"}, '[[1,"a"]]'),
     ],
@@ -102,10 +104,105 @@ def test_a_fixed_schema_reads_bare_data() -> None:
     assert made.to_connect_data("t", b"5") == (s.INT32_SCHEMA, 5)
 
 
-def test_strings() -> None:
-    made = StringConverter()
-    made.configure({"converter.encoding": "ISO-8859-1"}, True)
-    assert made.from_connect_data("t", None, "é") == b"\xe9"
-    assert made.to_connect_data("t", b"\xe9") == (s.OPTIONAL_STRING_SCHEMA, "é")
-    assert made.from_connect_data("t", None, {"a": 1.5, "b": None}) == b"{a=1.5, b=null}"
-    assert made.from_connect_data("t", None, None) is None
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("\x1f\\u001f", '"\\u001F\\\\u001f"'),
+        ("😀", '"\\uD83D\\uDE00"'),
+        ("a\ud800b", '"a\\uD800b"'),
+        ({"\ud800": [1, "😀"]}, '{"\\uD800":[1,"\\uD83D\\uDE00"]}'),
+        ({"a": 1e10, "b": [float("inf"), -0.0]}, '{"a":1.0E10,"b":["Infinity",-0.0]}'),
+        ((1, (2,)), "[1,[2]]"),
+        (Struct(POINT, {"x": 1}), '{"x":1,"name":null}'),
+    ],
+)
+def test_text_is_escaped_as_jackson_does(value: Any, text: str) -> None:
+    assert converter(schemas_enable="false").from_connect_data("t", None, value) == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [(2**63, "java.math.BigInteger"), (datetime.datetime.now(UTC), "java.util.Date"), (UTC, "datetime.timezone"),
+     ({"a": [{1, 2}]}, "builtins.set")],
+)
+def test_what_is_no_data_of_connect_is_refused(value: Any, name: str) -> None:
+    with pytest.raises(DataError, match=f"^Java class class {name} does not have corresponding schema type.$"):
+        converter(schemas_enable="false").from_connect_data("t", None, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        (s.INT32_SCHEMA, "5", "Invalid type for INT32: class java.lang.String"),
+        (s.INT32_SCHEMA, True, "Invalid type for INT32: class java.lang.Boolean"),
+        (s.FLOAT64_SCHEMA, 1, "Invalid type for FLOAT64: class java.lang.Long"),
+        (s.array(s.INT32_SCHEMA), {}, "Invalid type for ARRAY: class java.util.HashMap"),
+        (s.mapping(s.STRING_SCHEMA, s.INT32_SCHEMA), [], "Invalid type for MAP: class java.util.ArrayList"),
+        (POINT, {}, "Invalid type for STRUCT: class java.util.HashMap"),
+        (POINT, Struct(POINT.replace(version=3)), "Mismatching schema."),
+        (s.decimal_schema(2), decimal.Decimal("1.5"), "Schema has scale 2, value has scale 1."),
+        (s.DATE_SCHEMA, datetime.datetime(2024, 1, 1, 1, tzinfo=UTC), "Date type should not have any time fields"),
+        (s.TIME_SCHEMA, datetime.datetime(2024, 1, 1, 1, tzinfo=UTC), "Time type should not have any date fields"),
+    ],
+)
+def test_values_that_do_not_fit_their_schema(schema: Schema, value: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        converter().from_connect_data("t", schema, value)
+
+
+def test_a_date_that_python_can_not_have() -> None:
+    data = b'{"schema":{"type":"int64","name":"org.apache.kafka.connect.data.Timestamp"},"payload":999999999999999}'
+    with pytest.raises(DataError, match="999999999999999 ms is not within the years 1 to 9999"):
+        converter().to_connect_data("t", data)
+
+
+def test_a_decimal_given_as_a_number_keeps_all_its_digits() -> None:
+    head = b'{"schema":{"type":"bytes","name":"org.apache.kafka.connect.data.Decimal","parameters":{"scale":"2"}},"payload":'
+    made = converter()
+    for text in ("1.10", "12345678901234567890123.45", "7", "98765432109876543210"):
+        assert made.to_connect_data("t", head + text.encode() + b"}").value == decimal.Decimal(text)
+
+
+HEAD = b'{"schema":{"type":"int32","optional":true},"payload":'
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [b"1}", b"null}", b'"x"}', b"", b"}", b"1", b'1,"payload":2}', b'1,"x":2}', b'1}{"a":1}', b'"x"} y', b" 1 }", b"1 }\n",
+     b"99999999999999999999}", b"[1]}"],
+)
+def test_a_message_means_the_same_whatever_came_before_it(rest: bytes) -> None:
+    def outcome(made: JsonConverter) -> Any:
+        try:
+            return made.to_connect_data("t", HEAD + rest)
+        except DataError as error:
+            return str(error)
+
+    used = converter()
+    used.to_connect_data("t", HEAD + b"5}")
+    assert outcome(used) == outcome(converter())
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+)
+
+
+@given(PLAIN)
+def test_plain_data_is_written_as_json_and_comes_back(value: Any) -> None:
+    made = converter(schemas_enable="false")
+    data = made.from_connect_data("t", None, value)
+    if value is None:
+        assert data is None
+        return
+    assert data is not None
+    assert json.loads(data) == value
+    assert made.to_connect_data("t", data) == (None, value)
+
+
+@given(PLAIN)
+def test_other_writers_are_understood(value: Any) -> None:
+    text = json.dumps(value, indent=1)
+    assert converter(schemas_enable="false").to_connect_data("t", text.encode()) == (None, value)

@@ -103,7 +103,7 @@ def test_topics_that_would_lose_records_are_refused(
     name = unique("deleting")
     admin = AdminClient(client)
     admin.create_topics([NewTopic(name, 1, 1, config={"cleanup.policy": "delete"})])[name].result()
-    with pytest.raises(ConnectError, match="required to have 'cleanup.policy=compact'"):
+    with pytest.raises(ConnectError, match=r"required to have 'cleanup\.policy=compact'"):
         Admin(client).ensure([InternalTopic(name, "offset.storage.topic", "source connector offsets", 1, 1)])
     with pytest.raises(ConnectError, match="but found 5 partitions"):
         Admin(client).ensure(

@@ -1,0 +1,257 @@
+"""
+From plain JSON values to Connect's, compiled once for each schema.
+
+`Readers.of(schema)` gives a function that makes a value of what `json_text.loads` has read. It is as lenient as Connect's: a
+text where a number should be is 0. Called by `json.py`, and for defaults by `json_schema.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from kconnect.api import schema as schemas
+from kconnect.api.errors import DataError
+from kconnect.api.schema import Schema, SchemaType, Struct
+from kconnect.converters.json_text import MISSING, wrapped
+
+Convert = Callable[[Any], Any]
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_DAY_MS = 86_400_000
+_BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
+_INFINITY = float("inf")
+
+
+class Inexact(Exception):
+    """A decimal number was read as a float: read the text once more, with `json_text.loads_exactly`."""
+
+
+class Readers:
+    """Readers by schema, for one converter's settings."""
+
+    def __init__(self, defaults: bool) -> None:
+        self._defaults = defaults
+
+    def of(self, schema: Schema) -> Convert:
+        read = self._of_logical(schema) or self._of_type(schema)
+        if schema.default is not None and self._defaults:
+            return lambda plain: schema.default if plain is None else read(plain)
+        if schema.optional:
+            return lambda plain: None if plain is None else read(plain)
+        message = f"Invalid null value for required {schema.type.value} field"
+
+        def required(plain: Any) -> Any:
+            if plain is None:
+                raise DataError(message)
+            return read(plain)
+
+        return required
+
+    def _of_logical(self, schema: Schema) -> Convert | None:
+        if schema.name == schemas.DECIMAL:
+            return lambda plain: _read_decimal(schema, plain)
+        if schema.name == schemas.DATE:
+            return _read_date
+        if schema.name == schemas.TIME:
+            return _read_time
+        return _read_timestamp if schema.name == schemas.TIMESTAMP else None
+
+    def _of_type(self, schema: Schema) -> Convert:
+        kind = schema.type
+        if kind is SchemaType.ARRAY:
+            assert schema.value_schema is not None
+            return _reader_of_array(self.of(schema.value_schema))
+        if kind is SchemaType.MAP:
+            assert schema.key_schema is not None
+            assert schema.value_schema is not None
+            element = self.of(schema.value_schema)
+            if schema.key_schema.type is SchemaType.STRING:
+                return _reader_of_object(element)
+            return _reader_of_pairs(self.of(schema.key_schema), element)
+        if kind is SchemaType.STRUCT:
+            return self._of_struct(schema)
+        if kind in _BITS:
+            return _reader_of_integer(_BITS[kind])
+        return _PRIMITIVES[kind]
+
+    def _of_struct(self, schema: Schema) -> Convert:
+        fields = [(field.name, self.of(field.schema)) for field in schema.fields]
+        required = [field for field in schema.fields if not field.schema.optional]
+
+        def read(plain: Any) -> Struct:
+            if type(plain) is not dict:
+                raise DataError(f"Structs should be encoded as JSON objects, but found {node_type(plain)}")
+            get = plain.get
+            values = [convert(get(name)) for name, convert in fields]
+            if None in values:
+                # A text field given as something else is null, which only its struct refuses.
+                for field in required:
+                    if values[field.index] is None:
+                        schemas.validate(field.schema, None, field.name)
+            return Struct.unchecked(schema, values)
+
+        return read
+
+
+def node_type(plain: Any) -> str:
+    """Jackson's name for the type of a node."""
+    if plain is MISSING:
+        return "MISSING"
+    if plain is None:
+        return "NULL"
+    if isinstance(plain, bool):
+        return "BOOLEAN"
+    if isinstance(plain, str):
+        return "STRING"
+    return "OBJECT" if isinstance(plain, dict) else "ARRAY" if isinstance(plain, list) else "NUMBER"
+
+
+def _is_number(plain: Any) -> bool:
+    return isinstance(plain, int | float | decimal.Decimal) and not isinstance(plain, bool)
+
+
+def _reader_of_integer(bits: int) -> Convert:
+    half, whole = 1 << bits - 1, 1 << bits
+
+    def read(plain: Any) -> int:
+        if type(plain) is int and -half <= plain < half:
+            return plain
+        if not _is_number(plain):
+            return 0
+        # 1e400 was read as infinity; what Connect makes of its lowest bits is 0.
+        return (int(plain) + half) % whole - half if abs(plain) != _INFINITY else 0
+
+    return read
+
+
+def _read_float64(plain: Any) -> float:
+    # A decimal has no negative zero in Java.
+    return float(plain) if plain and _is_number(plain) else 0.0
+
+
+def _read_float32(plain: Any) -> float:
+    try:
+        narrow: float = struct.unpack(">f", struct.pack(">f", plain))[0]
+    except OverflowError:
+        return _INFINITY if plain > 0 else -_INFINITY
+    except struct.error:
+        return 0.0
+    return 0.0 if isinstance(plain, bool) else narrow
+
+
+def _read_boolean(plain: Any) -> bool:
+    return plain is True
+
+
+def _read_string(plain: Any) -> str | None:
+    return plain if isinstance(plain, str) else None
+
+
+def _read_bytes(plain: Any) -> bytes | None:
+    if not isinstance(plain, str):
+        return None
+    try:
+        return base64.b64decode(plain, validate=True)
+    except ValueError as error:
+        raise DataError("Invalid bytes field") from error
+
+
+_PRIMITIVES: dict[SchemaType, Convert] = {
+    SchemaType.FLOAT32: _read_float32,
+    SchemaType.FLOAT64: _read_float64,
+    SchemaType.BOOLEAN: _read_boolean,
+    SchemaType.STRING: _read_string,
+    SchemaType.BYTES: _read_bytes,
+}
+
+
+def _reader_of_array(element: Convert) -> Convert:
+    def read(plain: Any) -> list[Any]:
+        if isinstance(plain, dict):
+            return [element(item) for item in plain.values()]
+        # A scalar is a node without children.
+        return [element(item) for item in plain] if isinstance(plain, list) else []
+
+    return read
+
+
+def _reader_of_object(element: Convert) -> Convert:
+    def read(plain: Any) -> dict[str, Any]:
+        if type(plain) is not dict:
+            raise DataError(f"Maps with string fields should be encoded as JSON objects, but found {node_type(plain)}")
+        return {name: element(item) for name, item in plain.items()}
+
+    return read
+
+
+def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
+    def read(plain: Any) -> dict[Any, Any]:
+        if type(plain) is not list:
+            raise DataError(
+                f"Maps with non-string fields should be encoded as JSON array of tuples, but found {node_type(plain)}"
+            )
+        made = {}
+        for pair in plain:
+            if type(pair) is not list:
+                raise DataError(f"Found invalid map entry instead of array tuple: {node_type(pair)}")
+            if len(pair) != 2:
+                raise DataError(f"Found invalid map entry, expected length 2 but found :{len(pair)}")
+            made[key(pair[0])] = element(pair[1])
+        return made
+
+    return read
+
+
+def _read_decimal(schema: Schema, plain: Any) -> decimal.Decimal:
+    if isinstance(plain, decimal.Decimal):
+        return plain
+    if isinstance(plain, float):
+        raise Inexact
+    if isinstance(plain, int) and not isinstance(plain, bool):
+        return decimal.Decimal(plain)
+    if not isinstance(plain, str):
+        raise DataError(
+            f"Invalid type for Decimal, underlying representation should be numeric or bytes but was {node_type(plain)}"
+        )
+    try:
+        unscaled = base64.b64decode(plain, validate=True)
+        if not unscaled:
+            raise ValueError("no digits")
+        number, scale = int.from_bytes(unscaled, "big", signed=True), schemas.decimal_scale(schema)
+    except (ValueError, DataError) as error:
+        raise DataError("Invalid bytes for Decimal field") from error
+    return decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+
+
+def _read_date(plain: Any) -> datetime.datetime:
+    if type(plain) is not int or not -(1 << 31) <= plain < 1 << 31:
+        raise DataError(f"Invalid type for Date, underlying representation should be integer but was {node_type(plain)}")
+    return _moment(plain * _DAY_MS)
+
+
+def _read_time(plain: Any) -> datetime.datetime:
+    if type(plain) is not int or not -(1 << 31) <= plain < 1 << 31:
+        raise DataError(f"Invalid type for Time, underlying representation should be integer but was {node_type(plain)}")
+    if not 0 <= plain <= _DAY_MS:
+        raise DataError("Time values must use number of milliseconds greater than 0 and less than 86400000")
+    return _moment(plain)
+
+
+def _read_timestamp(plain: Any) -> datetime.datetime:
+    if type(plain) is not int:
+        raise DataError(
+            f"Invalid type for Timestamp, underlying representation should be integral but was {node_type(plain)}"
+        )
+    return _moment(wrapped(plain))
+
+
+def _moment(milliseconds: int) -> datetime.datetime:
+    try:
+        return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
+    except OverflowError as error:
+        raise DataError(f"{milliseconds} ms is not within the years 1 to 9999, which dates are limited to") from error

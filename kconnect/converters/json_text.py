@@ -1,0 +1,177 @@
+"""
+JSON text as Connect's library, Jackson, writes and reads it, at orjson's speed where both agree.
+
+`dumps` writes, `loads` reads into plain Python; whatever orjson does otherwise takes a slower way here, so that the rest of
+the converter need not know. Called by `json.py` only. Read next: `json_writers.py`.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from kconnect.api.errors import DataError
+from kconnect.api.values import float32_text, float64_text
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+"""What no text at all stands for."""
+
+# orjson would write some classes that are no data of Connect's.
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+_ESCAPE = re.compile(rb"\\(?:u00[01][0-9a-f]|.)")
+_BEYOND_BMP = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Where orjson's numbers may not be Jackson's: beyond 64 bits, and a negative zero. Looking for long numbers with a pattern
+# alone would take longer than reading the text does.
+_DIGITS = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
+_LONG = re.compile(rb"[0-9]{20}|9[2-9][0-9]{17}")
+_NEGATIVE_ZERO = re.compile(rb"-0(?:\.0+)?(?:[eE][-+]?[0-9]+)?(?![0-9.])")
+
+_BLANKS = " \t\r\n"
+_STRING_OR_ZEROS = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![0-9.eE+])(-?)0+(?=[0-9])')
+
+
+# --- writing ---
+
+
+def dumps(plain: Any) -> bytes:
+    """The text of a value in which `float64` and `float32` have been applied to all floats."""
+    try:
+        data = orjson.dumps(plain, option=_OPTIONS)
+    except orjson.JSONEncodeError:
+        # A lone surrogate, mostly; whatever else is wrong is wrong here too.
+        data = _write(plain).encode()
+    if not data.isascii():
+        data = _BEYOND_BMP.sub(_as_surrogates, data)
+    if b"\\u00" in data:
+        data = _ESCAPE.sub(_in_capitals, data)
+    return data
+
+
+def float64(value: float) -> Any:
+    """The number as `dumps` needs it: orjson's text is Java's only between 1e-3 and 1e7."""
+    if 1e-3 <= abs(value) < 1e7 or value == 0:
+        return value
+    text = float64_text(value)
+    return orjson.Fragment(text) if text[-1].isdigit() else text
+
+
+def float32(value: float) -> Any:
+    text = float32_text(value)
+    return orjson.Fragment(text) if text[-1].isdigit() else text
+
+
+def _as_surrogates(match: re.Match[bytes]) -> bytes:
+    units = match[0].decode().encode("utf-16-be")
+    return b"\\u%02X%02X\\u%02X%02X" % tuple(units)
+
+
+def _in_capitals(match: re.Match[bytes]) -> bytes:
+    escape = match[0]
+    return b"\\u" + escape[2:].upper() if escape.startswith(b"\\u") else escape
+
+
+def _write(plain: Any) -> str:
+    if isinstance(plain, str):
+        whole = _SURROGATE.sub("", plain)
+        if whole == plain:
+            return orjson.dumps(plain).decode()
+        parts = _SURROGATE.split(plain)
+        lone = [f"\\u{ord(unit):04X}" for unit in _SURROGATE.findall(plain)]
+        texts = [orjson.dumps(part).decode()[1:-1] for part in parts]
+        return f'"{"".join(text + unit for text, unit in zip(texts, [*lone, ""]))}"'
+    if isinstance(plain, dict):
+        return f"{{{','.join([f'{_write(key)}:{_write(item)}' for key, item in plain.items()])}}}"
+    if isinstance(plain, list):
+        return f"[{','.join(map(_write, plain))}]"
+    return orjson.dumps(plain, option=_OPTIONS).decode()
+
+
+# --- reading ---
+
+
+def loads(data: bytes) -> Any:
+    """What the first value in `data` is, in plain Python. DataError if it is none; nothing but blanks is MISSING."""
+    plain = loads_quickly(data)
+    return _read(data, _double) if plain is MISSING else plain
+
+
+def loads_quickly(data: bytes) -> Any:
+    """The one value that all of `data` is; MISSING if there is anything about it that takes the slower way."""
+    if has_long_number(data) or (b"-0" in data and _NEGATIVE_ZERO.search(data) is not None):
+        return MISSING
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return MISSING
+
+
+def has_long_number(data: bytes) -> bool:
+    """Whether there may be an integer that 64 bits can't hold."""
+    return b"0000000000000000000" in data.translate(_DIGITS) and _LONG.search(data) is not None
+
+
+def loads_exactly(data: bytes) -> Any:
+    """The same with fractions as `Decimal`."""
+    return _read(data, decimal.Decimal)
+
+
+def free(plain: Any) -> Any:
+    """What was read, as a value without a schema: integers have 64 bits, and nothing at all is null."""
+    if type(plain) is int:
+        return wrapped(plain)
+    if type(plain) is dict:
+        return {key: free(item) for key, item in plain.items()}
+    if type(plain) is list:
+        return [free(item) for item in plain]
+    return None if plain is MISSING else plain
+
+
+def loads_free(data: bytes) -> Any:
+    """`free(loads(data))`, quicker."""
+    plain = loads_quickly(data)
+    return free(_read(data, _double)) if plain is MISSING else plain
+
+
+def wrapped(value: int) -> int:
+    """Java's `longValue`: the lower 64 bits."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _double(text: str) -> float:
+    # Jackson is told to read fractions as decimals, which have no negative zero; only what underflows has.
+    value = float(text)
+    return 0.0 if value == 0 and not decimal.Decimal(text) else value
+
+
+def _read(data: bytes, fraction: Callable[[str], Any]) -> Any:
+    try:
+        # Jackson finds out UTF-8, UTF-16 and UTF-32 by itself, and so does Python's library.
+        text = data.decode(json.detect_encoding(data)).lstrip(_BLANKS)
+        if not text:
+            return MISSING
+        decoder = json.JSONDecoder(parse_float=fraction, parse_constant=_refuse)
+        # Jackson reads one value and leaves the rest alone, unless a number runs into it.
+        value, end = _first_value(decoder, text)
+        if isinstance(value, int | float | decimal.Decimal) and text[end : end + 1] not in ("", *_BLANKS):
+            raise ValueError("a number is followed by something else")
+        return value
+    except (ValueError, RecursionError) as error:
+        raise DataError("Converting byte[] to Kafka Connect data failed due to serialization error: ") from error
+
+
+def _first_value(decoder: json.JSONDecoder, text: str) -> tuple[Any, int]:
+    # Connect allows zeros in front of numbers.
+    shorter = _STRING_OR_ZEROS.sub(lambda match: match[0] if match[1] is None else match[1], text)
+    value, end = decoder.raw_decode(shorter)
+    return value, end + len(text) - len(shorter)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,231 @@
+"""
+From Connect's values to plain JSON ones, compiled once for each schema.
+
+`Writers.of(schema)` gives a function that makes of a value what `json_text.dumps` writes. Called by `json.py`, and for
+defaults by `json_schema.py`. The other direction: `json_readers.py`.
+"""
+
+from __future__ import annotations
+
+import binascii
+import datetime
+import decimal
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from kconnect.api import schema as schemas
+from kconnect.api.errors import DataError
+from kconnect.api.schema import Schema, SchemaType, Struct
+from kconnect.api.values import java_class, to_text
+from kconnect.converters.json_text import float32, float64
+
+Convert = Callable[[Any], Any]
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MS = datetime.timedelta(milliseconds=1)
+_DAY_MS = 86_400_000
+_WHOLE = (SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
+_EXACT = frozenset((str, int, bool, type(None)))
+_TEXT = frozenset((str,))
+
+
+class Writers:
+    """Writers by schema, for one converter's settings."""
+
+    def __init__(self, numeric_decimals: bool, defaults: bool, limit: int) -> None:
+        self._numeric = numeric_decimals
+        self._defaults = defaults
+        self.of = functools.lru_cache(max(0, limit))(self._of)
+        """The writer of a schema; at most `limit` are kept."""
+
+    def _of(self, schema: Schema) -> Convert:
+        write = self._of_logical(schema) or self._of_type(schema)
+        if schema.default is not None and self._defaults:
+            default = write(schema.default)
+            return lambda value: default if value is None else write(value)
+        if schema.optional:
+            return lambda value: None if value is None else write(value)
+
+        def required(value: Any) -> Any:
+            if value is None:
+                raise DataError("Conversion error: null value for field that is required and has no default value")
+            return write(value)
+
+        return required
+
+    def _of_logical(self, schema: Schema) -> Convert | None:
+        if schema.name == schemas.DECIMAL:
+            return _write_number if self._numeric else lambda value: _base64(_unscaled(schema, value))
+        if schema.name == schemas.DATE:
+            return _write_date
+        if schema.name == schemas.TIME:
+            return _write_time
+        return _write_timestamp if schema.name == schemas.TIMESTAMP else None
+
+    def _of_type(self, schema: Schema) -> Convert:
+        kind = schema.type
+        if kind is SchemaType.ARRAY:
+            assert schema.value_schema is not None
+            return self._of_array(self.of(schema.value_schema))
+        if kind is SchemaType.MAP:
+            assert schema.key_schema is not None
+            assert schema.value_schema is not None
+            return self._of_map(schema.key_schema, self.of(schema.key_schema), self.of(schema.value_schema))
+        if kind is SchemaType.STRUCT:
+            return self._of_struct(schema)
+        if kind is SchemaType.BYTES:
+            return _write_bytes
+        if kind in _WHOLE:
+            return _writer_of(kind, int, None)
+        if kind is SchemaType.FLOAT32:
+            return _writer_of(kind, float, float32)
+        if kind is SchemaType.FLOAT64:
+            return _writer_of(kind, float, float64)
+        return _writer_of(kind, bool if kind is SchemaType.BOOLEAN else str, None)
+
+    @staticmethod
+    def _of_array(element: Convert) -> Convert:
+        def write(value: Any) -> Any:
+            if not isinstance(value, list | tuple):
+                raise _wrong(SchemaType.ARRAY, value)
+            return [element(item) for item in value]
+
+        return write
+
+    @staticmethod
+    def _of_map(key_schema: Schema, key: Convert, element: Convert) -> Convert:
+        as_object = key_schema.type is SchemaType.STRING
+
+        def write(value: Any) -> Any:
+            if not isinstance(value, dict):
+                raise _wrong(SchemaType.MAP, value)
+            if as_object:
+                return {_name(key(name)): element(item) for name, item in value.items()}
+            return [[key(name), element(item)] for name, item in value.items()]
+
+        return write
+
+    def _of_struct(self, schema: Schema) -> Convert:
+        fields = [(field.name, self.of(field.schema)) for field in schema.fields]
+
+        def write(value: Any) -> Any:
+            if not isinstance(value, Struct):
+                raise _wrong(SchemaType.STRUCT, value)
+            if value.schema is not schema and value.schema != schema:
+                raise DataError("Mismatching schema.")
+            return {name: convert(item) for (name, convert), item in zip(fields, value.values)}
+
+        return write
+
+    def free(self, value: Any) -> Any:
+        """What a value without a schema is."""
+        if is_exact(value):
+            return value
+        kind = type(value)
+        if kind is float:
+            return float64(value)
+        if kind is dict:
+            if all(type(key) is str for key in value):
+                return {key: self.free(item) for key, item in value.items()}
+            return [[self.free(key), self.free(item)] for key, item in value.items()]
+        if kind is list or kind is tuple:
+            return [self.free(item) for item in value]
+        if isinstance(value, bytes | bytearray | memoryview):
+            return _base64(value)
+        if isinstance(value, Struct):
+            return self.of(value.schema)(value)
+        raise DataError(f"Java class class {java_class(value)} does not have corresponding schema type.")
+
+
+def is_exact(value: Any) -> bool:
+    """Whether orjson writes this as Jackson does: the quick way for most data without a schema."""
+    kind = type(value)
+    if kind in _EXACT:
+        return kind is not int or -(1 << 63) <= value < 1 << 63
+    if kind is dict:
+        return set(map(type, value)) <= _TEXT and all(map(is_exact, value.values()))
+    if kind is list:
+        return all(map(is_exact, value))
+    return kind is float and (value == 0 or 1e-3 <= abs(value) < 1e7)
+
+
+def _writer_of(kind: SchemaType, wanted: type, convert: Convert | None) -> Convert:
+    def write(value: Any) -> Any:
+        # An exact class: True is an int to `isinstance`.
+        if type(value) is not wanted:
+            raise _wrong(kind, value)
+        return value if convert is None else convert(value)
+
+    return write
+
+
+def _write_bytes(value: Any) -> str:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise DataError(f"Invalid type for bytes type: class {java_class(value)}")
+    return _base64(value)
+
+
+def _write_number(value: Any) -> Any:
+    return orjson.Fragment(to_text(_decimal(value)))
+
+
+def _decimal(value: Any) -> decimal.Decimal:
+    if not isinstance(value, decimal.Decimal) or not value.is_finite():
+        raise DataError(f"Invalid type for Decimal, expected BigDecimal but was class {java_class(value)}")
+    return value
+
+
+def _unscaled(schema: Schema, value: Any) -> bytes:
+    """Two's complement of the unscaled number, as few bytes as do: Java's `BigInteger.toByteArray`."""
+    sign, digits, exponent = _decimal(value).as_tuple()
+    scale = schemas.decimal_scale(schema)
+    if -int(exponent) != scale:
+        raise DataError(
+            "Decimal value has mismatching scale for given Decimal schema. "
+            f"Schema has scale {scale}, value has scale {-int(exponent)}."
+        )
+    number = int("".join(map(str, digits))) * (-1 if sign else 1)
+    bits = number.bit_length() if number >= 0 else (number + 1).bit_length()
+    return number.to_bytes(bits // 8 + 1, "big", signed=True)
+
+
+def _milliseconds(value: Any, name: str) -> int:
+    if not isinstance(value, datetime.datetime):
+        raise DataError(f"Invalid type for {name}, expected Date but was class {java_class(value)}")
+    return (value - _EPOCH if value.tzinfo else value - _EPOCH.replace(tzinfo=None)) // _MS
+
+
+def _write_date(value: Any) -> int:
+    days, rest = divmod(_milliseconds(value, "Date"), _DAY_MS)
+    if rest:
+        raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
+    return days
+
+
+def _write_time(value: Any) -> int:
+    milliseconds = _milliseconds(value, "Time")
+    if not 0 <= milliseconds <= _DAY_MS:
+        raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
+    return milliseconds
+
+
+def _write_timestamp(value: Any) -> int:
+    return _milliseconds(value, "Timestamp")
+
+
+def _base64(value: bytes | bytearray | memoryview) -> str:
+    return binascii.b2a_base64(value, newline=False).decode()
+
+
+def _name(key: Any) -> str:
+    # Jackson has no null names either; Connect fails with a NullPointerException here.
+    if key is None:
+        raise DataError("A map with string keys has a null key, which JSON can't say")
+    return str(key)
+
+
+def _wrong(kind: SchemaType, value: Any) -> DataError:
+    return DataError(f"Invalid type for {kind.value}: class {java_class(value)}")

@@ -1,0 +1,99 @@
+"""Values as Java shows them."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kconnect.api import schema as s
+from kconnect.api.schema import Struct
+from kconnect.api.values import float32_text, float64_text, java_class, to_text
+
+UTC = datetime.timezone.utc
+POINT = s.struct({"x": s.INT32_SCHEMA, "y": s.OPTIONAL_STRING_SCHEMA, "z": s.FLOAT32_SCHEMA})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        ("a", "a"),
+        (True, "true"),
+        (-7, "-7"),
+        ([1, None, "a"], "[1, null, a]"),
+        ([], "[]"),
+        ({"a": 1, "b": [True]}, "{a=1, b=[true]}"),
+        ({}, "{}"),
+        (Struct(POINT, {"x": 1, "z": 1.100000023841858}), "Struct{x=1,z=1.1}"),
+        (Struct(POINT), "Struct{}"),
+        (b"\x00\xff", "AP8="),
+        (decimal.Decimal("1.50"), "1.50"),
+        (decimal.Decimal("5E-9"), "5E-9"),
+        (decimal.Decimal("7E+2"), "7E+2"),
+        (decimal.Decimal("-0.0"), "0.0"),
+        (datetime.datetime(2023, 11, 5, 1, 2, 3, 4000, UTC), "Sun Nov 05 01:02:03 UTC 2023"),
+        (datetime.datetime(1970, 1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+         "Thu Jan 01 00:00:00 UTC 1970"),
+    ],
+)
+def test_text(value: Any, text: str) -> None:
+    assert to_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (1e-3, "0.001"),
+        (9.99e-4, "9.99E-4"),
+        (9999999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (-123456789.0, "-1.23456789E8"),
+        (1.7976931348623157e308, "1.7976931348623157E308"),
+        (5e-324, "4.9E-324"),
+        (math.nan, "NaN"),
+        (-math.inf, "-Infinity"),
+    ],
+)
+def test_doubles(value: float, text: str) -> None:
+    assert float64_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.1, "1.1"), (16777216.0, "1.6777216E7"), (3.4028235e38, "3.4028235E38"), (1.4e-45, "1.4E-45"), (1e39, "Infinity"),
+     (0.1, "0.1"), (0.0, "0.0"), (100.0, "100.0"), (math.nan, "NaN")],
+)
+def test_floats(value: float, text: str) -> None:
+    assert float32_text(value) == text
+    assert to_text([value], s.array(s.FLOAT32_SCHEMA)) == f"[{text}]"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_double_survives_its_text(value: float) -> None:
+    assert repr(float(float64_text(value))) == repr(value)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_survives_its_text(value: float) -> None:
+    text = float32_text(value)
+    assert struct.pack(">f", float(text)) == struct.pack(">f", value)
+    assert len(text) <= len(float64_text(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [(1, "java.lang.Long"), (2**63, "java.math.BigInteger"), (decimal.Decimal(1), "java.math.BigDecimal"), (b"", "[B"),
+     (UTC, "datetime.timezone")],
+)
+def test_names_of_java_classes(value: Any, name: str) -> None:
+    assert java_class(value) == name

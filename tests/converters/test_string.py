@@ -1,0 +1,44 @@
+"""StringConverter, beyond the golden cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.api import schema as s
+from kconnect.api.errors import ConfigError
+from kconnect.converters.string import StringConverter
+
+
+def converter(encoding: str) -> StringConverter:
+    made = StringConverter()
+    made.configure({"converter.encoding": encoding}, True)
+    return made
+
+
+def test_text_in_an_encoding() -> None:
+    made = converter("ISO-8859-1")
+    assert made.from_connect_data("t", None, "é") == b"\xe9"
+    assert made.to_connect_data("t", b"\xe9") == (s.OPTIONAL_STRING_SCHEMA, "é")
+    assert made.from_connect_data("t", None, {"a": 1.5, "b": None}) == b"{a=1.5, b=null}"
+    assert made.from_connect_data("t", None, None) is None
+
+
+def test_the_schema_tells_a_narrow_float() -> None:
+    assert StringConverter().from_connect_data("t", s.FLOAT32_SCHEMA, 1.100000023841858) == b"1.1"
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16", "UTF-16LE", "UTF-32"])
+def test_text_comes_back(encoding: str) -> None:
+    made = converter(encoding)
+    data = made.from_connect_data("t", None, "aé€😀")
+    assert made.to_connect_data("t", data).value == "aé€😀"
+
+
+def test_a_mark_tells_the_order_of_bytes() -> None:
+    assert converter("UTF-16").to_connect_data("t", b"\xff\xfea\x00").value == "a"
+
+
+@pytest.mark.parametrize("encoding", ["no-such", "rot13", "base64", "a\0b"])
+def test_an_encoding_that_is_none_is_refused_at_once(encoding: str) -> None:
+    with pytest.raises(ConfigError, match=r"^Unsupported encoding "):
+        converter(encoding)

@@ -1,0 +1,173 @@
+"""
+The golden files: what Apache Kafka Connect 4.3.1 itself returned or threw, one JSON object a line.
+
+An envelope is `{"schema": …, "payload": …, "types": …}`. This reads and writes them without the converters under test, so
+that a mistake in those can't hide itself. `load` gives a file's cases, `value_of` the data of an envelope, and
+`assert_same` compares data with one. Two things can't be told apart in Python and are not compared: the width of an
+integer or float without a schema.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import json
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect.api import schema as schemas
+from kconnect.api.errors import ConfigError, ConnectError, DataError
+from kconnect.api.schema import Schema, SchemaAndValue, SchemaType, Struct
+
+HERE = Path(__file__).parent
+
+_NAMES = {"float": SchemaType.FLOAT32, "double": SchemaType.FLOAT64}
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MS = {schemas.DATE: 86_400_000, schemas.TIME: 1, schemas.TIMESTAMP: 1}
+
+ERRORS: dict[str, type[Exception]] = {
+    "org.apache.kafka.common.config.ConfigException": ConfigError,
+    "org.apache.kafka.common.errors.SerializationException": ConfigError,  # thrown for an unknown encoding only
+    "org.apache.kafka.connect.errors.DataException": DataError,
+    "org.apache.kafka.connect.errors.SchemaBuilderException": DataError,
+    "org.apache.kafka.connect.errors.ConnectException": ConnectError,
+}
+
+
+def load(file: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (HERE / file).read_text("utf-8").splitlines()]
+
+
+def as_params(cases: list[dict[str, Any]]) -> list[Any]:
+    """Cases for `pytest.mark.parametrize`, with their own ids."""
+    return [pytest.param(case, id=case["id"]) for case in cases]
+
+
+def value_of(envelope: dict[str, Any]) -> SchemaAndValue:
+    schema = _schema(envelope["schema"])
+    if schema is None:
+        return SchemaAndValue(None, _free(envelope["payload"], envelope.get("types")))
+    return SchemaAndValue(schema, _typed(schema, envelope["payload"]))
+
+
+def input_of(envelope: dict[str, Any]) -> SchemaAndValue:
+    """
+    The data that was given to Connect. The program that made the files read it with Connect's JSON converter, to which
+    `-0.0` is `0.0`; what came out was written as it was.
+    """
+    return value_of(json.loads(json.dumps(envelope), parse_float=lambda text: float(text) or 0.0))
+
+
+def assert_same(found: SchemaAndValue, envelope: dict[str, Any]) -> None:
+    wanted = value_of(envelope)
+    assert found.schema == wanted.schema, envelope
+    assert _comparable(found.value, found.schema) == _comparable(wanted.value, wanted.schema), envelope
+
+
+def has_unordered_map(envelope: dict[str, Any]) -> bool:
+    """Whether a map of several entries is in the value, for whose order Connect promises nothing."""
+    return _is_unordered(value_of(envelope).value)
+
+
+def _is_unordered(value: Any) -> bool:
+    if isinstance(value, Struct):
+        return any(map(_is_unordered, value.values))
+    if isinstance(value, dict):
+        return len(value) > 1 or any(map(_is_unordered, value.values()))
+    return isinstance(value, list) and any(map(_is_unordered, value))
+
+
+def assert_error(found: Exception, error: dict[str, Any]) -> None:
+    """Its class as Connect's, and the very message."""
+    assert isinstance(found, ERRORS[error["class"]]), (found, error)
+    assert str(found) == error["message"]
+
+
+def _schema(body: dict[str, Any] | None) -> Schema | None:
+    if body is None:
+        return None
+    made = Schema(
+        _NAMES.get(body["type"]) or SchemaType[body["type"].upper()],
+        optional=body["optional"],
+        name=body.get("name"),
+        version=body.get("version"),
+        doc=body.get("doc"),
+        parameters=body.get("parameters"),
+        fields=[(field["field"], _schema(field)) for field in body.get("fields", [])],  # type: ignore[misc]
+        key_schema=_schema(body.get("keys")),
+        value_schema=_schema(body.get("items") or body.get("values")),
+    )
+    return made if body.get("default") is None else made.replace(default=_typed(made, body["default"]))
+
+
+def _typed(schema: Schema, payload: Any) -> Any:
+    if payload is None:
+        return None
+    if schema.name == schemas.DECIMAL:
+        unscaled = int.from_bytes(base64.b64decode(payload), "big", signed=True)
+        return decimal.Decimal(unscaled).scaleb(-int(schema.parameters["scale"]), decimal.Context(prec=99))
+    if schema.name in _MS:
+        return _EPOCH + datetime.timedelta(milliseconds=payload * _MS[schema.name])
+    if schema.type in (SchemaType.FLOAT32, SchemaType.FLOAT64):
+        return _float(payload, schema.type is SchemaType.FLOAT32)
+    if schema.type is SchemaType.BYTES:
+        return base64.b64decode(payload)
+    if schema.type is SchemaType.ARRAY and schema.value_schema is not None:
+        return [_typed(schema.value_schema, item) for item in payload]
+    if schema.type is SchemaType.MAP and schema.key_schema is not None and schema.value_schema is not None:
+        pairs = payload.items() if isinstance(payload, dict) else payload
+        return {_typed(schema.key_schema, key): _typed(schema.value_schema, item) for key, item in pairs}
+    if schema.type is SchemaType.STRUCT:
+        return Struct.unchecked(schema, [_typed(field.schema, payload.get(field.name)) for field in schema.fields])
+    return payload
+
+
+def _free(payload: Any, types: Any) -> Any:
+    if isinstance(payload, dict):
+        return {key: _free(item, (types or {}).get(key)) for key, item in payload.items()}
+    if isinstance(payload, list):
+        return [_free(item, types[index] if types else None) for index, item in enumerate(payload)]
+    if types in ("float32", "float64"):
+        return _float(payload, types == "float32")
+    if types in ("bytes", "bytebuffer"):
+        data = base64.b64decode(payload)
+        return data if types == "bytes" else memoryview(data)
+    if types == "decimal":
+        return decimal.Decimal(payload)
+    if types == "bigint":
+        return int(payload)
+    if types == "date":
+        return _EPOCH + datetime.timedelta(milliseconds=payload)
+    return payload
+
+
+def _float(payload: Any, narrow: bool) -> float:
+    number = float(payload)
+    return struct.unpack(">f", struct.pack(">f", number))[0] if narrow and math.isfinite(number) else number
+
+
+def _comparable(value: Any, schema: Schema | None) -> Any:
+    """Something that is equal exactly if values are: `True` is not 1, 1 not 1.0, 0.0 not -0.0, but NaN is NaN."""
+    if isinstance(value, Struct):
+        return "struct", [_comparable(item, field.schema) for field, item in value.items()]
+    if isinstance(value, dict):
+        pairs = [
+            (_comparable(key, schema and schema.key_schema), _comparable(item, schema and schema.value_schema))
+            for key, item in value.items()
+        ]
+        return "map", sorted(pairs, key=repr)
+    if isinstance(value, list):
+        return "array", [_comparable(item, schema and schema.value_schema) for item in value]
+    if isinstance(value, float):
+        # A 32-bit number may be kept as any float that rounds to it.
+        return "float", repr(_float(value, schema is not None and schema.type is SchemaType.FLOAT32))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "bytes", bytes(value)
+    if isinstance(value, decimal.Decimal):
+        return "decimal", value.as_tuple()
+    return type(value).__name__, value
