@@ -7,4 +7,16 @@ imports nothing else, so that the command line starts at once.
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING
+
+__version__: str
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> str:
+        # The version is written in setup.cfg only; asking for it takes 20 ms, so only who wants it pays.
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("kconnect")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

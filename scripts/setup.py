@@ -7,36 +7,49 @@ environment was made from, and an interrupted run is simply done again.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import NoReturn
 
-PACKAGES = 55
-"""How many packages the environment holds, roughly: for the bar."""
+# How many lines of each step's output tell of progress, roughly: for the bar.
+PACKAGES = 38
+JARS = 92
 
 
-def main() -> None:
-    root = Path(sys.argv[1])
+def main(root: Path) -> None:
     require_java()
-    environment = root / ".venv"
-    python = environment / "bin" / "python"
     log = root / ".kconnect" / "setup.log"
     log.parent.mkdir(exist_ok=True)
-    stamp = environment / ".kconnect-setup"
-    wanted = fingerprint(root)
-    if not (stamp.exists() and stamp.read_text() == wanted and runs(environment / "bin" / "kconnect")):
-        install(root, environment, python, log)
-        stamp.write_text(wanted)
-    fetch_kafka(python, log)
+    with open(log.with_name("setup.lock"), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("Another setup is running here: waiting for it", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        environment = root / ".venv"
+        stamp = environment / ".kconnect-setup"
+        wanted = fingerprint(root)
+        if not (stamp.exists() and stamp.read_text() == wanted and runs(environment / "bin" / "kconnect")):
+            install(root, environment, log)
+            stamp.write_text(wanted)
+        fetch_kafka(environment / "bin" / "python", log)
 
 
 def fingerprint(root: Path) -> str:
     parts = [(root / name).read_bytes() for name in ("setup.cfg", "pyproject.toml")]
-    return hashlib.sha256(b"\0".join([*parts, str(root).encode(), sys.version.encode()])).hexdigest()
+    return hashlib.sha256(b"\0".join([*parts, str(root).encode(), own_version().encode()])).hexdigest()
+
+
+def own_version() -> str:
+    return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def runs(program: Path) -> bool:
@@ -60,97 +73,133 @@ def require_java() -> None:
         fail(f"{program} is Java {version}, but 17 or newer is needed. Install it, or set JAVA_HOME to one.")
 
 
-def install(root: Path, environment: Path, python: Path, log: Path) -> None:
-    # A half-made environment may have Python but no pip; one made by another Python must go.
-    if not (python.exists() and subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0):
-        step = Step("Making the virtual environment .venv", 1)
-        run([sys.executable, "-m", "venv", "--clear", str(environment)], log, step, "The virtual environment can't be made")
-        step.done()
-    elif version_of(python) != f"{sys.version_info[0]}.{sys.version_info[1]}":
-        run([sys.executable, "-m", "venv", "--clear", str(environment)], log, None, "The virtual environment can't be made")
-    step = Step("Installing packages", PACKAGES)
-    run(
-        [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", "-e", f"{root}[test]"],
-        log,
-        step,
-        "Packages can't be installed: is there a way to PyPI from here (proxy, network)? Then run it again",
-    )
-    step.done()
+def install(root: Path, environment: Path, log: Path) -> None:
+    python = environment / "bin" / "python"
+    # Killed in the middle of it, pip leaves packages that look whole.
+    unfinished = environment / ".kconnect-installing"
+    if unfinished.exists() or version_of(python) != own_version() or not has_pip(python):
+        with Step("Making .venv", 0) as step:
+            # Not by the environment's own Python, which this clears.
+            maker = getattr(sys, "_base_executable", None) or sys.executable
+            status, _ = run([maker, "-m", "venv", "--clear", str(environment)], log, step)
+            if status != 0:
+                fail(f"The virtual environment {environment} can't be made. Details are in {log}")
+    unfinished.touch()
+    with Step("Installing packages", PACKAGES) as step:
+        options = ["--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"]
+        command = [str(python), "-m", "pip", "install", *options, "-e", f"{root}[test]"]
+        status, text = run(command, log, step)
+        unfinished.unlink()
+        if status != 0:
+            fail(f"Packages can't be installed: {why(text)} Details are in {log}")
 
 
-def version_of(python: Path) -> str:
-    command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+def why(text: str) -> str:
+    """What to do about the trouble that pip had."""
+    if "No space left on device" in text:
+        return "the disk is full. Make room (kconnect needs 1.5 GB), and run this again."
+    signs = "NewConnectionError|Connection broken|ConnectTimeout|ReadTimeout|ProxyError|NameResolution|SSLError|Failed to estab"
+    if re.search(signs, text):
+        return "PyPI can't be reached from here. Connect to the network (or set https_proxy), and run this again."
+    errors = re.findall(r"^\s*(?:ERROR|error): (.+)$", text, re.MULTILINE)
+    return f"{errors[-1]}." if errors else "pip failed."
+
+
+def version_of(python: Path) -> str | None:
+    command = [str(python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return None
+
+
+def has_pip(python: Path) -> bool:
+    return subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
 
 
 def fetch_kafka(python: Path, log: Path) -> None:
     quick = "from kconnect.local import jars; import sys; sys.exit(0 if jars.kafka_is_there() else 1)"
     if subprocess.run([python, "-c", quick], cwd="/").returncode == 0:
         return
-    step = Step("Fetching Kafka", 46)
-    code = (
-        "from kconnect.local import jars; from kconnect.api.errors import ConnectError; import sys\n"
-        "try: jars.kafka(progress=lambda done, total, what: print(f'progress {done} {total}', flush=True))\n"
-        "except ConnectError as error: sys.exit(f'kconnect: {error}')"
-    )
-    run([str(python), "-c", code], log, step, "Kafka can't be fetched from Maven Central (proxy, network?). Then run it again")
-    step.done()
+    with Step("Fetching Kafka", JARS) as step:
+        status, text = run([str(python), "-m", "kconnect.local.jars", "kafka"], log, step)
+        if status != 0:
+            # Its last line says what happened and what to do.
+            fail((text.strip().splitlines() or [f"Kafka could not be fetched; details are in {log}"])[-1])
 
 
-def run(command: list[str], log: Path, step: Step | None, problem: str) -> None:
+def run(command: list[str], log: Path, step: Step) -> tuple[int, str]:
+    """Exit status and output, which goes to the log too."""
+    lines = []
     with log.open("a") as file:
         file.write(f"\n$ {' '.join(command)}\n")
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/")
         assert process.stdout is not None
-        for line in process.stdout:
-            file.write(line)
-            file.flush()
-            if step is not None:
+        try:
+            for line in process.stdout:
+                file.write(line)
+                file.flush()
+                lines.append(line)
                 step.saw(line)
-    if process.wait() != 0:
-        if step is not None:
-            step.broken()
-        fail(f"{problem}. Details are in {log}")
+            return process.wait(), "".join(lines)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
 
 
 class Step:
-    """A progress bar on a terminal, a line elsewhere."""
+    """A progress bar on a terminal, plain lines elsewhere."""
 
     def __init__(self, title: str, total: int) -> None:
-        self._title, self._total, self._count = title, total, 0
+        self._title, self._total, self._count, self._now = title, total, 0, ""
         self._began = time.monotonic()
         self._terminal = sys.stderr.isatty()
-        self._show()
+        self._over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Step:
+        if not self._terminal:
+            print(f"{self._title} ...", file=sys.stderr, flush=True)
+        self._ticker.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._over.set()
+        self._ticker.join()
+        took = f"{time.monotonic() - self._began:.0f} s"
+        if self._terminal:
+            # Whatever comes next stands on its own line.
+            print("\r\033[K" + (f"{self._title:<20} done in {took}\n" if kind is None else ""), end="", file=sys.stderr)
+        elif kind is None:
+            print(f"{self._title}: done in {took}", file=sys.stderr)
 
     def saw(self, line: str) -> None:
-        told = re.match(r"progress (\d+) (\d+)", line)
-        if told:
-            self._count, self._total = int(told[1]), int(told[2]) or self._total
-        elif re.match(r"Collecting |Requirement already satisfied", line.strip()):
-            self._count = min(self._count + 1, self._total - 1)
-        self._show()
+        if told := re.match(r"\d+ \d+ (.*)", line):
+            self._count, self._now = min(self._count + 1, self._total - 1), told[1]
+        elif begun := re.match(r"\s*(Collecting|Requirement already satisfied:|Downloading|Building|Installing)\s(\S*)", line):
+            if begun[1][0] in "CR":
+                self._count = min(self._count + 1, self._total - 1)
+            self._now = f"{begun[1].split()[0].lower()} {begun[2].rsplit('/', 1)[-1]}"
 
-    def done(self) -> None:
-        self._count = self._total
-        self._show()
-        took = f"{time.monotonic() - self._began:.0f} s"
-        print(f" {took}" if self._terminal else f"{self._title}: done in {took}", file=sys.stderr)
-
-    def broken(self) -> None:
-        if self._terminal:
-            print(file=sys.stderr)
-
-    def _show(self) -> None:
-        if self._terminal:
-            filled = 30 * self._count // self._total
-            bar = "#" * filled + "-" * (30 - filled)
-            print(f"\r{self._title:<36} [{bar}] {self._count}/{self._total}", end="", file=sys.stderr, flush=True)
+    def _tick(self) -> None:
+        # By time and not by line: the largest download is one line for a minute.
+        while self._terminal and not self._over.wait(0.2):
+            filled = 24 * self._count // (self._total or 1)
+            bar = f"[{'#' * filled}{'-' * (24 - filled)}] " if self._total else ""
+            text = f"{self._title:<20} {bar}{time.monotonic() - self._began:>4.0f} s  {self._now}"
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
 
 
-def fail(sentence: str) -> None:
-    print(f"setup: {sentence}", file=sys.stderr)
-    sys.exit(1)
+def fail(sentence: str) -> NoReturn:
+    # Raised, so that a bar that is being drawn is taken away first.
+    raise SystemExit(f"setup: {sentence}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main(Path(sys.argv[1]))
+    except KeyboardInterrupt:
+        print("setup: interrupted; run it again, and it goes on", file=sys.stderr)
+        sys.exit(130)

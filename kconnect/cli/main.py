@@ -1,8 +1,9 @@
 """
 The command line, `kconnect`: a click group whose commands are modules, imported when they are called.
 
-Errors go to standard error in one line that says what to do, `-v` adds the traceback. Exit status 1 is an error, 2 a wrong
-use of the command line (click's), 3 `not running` of a status command. Read next: the module named after a command.
+Errors go to standard error in one line that says what to do, `-v` adds the traceback. The exit status tells their kind, with
+the same numbers as `rest/client.py`: 2 a wrong use of the command line (click's), 3 not running or no answer, 4 not found,
+5 conflict, 6 a setting or request that is wrong, 1 anything else, 130 Ctrl-C. Read next: the module named after a command.
 """
 
 from __future__ import annotations
@@ -15,7 +16,28 @@ from typing import Any
 
 import click
 
-from kconnect.api.errors import ConnectError
+from kconnect.api.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ConfigError,
+    ConflictError,
+    ConnectError,
+    ForbiddenError,
+    NotFoundError,
+    RequestTimeoutError,
+    UnavailableError,
+)
+
+_STATUS: dict[type[Exception], int] = {
+    UnavailableError: 3,
+    RequestTimeoutError: 3,
+    NotFoundError: 4,
+    AlreadyExistsError: 5,
+    ConflictError: 5,
+    BadRequestError: 6,
+    ConfigError: 6,
+    ForbiddenError: 6,
+}
 
 _COMMANDS = {
     "broker": ("kconnect.cli.broker", "Run a local Kafka broker for trying things out."),
@@ -56,21 +78,16 @@ def main(arguments: list[str] | None = None) -> Any:
     verbose = "-v" in arguments or "--verbose" in arguments
     try:
         status = cli.main(args=arguments, prog_name="kconnect", standalone_mode=False)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except ConnectError as error:
-        _show(error, verbose)
-        sys.exit(1)
-    except OSError as error:
-        _show(error, verbose)
-        sys.exit(1)
+    except (ConnectError, OSError) as error:
+        # One line, whatever a library put into its text.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        click.echo(f"kconnect: {'; '.join(lines)}", err=True)
+        if verbose:
+            click.echo("".join(traceback.format_exception(error)), err=True)
+        sys.exit(getattr(error, "exit_code", _STATUS.get(type(error), 1)))
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _show(error: Exception, verbose: bool) -> None:
-    click.echo(f"kconnect: {error}", err=True)
-    if verbose:
-        click.echo("".join(traceback.format_exception(error)), err=True)

@@ -237,7 +237,8 @@ def _module(name: str, coordinates: Sequence[str]) -> str:
 
 def _unknown_host(text: str) -> bool:
     """Without any network another try only takes the user's time."""
-    return "UnknownHostException" in text or "Network is unreachable" in text or "unknown host" in text.lower()
+    signs = r"UnknownHostException|Network is unreachable|unknown host|Host \S+ not found"
+    return re.search(signs, text, re.IGNORECASE) is not None
 
 
 def _failure(name: str, text: str, log_file: Path) -> str:
@@ -250,7 +251,8 @@ def _failure(name: str, text: str, log_file: Path) -> str:
         )
     missing = re.findall(r":: (\S+#\S+): not found", text)
     if missing:
-        return f"{repository} has no {', '.join(sorted(set(missing)))}; details are in {log_file}"
+        names = sorted({re.sub("[#;]", ":", found) for found in missing})
+        return f"{repository} has no {', '.join(names)}; details are in {log_file}"
     return f"The jars of {name} could not be fetched; details are in {log_file}"
 
 

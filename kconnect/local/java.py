@@ -1,8 +1,8 @@
 """
 Finds Java and says what is wrong with it: `JAVA_HOME` if set, else `java` on the `PATH`.
 
-Java 17 is what Spark 4 and Kafka 4 need. Used by `jars.py`, `broker.py` and `scripts/setup.py`; imports nothing but the
-standard library and the error tree.
+Java 17 is what Spark 4 and Kafka 4 need. Used by `jars.py`, `broker.py` and the worker. `scripts/setup.py` says the same
+before anything is installed.
 """
 
 from __future__ import annotations
