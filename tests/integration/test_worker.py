@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kconnect.local.broker import Broker
@@ -184,6 +185,14 @@ def test_plugins_by_their_java_names(worker: WorkerProcess) -> None:
 
 def test_settings_are_on_no_command_line(worker: WorkerProcess) -> None:
     wait_until(lambda: worker.jvm() is not None, 60)
-    lines = [" ".join(process.cmdline()) for process in worker.tree()]
+    lines = [command_line(process) for process in worker.tree()]
     assert any("org.apache.spark.deploy.SparkSubmit" in line for line in lines)
     assert not any("canary-spark-5d2e" in line or "bootstrap" in line for line in lines)
+
+
+def command_line(process: psutil.Process) -> str:
+    """Empty for a process that has ended meanwhile: Spark's helpers are short-lived."""
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return ""
