@@ -29,6 +29,8 @@ def main(root: Path) -> None:
     log = root / ".kconnect" / "setup.log"
     log.parent.mkdir(exist_ok=True)
     with open(log.with_name("setup.lock"), "w") as lock:
+        # What this one starts holds the lock too: after a kill -9, pip would still write while the next run clears away.
+        os.set_inheritable(lock.fileno(), True)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -77,7 +79,7 @@ def install(root: Path, environment: Path, log: Path) -> None:
     python = environment / "bin" / "python"
     # Killed in the middle of it, pip leaves packages that look whole.
     unfinished = environment / ".kconnect-installing"
-    if unfinished.exists() or version_of(python) != own_version() or not has_pip(python):
+    if unfinished.exists() or version_of(python) != own_version() or not has_pip(python) or has_moved(environment):
         with Step("Making .venv", 0) as step:
             # Not by the environment's own Python, which this clears.
             maker = getattr(sys, "_base_executable", None) or sys.executable
@@ -117,6 +119,14 @@ def has_pip(python: Path) -> bool:
     return subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
 
 
+def has_moved(environment: Path) -> bool:
+    """Whether it was copied here from elsewhere: its programs name the Python of the place where they were made."""
+    try:
+        return str(environment) not in (environment / "bin" / "pip").read_text()[:1000]
+    except OSError:
+        return True
+
+
 def fetch_kafka(python: Path, log: Path) -> None:
     quick = "from kconnect.local import jars; import sys; sys.exit(0 if jars.kafka_is_there() else 1)"
     if subprocess.run([python, "-c", quick], cwd="/").returncode == 0:
@@ -133,7 +143,9 @@ def run(command: list[str], log: Path, step: Step) -> tuple[int, str]:
     lines = []
     with log.open("a") as file:
         file.write(f"\n$ {' '.join(command)}\n")
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/")
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/", close_fds=False
+        )
         assert process.stdout is not None
         try:
             for line in process.stdout:

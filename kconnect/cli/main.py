@@ -90,4 +90,9 @@ def main(arguments: list[str] | None = None) -> Any:
         if verbose:
             click.echo("".join(traceback.format_exception(error)), err=True)
         sys.exit(getattr(error, "exit_code", _STATUS.get(type(error), 1)))
+    except Exception as error:  # noqa: BLE001 - a fault of ours, but the user's terminal is no place for its details
+        click.echo(f"kconnect: unexpected {type(error).__name__}: {' '.join(str(error).split())} (-v shows where)", err=True)
+        if verbose:
+            click.echo("".join(traceback.format_exception(error)), err=True)
+        sys.exit(1)
     sys.exit(status if isinstance(status, int) else 0)

@@ -216,8 +216,10 @@ class Broker:
         command += ["-cp", jars.class_path(classes), "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(file)]
         result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if result.returncode != 0:
-            self.log.write_text(result.stdout + result.stderr, "utf-8")
-            raise ConnectError(f"Kafka's storage could not be prepared in {self.directory}; see {self.log}")
+            text = result.stdout + result.stderr
+            with open(self.log, "a", encoding="utf-8") as log:
+                log.write(text)
+            raise ConnectError(f"Kafka's storage in {self.directory} can't be made{_cause(text)}; the log is {self.log}")
         shutil.rmtree(ready, ignore_errors=True)
         (self.directory / "data.new").rename(ready)
         file.unlink()
@@ -247,9 +249,7 @@ class Broker:
             text = file.read().decode("utf-8", "replace")
         if "Address already in use" in text:
             return f"Port {port} was taken by another program meanwhile: start again, or choose another port"
-        causes = re.findall(r"^(?:Caused by: |)(?:\w+\.)+\w*(?:Exception|Error): .*", text, re.MULTILINE)
-        told = f" ({causes[-1]})" if causes else ""
-        return f"The broker ended at once with status {status}{told}; its log is {self.log}"
+        return f"The broker ended at once with status {status}{_cause(text)}; its log is {self.log}"
 
     def _write_properties(self, file: Path, port: int, controller: int, data: str) -> None:
         own = {
@@ -331,6 +331,12 @@ def _archive(program: str, classes: Path) -> Path:
     java_file = Path(program if os.sep in program else shutil.which(program) or program).resolve()
     identity = f"{java_file} {java_file.stat().st_mtime_ns if java_file.exists() else 0} {' '.join(_JVM)}"
     return classes / f"broker-{hashlib.sha256(identity.encode()).hexdigest()[:12]}.jsa"
+
+
+def _cause(output: str) -> str:
+    """What a JVM that ended early says of the reason, in brackets."""
+    found = re.findall(r"^(?:Caused by: |Exception in thread \S+ )(?:\w+\.)+\w+: (.+)", output, re.MULTILINE)
+    return f" ({found[-1]})" if found else ""
 
 
 def _cluster_id(data: Path) -> str | None:

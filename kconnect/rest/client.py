@@ -15,13 +15,15 @@ from urllib.parse import quote
 import httpx
 import orjson
 
+from kconnect.api.errors import ConnectError
+
 Config = Mapping[str, "str | int | float | bool | None"]
 
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
 
 
-class RestError(Exception):
+class RestError(ConnectError):
     """
     A request that was refused, failed, or had no answer.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,15 +18,10 @@ from pathlib import Path
 import psutil
 
 from kconnect.api.errors import ConnectError
+from kconnect.local.broker import free_port
 from kconnect.rest.client import ConnectClient, RestError
 
 _HEALTHY_S = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class WorkerProcess:

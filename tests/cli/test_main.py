@@ -1,0 +1,114 @@
+"""The command line itself: start, help, errors and exit statuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from kconnect.api.errors import ConfigError, ConnectError, NotFoundError, UnavailableError
+from kconnect.cli import main as cli
+
+HEAVY = ("confluent_kafka", "pyspark", "starlette", "uvicorn", "httpx", "rich", "psutil", "kconnect.worker", "kconnect.local")
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments))
+    return int(str(ended.value.code))
+
+
+def test_help_lists_the_commands_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom kconnect.cli.main import main\n"
+        "try: main(['--help'])\nexcept SystemExit as ended: assert not ended.code\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for command in ("broker", "demo", "worker"):
+        assert f"\n  {command} " in done.stdout
+    assert done.stdout.endswith("\n[]\n")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    import kconnect
+
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"kconnect, version {kconnect.__version__}\n"
+
+
+def test_as_a_module_it_is_the_same() -> None:
+    done = subprocess.run([sys.executable, "-m", "kconnect", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "kconnect,")
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["--nonsense"], ["worker"], ["worker", "/no/such/file"]], ids=" ".join)
+def test_a_wrong_use_says_how(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Usage: kconnect" in said.err
+    assert "\nError: " in said.err
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Makes `kconnect worker` raise."""
+
+    def make(error: BaseException) -> None:
+        @click.command()
+        def worker() -> None:
+            raise error
+
+        monkeypatch.setattr("kconnect.cli.worker.worker", worker)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (ConnectError("No broker.\n  Start one.\n"), 1, "No broker.; Start one."),
+        (UnavailableError("starting"), 3, "starting"),
+        (NotFoundError("gone"), 4, "gone"),
+        (ConfigError("tasks.max", 0, "at least 1"), 6, "Invalid value 0 for configuration tasks.max: at least 1"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "[Errno 13] Permission denied: '/x'"),
+    ],
+    ids=["error", "unavailable", "not found", "setting", "system"],
+)
+def test_errors_are_one_line_and_a_status(
+    failing: Callable[[BaseException], None],
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+    status: int,
+    line: str,
+) -> None:
+    failing(error)
+    assert run("worker") == status
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"kconnect: {line}\n")
+
+
+def test_verbose_adds_the_traceback(failing: Callable[[BaseException], None], capsys: pytest.CaptureFixture[str]) -> None:
+    failing(ConnectError("broken"))
+    assert run("-v", "worker") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("kconnect: broken\nTraceback")
+    assert said.rstrip().endswith("ConnectError: broken")
+
+
+def test_ctrl_c(failing: Callable[[BaseException], None]) -> None:
+    failing(KeyboardInterrupt())
+    assert run("worker") == 130
+
+
+def test_a_worker_file_with_errors_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "worker.properties"
+    file.write_text("group.id=g\n")
+    assert run("worker", str(file)) == 6
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'Missing required configuration "bootstrap.servers"' in line
