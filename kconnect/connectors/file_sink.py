@@ -6,7 +6,10 @@ Connect's own example connector. Where a record comes from: `worker/sink_task.py
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
+import time
 from collections.abc import Mapping
 from importlib import metadata
 from typing import IO, Any
@@ -19,6 +22,8 @@ from kconnect.api.task import SinkTask
 from kconnect.api.values import to_text
 
 FILE = "file"
+
+_SETTLED_S = 0.1
 
 CONFIG = ConfigDef(
     ConfigKey(FILE, Type.STRING, None, Importance.HIGH, "The file to append to; without it, standard output."),
@@ -52,12 +57,13 @@ class FileStreamSinkConnector(SinkConnector):
 class FileStreamSinkTask(SinkTask):
     def __init__(self) -> None:
         self._file: IO[bytes] | Any = None
+        self._name: str | None = None
 
     def version(self) -> str:
         return metadata.version("kconnect")
 
     def start(self, props: dict[str, str]) -> None:
-        name = CONFIG.parse(props)[FILE]
+        name = self._name = CONFIG.parse(props)[FILE]
         if not name:
             self._file = sys.stdout.buffer
             return
@@ -66,13 +72,27 @@ class FileStreamSinkTask(SinkTask):
             self._file = open(name, "ab", buffering=0)  # noqa: SIM115 - kept open until stop
             self._end_torn_line(name)
         except OSError as error:
-            raise ConnectError(f"The setting `file` names {name}, which can't be written: {error.strerror}") from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> ConnectError:
+        return ConnectError(
+            f"The setting `file` names {self._name or 'nothing, so standard output'}, which can't be written: "
+            f"{error.strerror}. Name a file with room, in a directory that the user of the Spark executors may write to."
+        )
 
     def _end_torn_line(self, name: str) -> None:
         """A writer that was killed may have left half a line, which must not swallow the one that comes again."""
-        with open(name, "rb") as file:
-            if file.seek(0, 2) and file.seek(-1, 2) is not None and file.read(1) != b"\n":
-                self._file.write(b"\n")
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode) or not os.access(name, os.R_OK):
+            return
+        with open(name, "rb", buffering=0) as file:
+            size = -1
+            # Half a line that grows is the middle of another task's write, which ends it itself.
+            while (grown := file.seek(0, os.SEEK_END)) != size:
+                size = grown
+                if not size or os.pread(file.fileno(), 1, size - 1) == b"\n":
+                    return
+                time.sleep(_SETTLED_S)
+        self._file.write(b"\n")
 
     def put(self, records: list[SinkRecord]) -> None:
         if not records:
@@ -82,9 +102,12 @@ class FileStreamSinkTask(SinkTask):
         ]
         # Half a surrogate pair has no UTF-8; Java puts a question mark too.
         data = memoryview(("\n".join(lines) + "\n").encode("utf-8", "replace"))
-        while data:
-            # A raw write may take less than all.
-            data = data[self._file.write(data) :]
+        try:
+            while data:
+                # A raw write may take less than all.
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         """

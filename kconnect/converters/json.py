@@ -83,6 +83,9 @@ CONFIG = ConfigDef(
 )
 
 
+_NO_SCHEMA = b'{"schema":null,"payload":'
+
+
 class Reading(NamedTuple):
     """A schema as messages have it, and what reads its values. No schema, no reader."""
 
@@ -109,6 +112,8 @@ class JsonConverter(Converter):
         self._readers = Readers(parsed[REPLACE_NULL])
         self._heads: dict[Schema, bytes] = {}
         self._read: dict[bytes, Reading] = {}
+        self._written: tuple[Schema | None, bytes, Convert] = (None, _NO_SCHEMA, self._free)
+        """The newest schema written, the head of its envelopes and its writer: it is mostly the next one's too."""
         self._last: tuple[bytes, Reading] = (b"", Reading(None, json_text.free))
         """The newest envelope read, up to its payload: where the next one begins alike, only its payload is parsed."""
         content = parsed[SCHEMA_CONTENT]
@@ -127,20 +132,23 @@ class JsonConverter(Converter):
     def from_connect_data(
         self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
     ) -> bytes | None:
-        if schema is None:
-            if value is None:
-                return None
-            payload = json_text.dumps(value if is_exact(value) else self._writers.free(value))
-        else:
-            payload = json_text.dumps(self._writers.of(schema)(value))
-        if not self._enveloped:
-            return payload
-        return b"".join((self._head(schema), payload, b"}"))
+        if schema is None and value is None:
+            return None
+        newest, head, write = self._written
+        if schema is not newest:
+            head = self._head(schema) if self._enveloped else b""
+            write = self._free if schema is None else self._writers.of(schema)
+            self._written = (schema, head, write)
+        payload = json_text.dumps(write(value))
+        return b"".join((head, payload, b"}")) if self._enveloped else payload
+
+    def _free(self, value: Any) -> Any:
+        return value if is_exact(value) else self._writers.free(value)
 
     def _head(self, schema: Schema | None) -> bytes:
         """An envelope up to its payload."""
         if schema is None:
-            return b'{"schema":null,"payload":'
+            return _NO_SCHEMA
         known = self._heads.get(schema)
         if known is None:
             text = json_text.dumps(json_schema.write(schema, self._writers))

@@ -24,6 +24,7 @@ Convert = Callable[[Any], Any]
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _DAY_MS = 86_400_000
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
+_AS_IS = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
 _INFINITY = float("inf")
 
 
@@ -38,7 +39,17 @@ class Readers:
         self._defaults = defaults
 
     def of(self, schema: Schema) -> Convert:
-        read = self._of_logical(schema) or self._of_type(schema)
+        logical = self._of_logical(schema)
+        other = self._or_null(schema, logical or self._of_type(schema))
+        if logical is None and schema.type in _AS_IS:
+            wanted = _AS_IS[schema.type]
+            return lambda plain: plain if type(plain) is wanted else other(plain)
+        if logical is None and schema.type in _BITS:
+            least, most = -(1 << _BITS[schema.type] - 1), (1 << _BITS[schema.type] - 1) - 1
+            return lambda plain: plain if type(plain) is int and least <= plain <= most else other(plain)
+        return other
+
+    def _or_null(self, schema: Schema, read: Convert) -> Convert:
         if schema.default is not None and self._defaults:
             return lambda plain: schema.default if plain is None else read(plain)
         if schema.optional:
@@ -119,8 +130,6 @@ def _reader_of_integer(bits: int) -> Convert:
     half, whole = 1 << bits - 1, 1 << bits
 
     def read(plain: Any) -> int:
-        if type(plain) is int and -half <= plain < half:
-            return plain
         if not _is_number(plain):
             return 0
         # 1e400 was read as infinity; what Connect makes of its lowest bits is 0.

@@ -28,8 +28,11 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MS = datetime.timedelta(milliseconds=1)
 _DAY_MS = 86_400_000
 _WHOLE = (SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
-_EXACT = frozenset((str, int, bool, type(None)))
-_TEXT = frozenset((str,))
+_AS_IS: dict[SchemaType, type] = {
+    **dict.fromkeys(_WHOLE, int),
+    SchemaType.BOOLEAN: bool,
+    SchemaType.STRING: str,
+}
 
 
 class Writers:
@@ -42,7 +45,14 @@ class Writers:
         """The writer of a schema; at most `limit` are kept."""
 
     def _of(self, schema: Schema) -> Convert:
-        write = self._of_logical(schema) or self._of_type(schema)
+        logical = self._of_logical(schema)
+        if logical is not None or schema.type not in _AS_IS:
+            return self._or_null(schema, logical or self._of_type(schema))
+        wanted, other = _AS_IS[schema.type], self._or_null(schema, self._of_type(schema))
+        # An exact class: True is an int to `isinstance`.
+        return lambda value: value if type(value) is wanted else other(value)
+
+    def _or_null(self, schema: Schema, write: Convert) -> Convert:
         if schema.default is not None and self._defaults:
             default = write(schema.default)
             return lambda value: default if value is None else write(value)
@@ -78,13 +88,11 @@ class Writers:
             return self._of_struct(schema)
         if kind is SchemaType.BYTES:
             return _write_bytes
-        if kind in _WHOLE:
-            return _writer_of(kind, int, None)
         if kind is SchemaType.FLOAT32:
             return _writer_of(kind, float, float32)
         if kind is SchemaType.FLOAT64:
             return _writer_of(kind, float, float64)
-        return _writer_of(kind, bool if kind is SchemaType.BOOLEAN else str, None)
+        return _writer_of(kind, _AS_IS[kind], lambda value: value)
 
     @staticmethod
     def _of_array(element: Convert) -> Convert:
@@ -143,21 +151,30 @@ class Writers:
 def is_exact(value: Any) -> bool:
     """Whether orjson writes this as Jackson does: the quick way for most data without a schema."""
     kind = type(value)
-    if kind in _EXACT:
-        return kind is not int or -(1 << 63) <= value < 1 << 63
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int:
+        return -(1 << 63) <= value < 1 << 63
+    if kind is float:
+        return value == 0 or 1e-3 <= abs(value) < 1e7
     if kind is dict:
-        return set(map(type, value)) <= _TEXT and all(map(is_exact, value.values()))
-    if kind is list:
-        return all(map(is_exact, value))
-    return kind is float and (value == 0 or 1e-3 <= abs(value) < 1e7)
+        for key in value:
+            if type(key) is not str:
+                return False
+        value = value.values()
+    elif kind is not list:
+        return False
+    for item in value:  # noqa: SIM110 - quicker than a generator; and most are texts, which need no call
+        if type(item) is not str and not is_exact(item):
+            return False
+    return True
 
 
-def _writer_of(kind: SchemaType, wanted: type, convert: Convert | None) -> Convert:
+def _writer_of(kind: SchemaType, wanted: type, convert: Convert) -> Convert:
     def write(value: Any) -> Any:
-        # An exact class: True is an int to `isinstance`.
         if type(value) is not wanted:
             raise _wrong(kind, value)
-        return value if convert is None else convert(value)
+        return convert(value)
 
     return write
 

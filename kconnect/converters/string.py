@@ -74,7 +74,6 @@ class StringConverter(Converter):
     ) -> SchemaAndValue:
         if data is None:
             return _NULL
-        encoding = self._encoding
-        if self._wide is not None and not data.startswith(self._wide):
-            encoding = f"{encoding}-be"
-        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, "replace"))
+        if self._wide is None or data.startswith(self._wide):
+            return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(self._encoding, "replace"))
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(f"{self._encoding}-be", "replace"))

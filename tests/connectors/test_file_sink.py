@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import SinkRecord
 from kconnect.api.schema import FLOAT32_SCHEMA, INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Struct, struct
+from kconnect.connectors import file_sink
 from kconnect.connectors.file_sink import FileStreamSinkConnector, FileStreamSinkTask
 
 
@@ -76,6 +78,30 @@ def test_a_line_that_was_torn_by_a_crash_is_ended_first(tmp_path: Path) -> None:
     sink = task(path)
     sink.put(records("torn", "next"))
     assert path.read_text() == "whole\nto\ntorn\nnext\n"
+
+
+def test_half_a_line_that_another_task_is_writing_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f"
+    path.write_text("whole\nha")
+
+    def other_task_goes_on(seconds: float) -> None:
+        with path.open("a") as other:
+            other.write("lf\n" if path.read_text().endswith("ha") else "")
+
+    monkeypatch.setattr(file_sink, "time", SimpleNamespace(sleep=other_task_goes_on))
+    task(path).put(records("mine"))
+    assert path.read_text() == "whole\nhalf\nmine\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_named() -> None:
+    with pytest.raises(ConnectError, match="The setting `file` names /dev/full, which can't be written: No space left"):
+        task(Path("/dev/full")).put(records("a"))
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/stderr"])
+def test_devices_can_be_written(name: str) -> None:
+    task(Path(name)).put(records("a"))
 
 
 def test_a_directory_that_does_not_exist_is_named(tmp_path: Path) -> None:

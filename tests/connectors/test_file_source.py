@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from hypothesis import given
@@ -182,6 +184,60 @@ def test_a_batch_of_none_gets_on_nevertheless(tmp_path: Path) -> None:
     assert values(drain(task(path, **{"batch.size": "0"}))) == ["a", "b"]
 
 
+def test_a_line_of_many_blocks_comes_in_one_poll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_source, "_BLOCK", 10)
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 1004 + b"\r" + b"y" * 4 + b"\r\nz\n")
+    source = task(path)
+    assert values(source.poll() or []) == ["x" * 1004]
+    records = drain(source)
+    assert (values(records), positions(records)) == (["y" * 4, "z"], [1011, 1013])
+
+
+def test_the_last_lines_before_a_replacement_are_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, moved = tmp_path / "f", tmp_path / "f.1"
+    path.write_text("a\n")
+    source = task(path)
+    assert values(source.poll() or []) == ["a"]
+    look = source._what_changed
+
+    def rotate_first(file: IO[bytes]) -> str:
+        # Between the end that was read and the look at the directory.
+        if not moved.exists():
+            with path.open("a") as writer:
+                writer.write("last\n")
+            path.rename(moved)
+            path.write_text("new\n")
+        return look(file)
+
+    monkeypatch.setattr(source, "_what_changed", rotate_first)
+    assert values(drain(source)) == ["last", "new"]
+
+
+def test_a_removed_file_is_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\n")
+    source = task(path)
+    drain(source)
+    path.unlink()
+    assert drain(source) == []
+    assert [record.message.split(" ", 1)[0] for record in caplog.records if record.levelname == "WARNING"] == [str(path), "The"]
+    path.write_text("b\n")
+    assert values(drain(source)) == ["b"]
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(ConnectError, match="is no ordinary file"):
+        task(path).poll()
+
+
+def test_a_stored_offset_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match=r"has no valid position: -1\. Reset this connector's offsets"):
+        task(tmp_path / "f", position=-1)
+
+
 def test_what_is_not_utf8_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"a\xffb\n\xe2\x82\n")
@@ -208,6 +264,16 @@ def test_any_bytes_in_any_pieces_give_the_same_lines(
     whole = drain(task(path))
     assert values(found) == values(whole)
     assert positions(found) == positions(whole)
+
+
+@given(st.binary(max_size=60) | st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b"\xe2"])).map(b"".join))
+def test_lines_are_what_java_takes_for_lines(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("p") / "f"
+    path.write_bytes(content)
+    lines = re.findall(rb"([^\r\n]*)(\r\n|\n|\r(?!\Z))", content)
+    found = drain(task(path))
+    assert values(found) == [line.decode("utf-8", "replace") for line, _ in lines]
+    assert positions(found) == list(itertools.accumulate(len(line + end) for line, end in lines))
 
 
 @given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", "é".encode()]), max_size=20))
@@ -244,15 +310,22 @@ def test_one_task_whatever_is_allowed() -> None:
     ("partition", "offset", "message"),
     [
         ({"x": 1}, {"position": 1}, "Partition objects should contain the key 'filename'"),
+        (None, {"position": 1}, "Partition objects cannot be null"),
+        ({"filename": "f"}, {}, "Offset objects should either be null or contain the key 'position'"),
+        ({"filename": "f"}, {"position": True}, "expected to be a Long value"),
         ({"filename": "f"}, {"position": "1"}, "expected to be a Long value"),
         ({"filename": "f"}, {"position": -1}, "should be a non-negative value"),
     ],
 )
-def test_offsets_that_make_no_sense_are_refused(partition: dict[str, Any], offset: dict[str, Any], message: str) -> None:
+def test_offsets_that_make_no_sense_are_refused(
+    partition: dict[str, Any] | None, offset: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConnectError, match=message):
         FileStreamSourceConnector().alter_offsets({"file": "f"}, [(partition, offset)])
 
 
 def test_offsets_that_make_sense_are_accepted() -> None:
-    pairs: list[tuple[Any, Any]] = [({"filename": "f"}, {"position": 3}), ({"filename": "f"}, None)]
+    pairs: list[tuple[Any, Any]] = [({"filename": "f"}, {"position": 3}), ({"filename": "g"}, {"position": 0})]
+    # Anything can be reset, also what this connector could not have stored.
+    pairs += [({"filename": "f"}, None), ({"x": 1}, None), (None, None)]
     assert FileStreamSourceConnector().alter_offsets({"file": "f"}, pairs)
