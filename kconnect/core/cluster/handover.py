@@ -52,11 +52,6 @@ class Handover:
                 entries.append(records.assignment(Assignment(worker, target, generation, config_offset)))
         return entries
 
-    def moving(self, state: AssignmentState, units: Iterable[UnitId]) -> set[UnitId]:
-        """Units that nobody has been given: taken from one worker and not yet released, or new."""
-        given = {unit for assignment in state.assignments.values() for unit in assignment.units or ()}
-        return set(units) - given
-
     def _bury(self, state: AssignmentState, members: set[str], now: int) -> list[Entry]:
         entries: list[Entry] = []
         gone = state.workers() - members
