@@ -113,10 +113,14 @@ class Admin:
                     "'cleanup.policy=compact'."
                 )
 
-    def members(self, group_id: str) -> list[str]:
-        """The client ids, which are the URLs, of the group's live members."""
+    def members(self, group_id: str) -> dict[str, bool]:
+        """The group's live members by their client ids, which are the URLs: whether each owns the one partition."""
         described = self._client.describe_consumer_groups([group_id], request_timeout=10)[group_id].result()
-        return [member.client_id for member in described.members]
+        members: dict[str, bool] = {}
+        for member in described.members:
+            # After a kill -9 one URL may stand there twice for a while.
+            members[member.client_id] = members.get(member.client_id, False) or bool(member.assignment.topic_partitions)
+        return members
 
     def committed(self, group_id: str) -> list[tuple[str, int, int]]:
         """(topic, partition, offset) of each offset that the group has committed."""
@@ -128,5 +132,3 @@ class Admin:
                 return []
             raise
         return [(p.topic, p.partition, p.offset) for p in found.topic_partitions if p.offset >= 0]
-
-

@@ -15,12 +15,15 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.api.errors import ConnectError
+from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
 
 log = logging.getLogger(__name__)
 
 Place = tuple[Topic, int]
+
+_FENCED = (ck.KafkaError._FENCED, ck.KafkaError.PRODUCER_FENCED, ck.KafkaError.INVALID_PRODUCER_EPOCH)
 
 
 class LogReader:
@@ -163,7 +166,7 @@ class LeaderWriter:
     The leader's writer: each `write` is one transaction of `connect-cluster-<group.id>`.
 
     Kafka lets one producer of that id live: `fence` ends the one before, and once another leader has fenced this one
-    every write raises ConflictError, which must not be retried. Not thread-safe.
+    every write raises FencedError, which must not be retried as it stands. Not thread-safe.
     """
 
     def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str], transactional_id: str) -> None:
@@ -192,37 +195,43 @@ class LeaderWriter:
     def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
         producer = self._producer
         if producer is None:
-            raise ConflictError("This worker does not lead")
+            raise FencedError("This worker does not lead")
         batch = _Batch(self._topics)
         try:
             producer.begin_transaction()
             batch.produce(producer, entries)
-            producer.commit_transaction(timeout)
-            return batch.result()
+            producer.flush(timeout)
+            written = batch.result()
         except (ck.KafkaException, ConnectError) as error:
-            cause = error.args[0] if isinstance(error, ck.KafkaException) else None
-            self._abort(producer, cause)
-            if cause is not None and cause.code() in (ck.KafkaError._FENCED, ck.KafkaError.PRODUCER_FENCED):
-                raise ConflictError("Another worker leads the cluster by now") from error
-            raise ConnectError(
-                "Failed to write to config topic; this may be due to a transient error and the request can be safely "
-                f"retried: {cause.str() if cause is not None else error}"
-            ) from error
+            raise self._failed(producer, error, committing=False) from error
+        try:
+            producer.commit_transaction(timeout)
+        except ck.KafkaException as error:
+            raise self._failed(producer, error, committing=True) from error
+        return written
 
     def release(self) -> None:
         """Give the producer up, so that nothing more is written with it."""
         self._producer = None
 
-    def _abort(self, producer: ck.Producer, cause: ck.KafkaError | None) -> None:
-        if cause is not None and cause.fatal():
+    def _failed(self, producer: ck.Producer, error: Exception, committing: bool) -> ConnectError:
+        """Leave no transaction open, and say what is known. Only before the commit began, a fenced write was none."""
+        causes = [error.args[0]] if isinstance(error, ck.KafkaException) else []
+        if not (causes and causes[0].fatal()):
+            try:
+                producer.abort_transaction(5)
+            except ck.KafkaException as second:
+                # It can't be used any more; the next `fence` ends its transaction.
+                causes.append(second.args[0])
+        if len(causes) > 1 or (causes and causes[0].fatal()):
             self._producer = None
-            return
-        try:
-            producer.abort_transaction(5)
-        except ck.KafkaException as error:
-            # It can't be used any more; the next `fence` ends its transaction.
-            log.warning("A transaction of the leader could not be aborted: %s", error.args[0].str())
-            self._producer = None
+        if not committing and any(cause.code() in _FENCED for cause in causes):
+            return FencedError("Another worker leads the cluster by now")
+        text = causes[0].str() if causes else str(error)
+        return ConnectError(
+            "Failed to write to config topic; this may be due to a transient error and the request can be safely "
+            f"retried: {text}"
+        )
 
 
 class _Batch:

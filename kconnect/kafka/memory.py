@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kconnect.api.errors import ConflictError
+from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
 
 
@@ -40,7 +40,7 @@ class MemoryLog:
 
     def append_as(self, epoch: int, entries: Iterable[Entry]) -> dict[tuple[Topic, int], int]:
         if epoch != self._epoch:
-            raise ConflictError("Another worker leads the cluster by now")
+            raise FencedError("Another worker leads the cluster by now")
         return self.append(entries)
 
     def ends(self) -> dict[tuple[Topic, int], int]:

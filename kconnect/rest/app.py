@@ -15,23 +15,29 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kconnect.rest import connectors, errors, loggers, plugins, root
+from kconnect.rest import cluster, connectors, errors, loggers, plugins, root
+from kconnect.rest.forward import Forwarder
 from kconnect.rest.levels import Loggers, PythonLoggers
 from kconnect.rest.resource import Api, Herder, RestSettings
 
 __all__ = ["Herder", "Loggers", "RestSettings", "build", "build_admin"]
 
 
-def build(herder: Herder, settings: RestSettings, log_levels: Loggers | None = None) -> Starlette:
+def build(
+    herder: Herder,
+    settings: RestSettings,
+    log_levels: Loggers | None = None,
+    forwarder: Forwarder | None = None,
+) -> Starlette:
     """The application of the regular listeners."""
-    api = Api(herder, settings, log_levels or PythonLoggers())
-    routes = [*root.routes(api), *connectors.routes(api), *plugins.routes(api)]
+    api = Api(herder, settings, log_levels or PythonLoggers(), forwarder or Forwarder())
+    routes = [*root.routes(api), *connectors.routes(api), *plugins.routes(api), *cluster.routes(api)]
     return _app([*routes, *loggers.routes(api)] if settings.admin else routes)
 
 
 def build_admin(herder: Herder, settings: RestSettings, log_levels: Loggers | None = None) -> Starlette:
     """The application of `admin.listeners`, where these are set."""
-    return _app(loggers.routes(Api(herder, settings, log_levels or PythonLoggers())))
+    return _app(loggers.routes(Api(herder, settings, log_levels or PythonLoggers(), Forwarder())))
 
 
 def _app(routes: list[Route]) -> Starlette:

@@ -20,6 +20,7 @@ Config = dict[str, "str | None"]
 CREATE = 'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, with "initial_state" if you like'
 CONFIG = 'send the connector\'s config as a flat JSON object, such as {"connector.class": "<class>", "tasks.max": "1"}'
 PATCH = 'send the settings to change as a flat JSON object, such as {"tasks.max": "2"}; null removes a setting'
+TASKS = "send a JSON list with one flat object for each task"
 LEVEL = 'send {"level": "<level>"} with one of OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE, ALL'
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
@@ -57,28 +58,38 @@ def config(body: bytes, expected: str = CONFIG) -> Config:
     return _flat(_object(body, expected), expected)
 
 
+def task_configs(body: bytes) -> tuple[Config, ...]:
+    """Parse a list of flat objects, one for each task."""
+    data = _parsed(body, TASKS)
+    if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
+        raise BadRequestError(f"The request's body is not a JSON list of objects; {TASKS}.")
+    return tuple(_flat(each, TASKS) for each in data)
+
+
 def with_name(config: Config, name: str) -> Config:
     """The config with the connector's name in it; refuses one that names another connector."""
     included = config.get("name")
     if included is not None and included != name:
-        raise BadRequestError(
-            f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})"
-        )
+        raise BadRequestError(f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})")
     return {**config, "name": name}
 
 
 def _object(body: bytes, expected: str) -> dict[str, Any]:
+    data = _parsed(body, expected)
+    if not isinstance(data, dict):
+        raise BadRequestError(f"The request's body is not a JSON object; {expected}.")
+    return data
+
+
+def _parsed(body: bytes, expected: str) -> Any:
     if not body.strip():
         raise BadRequestError(f"The request has no body; {expected}.")
     try:
         # orjson is the stricter one (NaN, lone surrogates); only json can keep a number as it was written (1e5, 1.50).
         orjson.loads(body)
-        data = json.loads(body, parse_int=str, parse_float=str)
+        return json.loads(body, parse_int=str, parse_float=str)
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"The request's body is not valid JSON ({error}); {expected}.") from None
-    if not isinstance(data, dict):
-        raise BadRequestError(f"The request's body is not a JSON object; {expected}.")
-    return data
 
 
 def _flat(data: dict[str, Any], expected: str) -> Config:

@@ -23,7 +23,7 @@ def routes(api: Api) -> list[Route]:
         resource(api, one, GET=get_connector, DELETE=delete),
         resource(api, f"{one}/config", GET=get_config, PUT=put_config, PATCH=patch_config),
         resource(api, f"{one}/status", GET=get_status),
-        resource(api, f"{one}/tasks", GET=get_tasks),
+        resource(api, f"{one}/tasks", GET=get_tasks, POST=put_task_configs),
         resource(api, f"{one}/tasks/{{task}}/status", GET=get_task_status),
         resource(api, f"{one}/tasks/{{task}}/restart", POST=restart_task),
         resource(api, f"{one}/pause", PUT=pause),
@@ -57,6 +57,13 @@ async def get_status(call: Call) -> Response:
 
 async def get_tasks(call: Call) -> Response:
     return ok(await call.ask(requests.GetTasks(_name(call))))
+
+
+async def put_task_configs(call: Call) -> Response:
+    """Internal: only another worker may call it."""
+    await call.check_signature()
+    await call.ask(requests.PutTaskConfigs(_name(call), bodies.task_configs(call.body)))
+    return empty(204)
 
 
 async def get_task_status(call: Call) -> Response:

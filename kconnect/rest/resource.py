@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -24,8 +25,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from kconnect.api.errors import ConnectError, RequestTimeoutError
-from kconnect.core.herder.requests import Request
-from kconnect.rest import errors
+from kconnect.core.herder.requests import ForwardError, GetSessionKeys, Request
+from kconnect.core.state.records import SessionKey
+from kconnect.rest import errors, signature
+from kconnect.rest.forward import Forwarder
 from kconnect.rest.levels import Loggers
 
 
@@ -50,6 +53,8 @@ class RestSettings:
     """`http://host:port/`, for Location headers; port 0 stands for the port that the request came in by."""
     request_timeout: float = 90.0
     health_timeout: float = 10.0
+    verification_algorithms: tuple[str, ...] = ("HmacSHA256",)
+    """Those with which other workers may sign their internal requests."""
     admin: bool = True
     """Serve `/admin` too: false when `admin.listeners` is set, be it empty or to listeners of its own."""
 
@@ -61,17 +66,24 @@ class Api:
     herder: Herder
     settings: RestSettings
     loggers: Loggers
+    forwarder: Forwarder
+
+
+_AGAIN_S = 0.25
+"""Between two tries to reach whoever has to answer."""
 
 
 class Call:
     """One HTTP request on its way through a handler."""
 
-    __slots__ = ("api", "body", "http")
+    __slots__ = ("_ends_at", "_key", "api", "body", "http")
 
     def __init__(self, api: Api, http: HttpRequest, body: bytes) -> None:
         self.api = api
         self.http = http
         self.body = body
+        self._ends_at = time.monotonic() + api.settings.request_timeout
+        self._key: SessionKey | None = None
 
     def path(self, name: str) -> str:
         """A part of the path, percent-decoded."""
@@ -99,7 +111,7 @@ class Call:
         future = self.api.herder.submit(request)
         answer = asyncio.wrap_future(future)
         try:
-            await asyncio.wait({answer}, timeout=self.api.settings.request_timeout if timeout is None else timeout)
+            await asyncio.wait({answer}, timeout=self._left if timeout is None else timeout)
             if not answer.done():
                 raise RequestTimeoutError("Request timed out")
             if answer.cancelled():
@@ -108,13 +120,59 @@ class Call:
         finally:
             answer.cancel()
 
+    async def check_signature(self) -> None:
+        """Pass only what another worker has signed; if it is forwarded, this worker signs it again."""
+        keys = await self.ask(GetSessionKeys())
+        algorithms = self.api.settings.verification_algorithms
+        signature.check(keys, algorithms, self.http.headers, self.http.method, self._target, self.body)
+        self._key = keys[0]
+
+    async def answered(self, handler: Handler) -> Response:
+        """
+        What `handler` answers, or the worker that it names. While an election leaves nobody to ask, or the one to be asked
+        is not there, it is asked again.
+        """
+        while True:
+            try:
+                return await handler(self)
+            except ForwardError as error:
+                authorization = self.http.headers.get("authorization")
+                response = await self.api.forwarder.forward(
+                    error.url, self.http.method, self._target, self.body, authorization, self._left, self._key
+                )
+                if response is not None:
+                    return self._as_ours(response)
+                if self._left <= _AGAIN_S:
+                    raise
+                await asyncio.sleep(_AGAIN_S)
+
+    @property
+    def _left(self) -> float:
+        return max(0.0, self._ends_at - time.monotonic())
+
+    @property
+    def _target(self) -> str:
+        """The path and query as they were sent."""
+        path, query = self.http.scope["raw_path"].decode("latin-1"), self.http.scope["query_string"].decode("latin-1")
+        return f"{path}?{query}" if query else path
+
+    def _as_ours(self, response: Response) -> Response:
+        """Only the first worker knows by which address the caller came."""
+        location = response.headers.get("location")
+        if location is not None:
+            response.headers["location"] = self._own_address() + urlsplit(location).path
+        return response
+
     def location(self, *segments: str) -> str:
         """The absolute URL of a path on this worker."""
+        return f"{self._own_address()}/" + "/".join(quote(segment, safe="") for segment in segments)
+
+    def _own_address(self) -> str:
         base = urlsplit(self.api.settings.advertised_url)
         netloc = base.netloc
         if base.port == 0:
             netloc = f"{netloc.rpartition(':')[0]}:{self.http.scope['server'][1]}"
-        return f"{base.scheme}://{netloc}/" + "/".join(quote(segment, safe="") for segment in segments)
+        return f"{base.scheme}://{netloc}"
 
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -168,7 +226,7 @@ class _Resource:
                 return errors.framework(415)
             if not _accepts_json(",".join(http.headers.getlist("accept"))):
                 return errors.framework(406)
-            return await handler(Call(self._api, http, body))
+            return await Call(self._api, http, body).answered(handler)
         except HTTPException as error:
             return errors.framework(error.status_code)
         except ClientDisconnect:

@@ -200,7 +200,7 @@ class MemoryWorker:
             self._handle(events.Owned() if owns else events.Lost())
         else:
             dead = {
-                (held.host, held.incarnation)
+                (held.worker, held.host, held.incarnation)
                 for held in self.herder.assignment.hosts_of(self.name)
                 if held.worker_incarnation != self.incarnation and self._is_dead(held)
             }
@@ -224,7 +224,11 @@ class MemoryWorker:
                     self._epoch = log.fence()
                     self._inbox.append(events.Done(id, log.ends()))
                 case effects.FindMembers():
-                    self._inbox.append(events.Members(dict(self.cluster.group.members.items())))
+                    group = self.cluster.group
+                    self._inbox.append(events.Members(dict(group.members), group.owner))
+                case effects.NewSessionKey(current, id):
+                    key = records.SessionKey("c2VjcmV0", "HmacSHA256", self.cluster.now) if current is None else None
+                    self._inbox.append(events.Done(id, key))
                 case effects.Validate(_, _, id):
                     self._inbox.append(events.Done(id, {"error_count": 0, "configs": []}))
                 case effects.DescribePlugin(plugin, id):

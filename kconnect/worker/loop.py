@@ -20,12 +20,12 @@ from typing import Any, Protocol
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.requests import ConfigMap, Request
-from kconnect.core.state.records import Entry, Held, Topic
+from kconnect.core.state.records import Entry, Held, SessionKey, Topic
 
 log = logging.getLogger(__name__)
 
 _TICK_S = 0.1
-_PROBE_MS = 1000
+_PROBE_MS = 500
 
 Offsets = dict[tuple[Topic, int], int]
 
@@ -37,7 +37,9 @@ class Outside(Protocol):
 
     def take_lead(self) -> Offsets: ...
 
-    def members(self) -> dict[str, str]: ...
+    def members(self) -> tuple[dict[str, str], str | None]: ...
+
+    def new_session_key(self, current: SessionKey | None) -> SessionKey | None: ...
 
     def validate(self, plugin: str, config: ConfigMap) -> dict[str, Any]: ...
 
@@ -121,6 +123,8 @@ class Loop:
                 self._later(self._writing, id, lambda: outside.write(entries, as_leader))
             case effects.TakeLead(id):
                 self._later(self._writing, id, outside.take_lead)
+            case effects.NewSessionKey(current, id):
+                self._later(self._asking, id, lambda: outside.new_session_key(current))
             case effects.FindMembers():
                 self._asking.submit(self._find_members)
             case effects.Validate(plugin, config, id):
@@ -153,7 +157,7 @@ class Loop:
 
     def _find_members(self) -> None:
         try:
-            self.post(events.Members(self._outside.members()))
+            self.post(events.Members(*self._outside.members()))
         except Exception as error:  # noqa: BLE001 - asked again in a moment
             log.warning("The members of the group could not be read: %s", error)
 
@@ -163,18 +167,23 @@ class Loop:
             how(future)
 
     def _probe(self) -> None:
-        """Look after hosts of this worker's earlier lives, as long as the log knows any."""
+        """See which hosts of this worker's earlier lives, and of workers that left the group, are dead on this machine."""
         now = _now()
         if now - self._probed_at < _PROBE_MS and self._probed_at:
             return
         self._probed_at = now
-        me = self._herder.identity
-        if not self._herder.started:
+        herder, me = self._herder, self._herder.identity
+        if not herder.started:
             self._probed_at = 0
             return
-        old = [h for h in self._herder.assignment.hosts_of(me.worker_id) if h.worker_incarnation != me.incarnation]
-        dead = frozenset((held.host, held.incarnation) for held in old if self._outside.is_dead(held))
-        if dead:
+        old = [
+            held
+            for held in herder.assignment.held.values()
+            if (held.worker == me.worker_id and held.worker_incarnation != me.incarnation)
+            or (herder.leads and held.worker not in herder.members)
+        ]
+        dead = frozenset((held.worker, held.host, held.incarnation) for held in old if self._outside.is_dead(held))
+        if dead != herder.dead_hosts:
             self.post(events.HostsDead(dead))
 
 

@@ -28,7 +28,7 @@ from kconnect.core.herder.herder import Herder, Identity
 from kconnect.core.herder.requests import ConfigMap
 from kconnect.core.settings import properties
 from kconnect.core.settings.worker import WorkerSettings
-from kconnect.core.state.records import Entry, Held
+from kconnect.core.state.records import Entry, Held, SessionKey
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.group import GroupMember
@@ -37,8 +37,9 @@ from kconnect.local import java
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.rest import app as rest_app
+from kconnect.rest.forward import Forwarder
 from kconnect.rest.server import Server
-from kconnect.worker import logs, process
+from kconnect.worker import logs, process, session_key
 from kconnect.worker.loop import Loop, Offsets
 
 log = logging.getLogger(__name__)
@@ -116,8 +117,13 @@ class Worker:
         )
         self._loop = Loop(Herder(identity), World(settings, admin, self._registry, self._sandbox))
         self._loop.start()
-        rest_settings = rest_app.RestSettings(settings.advertised_url, admin=settings.admin_listeners is None)
-        self._server.start(rest_app.build(self._loop, rest_settings))
+        rest_settings = rest_app.RestSettings(
+            settings.advertised_url,
+            verification_algorithms=tuple(settings.inter_worker_verification_algorithms),
+            admin=settings.admin_listeners is None,
+        )
+        forwarder = Forwarder(settings.inter_worker_signature_algorithm)
+        self._server.start(rest_app.build(self._loop, rest_settings, forwarder=forwarder))
         log.info("REST at %s", settings.advertised_url)
         threading.Thread(target=self._read, name="log", daemon=True).start()
         self._sandbox.warm_up()
@@ -199,9 +205,21 @@ class World:
         self._leader.fence(_WRITE_S)
         return self._ends.ends()
 
-    def members(self) -> dict[str, str]:
-        urls = self._admin.members(self._settings.group_id)
-        return {url.split("://", 1)[-1].rstrip("/"): url for url in urls}
+    def members(self) -> tuple[dict[str, str], str | None]:
+        found = self._admin.members(self._settings.group_id)
+        ids = {url: url.split("://", 1)[-1].rstrip("/") for url in found}
+        owner = next((ids[url] for url, owns in found.items() if owns), None)
+        return {worker: url for url, worker in ids.items()}, owner
+
+    def new_session_key(self, current: SessionKey | None) -> SessionKey | None:
+        settings = self._settings
+        return session_key.renewed(
+            current,
+            settings.inter_worker_key_generation_algorithm,
+            settings.inter_worker_key_size,
+            settings.inter_worker_key_ttl_ms,
+            int(time.time() * 1000),
+        )
 
     def validate(self, plugin: str, config: ConfigMap) -> dict[str, Any]:
         return self._sandbox.validate(plugin, dict(config))

@@ -1,5 +1,5 @@
 """
-Which worker is to run which unit: balanced by count, and moving only what must move.
+Which worker is to run which unit: balanced by weight, and moving only what must move.
 
 A pure function that `handover.py` calls with what it read from the log. Read next: `handover.py`.
 """
@@ -11,30 +11,60 @@ from collections.abc import Iterable, Mapping
 from kconnect.core.state.records import UnitId, Units
 
 
-def assign(units: Iterable[UnitId], workers: Iterable[str], current: Mapping[str, Units]) -> dict[str, Units]:
+def assign(
+    units: Iterable[UnitId],
+    workers: Iterable[str],
+    current: Mapping[str, Units],
+    weights: Mapping[UnitId, int] | None = None,
+) -> dict[str, Units]:
     """
-    Give each unit to exactly one worker so that no two workers differ by more than one unit.
+    Give each unit to exactly one worker, so that no single move of a unit would bring the workers' loads closer.
 
-    A unit stays where it is unless its worker is gone or holds more than its share. The answer depends on the
-    arguments' contents only, never on their order. Without workers it is empty.
+    A worker's load is the sum of its units' `weights`, 1 where nothing is said: without weights no two workers differ by
+    more than one unit. A unit stays where it is unless its worker is gone or a move makes the loads more even. The answer
+    depends on the arguments' contents only, never on their order. Without workers it is empty.
     """
     names = sorted(workers)
     if not names:
         return {}
+    weights = weights or {}
     todo = set(units)
     kept: dict[str, list[UnitId]] = {}
     for name in names:
         kept[name] = sorted(todo & current.get(name, frozenset()))
         todo -= set(kept[name])
-    total = len(todo) + sum(len(owned) for owned in kept.values())
-    share, extra = divmod(total, len(names))
-    # Those that hold most keep the places above the share, which is what makes the fewest units move.
-    by_load = sorted(names, key=lambda name: (-len(kept[name]), name))
-    quota = {name: share + (1 if rank < extra else 0) for rank, name in enumerate(by_load)}
-    for name in names:
-        while len(kept[name]) > quota[name]:
-            todo.add(kept[name].pop())
-    for unit in sorted(todo):
-        poorest = min(names, key=lambda name: (len(kept[name]) - quota[name], len(kept[name]), name))
-        kept[poorest].append(unit)
+    loads = {name: sum(weights.get(unit, 1) for unit in owned) for name, owned in kept.items()}
+
+    def move(unit: UnitId, source: str | None, target: str) -> None:
+        weight = weights.get(unit, 1)
+        if source is not None:
+            kept[source].remove(unit)
+            loads[source] -= weight
+        kept[target].append(unit)
+        loads[target] += weight
+
+    # The heaviest first: the light ones then fill the gaps.
+    for unit in sorted(todo, key=lambda unit: (-weights.get(unit, 1), unit)):
+        move(unit, None, min(names, key=lambda name: (loads[name], len(kept[name]), name)))
+    # Each move takes a unit lighter than the difference, so the sum of the squared loads falls: this ends.
+    while (found := _best_move(names, kept, loads, weights)) is not None:
+        move(*found)
     return {name: frozenset(owned) for name, owned in kept.items()}
+
+
+def _best_move(
+    names: list[str], kept: Mapping[str, list[UnitId]], loads: Mapping[str, int], weights: Mapping[UnitId, int]
+) -> tuple[UnitId, str, str] | None:
+    """From the most loaded worker that has one, the unit that comes nearest to halving the difference to the least loaded."""
+    target = min(names, key=lambda name: (loads[name], len(kept[name]), name))
+    for source in sorted(names, key=lambda name: (-loads[name], name)):
+        difference = loads[source] - loads[target]
+        if not weights:
+            # Thousands of units may have to move: no need to look at each for each.
+            return (kept[source][-1], source, target) if difference > 1 else None
+        light = [unit for unit in kept[source] if weights.get(unit, 1) < difference]
+        if light:
+            # The last of equals: those that came last move first.
+            best = min(abs(difference - 2 * weights.get(unit, 1)) for unit in light)
+            return [u for u in light if abs(difference - 2 * weights.get(u, 1)) == best][-1], source, target
+    return None

@@ -10,7 +10,7 @@ may yet start it stands in the log with a held record that lists it: to wait for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kconnect.core.cluster import assignor
@@ -31,37 +31,73 @@ class Handover:
     grace_ms: int
     delay_ms: int = 0
     _gone_since: dict[str, int] = field(default_factory=dict)
+    _starting_since: dict[str, int] = field(default_factory=dict)
 
     def decide(
-        self, state: AssignmentState, units: Iterable[UnitId], members: Iterable[str], config_offset: int, now: int
+        self,
+        state: AssignmentState,
+        units: Iterable[UnitId],
+        members: Iterable[str],
+        config_offset: int,
+        now: int,
+        weights: Mapping[UnitId, int] | None = None,
+        dead: Collection[tuple[str, int, str]] = (),
     ) -> list[Entry]:
-        """The records that bring the assignments one step closer to what they should be; none when all is well."""
+        """
+        The records that bring the assignments one step closer to what they should be; none when all is well.
+
+        `weights` names the units that count more than one, `dead` the hosts that were seen to be: (worker, number,
+        incarnation).
+        """
         members = set(members)
-        entries = self._bury(state, members, now)
+        entries = self._bury(state, members, now, dead)
         owners = {worker: assignment.units or frozenset() for worker, assignment in state.assignments.items()}
         waiting = self._held_back(owners, members, now)
-        wanted = assignor.assign(set(units) - waiting, members, owners)
+        everything = set(units) - waiting
+        able = self._able(state, members, now)
+        # When nobody can take them, units stay where they are.
+        wanted = {w: frozenset() if able else owners.get(w, frozenset()) & everything for w in members - able}
+        wanted.update(assignor.assign(everything, able, owners, weights))
         held_by = _holders(state)
         generation = state.generation + 1
         for worker in sorted(members):
             mine = owners.get(worker, frozenset())
-            keep = mine & wanted[worker]
-            new = {unit for unit in wanted[worker] - mine if _free(unit, worker, owners, held_by)}
+            share = wanted[worker]
+            keep = mine & share
+            new = {unit for unit in share - mine if _free(unit, worker, owners, held_by)}
             target = frozenset(keep | new)
             if target != mine or worker not in state.assignments:
                 entries.append(records.assignment(Assignment(worker, target, generation, config_offset)))
         return entries
 
-    def _bury(self, state: AssignmentState, members: set[str], now: int) -> list[Entry]:
+    def _able(self, state: AssignmentState, members: set[str], now: int) -> set[str]:
+        """
+        Who may be given units: not one that is leaving, nor one whose hosts are not up yet, for what it is given would
+        stand still until they are. Within the delay, one that came back keeps what it had.
+        """
+        able = set()
+        for worker in members:
+            placement = state.placements.get(worker)
+            if placement is None or placement.leaving:
+                continue
+            if any(held.worker_incarnation == placement.incarnation for held in state.hosts_of(worker)):
+                able.add(worker)
+                self._starting_since.pop(worker, None)
+            elif now - self._starting_since.setdefault(worker, now) < self.delay_ms and worker in state.assignments:
+                able.add(worker)
+        return able
+
+    def _bury(self, state: AssignmentState, members: set[str], now: int, dead: Collection[tuple[str, int, str]]) -> list[Entry]:
         entries: list[Entry] = []
         gone = state.workers() - members
         self._gone_since = {worker: self._gone_since.get(worker, now) for worker in sorted(gone)}
         for worker, since in self._gone_since.items():
             if worker in state.assignments and now - since >= self.delay_ms:
                 entries.append(records.assignment(Assignment(worker, None)))
-            released = all(not held.units for held in state.hosts_of(worker))
+            hosts = state.hosts_of(worker)
+            released = all(not held.units or (worker, held.host, held.incarnation) in dead for held in hosts)
             if worker not in state.assignments and (released or now - since >= self.delay_ms + self.grace_ms):
-                entries += [records.held(Held(worker, held.host, None)) for held in state.hosts_of(worker)]
+                entries += [records.held(Held(worker, held.host, None)) for held in hosts]
                 if worker in state.placements:
                     entries.append(records.placement(Placement(worker, None)))
         return entries
@@ -97,37 +133,43 @@ def place(
     runnable: Units,
     runs: Mapping[UnitId, int],
     leaving: bool = False,
+    weights: Mapping[UnitId, int] | None = None,
 ) -> Placement | None:
     """
     Spread `runnable`, those of the worker's units that need a host, over `hosts` hosts; None if nothing is to change.
 
-    A unit stays on its host. A new one goes to the host with the fewest, and only once no other host of this worker
+    A unit stays on its host. A new one goes to the host with the lightest load, and only once no other host of this worker
     holds it. The first placement of a new incarnation names no host: it tells the hosts of the one before to stop, and
     nothing is placed while one of their held records stands. A worker that is `leaving` closes each host that is empty.
     """
     before = state.placements.get(worker)
     generation = state.assignments[worker].generation if worker in state.assignments else 0
     if before is None or before.incarnation != incarnation:
-        return Placement(worker, {}, generation, 1, incarnation)
+        return Placement(worker, {}, generation, 1, incarnation, leaving)
     mine = state.hosts_of(worker)
     if any(held.worker_incarnation != incarnation for held in mine):
         return None
     held_on = {unit: held.host for held in mine for unit in held.units or ()}
-    plan: dict[int, dict[UnitId, int]] = {host: {} for host in sorted(before.hosts or {})}
+    # A host is kept without units too: that it is up is what makes its worker fit to be given some.
+    plan: dict[int, dict[UnitId, int]] = {host: {} for host in sorted({*(before.hosts or ()), *range(hosts)})}
     for host, placed in (before.hosts or {}).items():
         for unit in placed.keys() & runnable:
             plan[host][unit] = runs.get(unit, 0)
     placed_units = {unit for placed in plan.values() for unit in placed}
+    weights = weights or {}
+    loads = {host: sum(weights.get(unit, 1) for unit in plan.get(host, ())) for host in range(hosts)}
     for unit in sorted(runnable - placed_units):
         if unit in held_on:
             # Just taken away and given back, or its host still stops it: no other host may have it before that.
             plan.setdefault(held_on[unit], {})[unit] = runs.get(unit, 0)
             continue
-        host = min(range(hosts), key=lambda number: (len(plan.get(number, ())), number))
+        host = min(loads, key=lambda number: (loads[number], number))
+        loads[host] += weights.get(unit, 1)
         plan.setdefault(host, {})[unit] = runs.get(unit, 0)
     if leaving:
         held_hosts = set(held_on.values())
         plan = {host: units for host, units in plan.items() if units or host in held_hosts}
-    if plan == {host: dict(units) for host, units in (before.hosts or {}).items()} and before.generation == generation:
+    same = plan == {host: dict(units) for host, units in (before.hosts or {}).items()}
+    if same and (before.generation, before.leaving) == (generation, leaving):
         return None
-    return Placement(worker, plan, generation, before.revision + 1, incarnation)
+    return Placement(worker, plan, generation, before.revision + 1, incarnation, leaving)

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any
 from kconnect.api.errors import (
     AlreadyExistsError,
     BadRequestError,
-    ConflictError,
     NotFoundError,
 )
-from kconnect.core.herder import effects, requests, restart, views
+from kconnect.core.herder import cluster, effects, requests, restart, views
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.target_state import initial_target_state
 from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import records
-from kconnect.core.state.records import RestartRequest, TargetState, UnitId
+from kconnect.core.state.records import GeneratedTasks, RestartRequest, TargetState, UnitId
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder
 
 ConfigMap = Mapping[str, "str | None"]
 COMMIT = "unknown"
+ELECTION_MS = 80_000
+"""How long a request waits for a leader or an owner: less than a request may take in all, so that it can say why."""
 
 
 class Answers:
@@ -73,6 +74,12 @@ class Answers:
                 return None
             case requests.GetOffsets(name):
                 return (yield from self._offsets(name))
+            case requests.GetCluster():
+                return cluster.view(herder)
+            case requests.GetSessionKeys():
+                return herder.config.session_keys
+            case requests.PutTaskConfigs(name, configs):
+                return (yield from self._put_task_configs(name, configs))
             case requests.ListPlugins(connectors_only):
                 return (yield effects.ListPlugins(connectors_only))
             case requests.GetPluginConfig(plugin, version):
@@ -95,7 +102,7 @@ class Answers:
             case requests.RestartConnector(name, include_tasks, only_failed):
                 return (yield from self._restart(RestartRequest(name, include_tasks, only_failed)))
             case requests.RestartTask(name, task):
-                return self._restart_task(name, task)
+                return (yield from self._restart_task(name, task))
             case _:
                 raise BadRequestError(f"This worker does not know the request {type(request).__name__}")
 
@@ -238,13 +245,33 @@ class Answers:
         yield from herder.write_as_leader([entry])
         return body
 
-    def _restart_task(self, name: str, task: int) -> None:
-        self._require(name, "Unknown connector: {}")
-        unit = UnitId(name, task)
-        if task not in self._herder.config.task_ids(name):
-            raise NotFoundError(f"Unknown task: {unit}")
-        if not self._herder.restart_unit(unit):
-            raise ConflictError("Cannot complete request because of a conflicting operation (e.g. worker rebalance)")
+    def _restart_task(self, name: str, task: int) -> Procedure:
+        """By the worker that has the task; while it moves, this waits for the one that gets it."""
+        herder, unit = self._herder, UnitId(name, task)
+
+        def known() -> bool:
+            self._require(name, "Unknown connector: {}")
+            if task not in herder.config.task_ids(name):
+                raise NotFoundError(f"Unknown task: {unit}")
+            return unit in herder.owned or herder.url_of_owner(unit) is not None
+
+        yield from herder.wait_at_most(ELECTION_MS, known, requests.BUSY)
+        if not herder.restart_unit(unit):
+            url = herder.url_of_owner(unit)
+            assert url is not None
+            raise requests.ForwardError(url)
+
+    # --- internal ---
+
+    def _put_task_configs(self, name: str, configs: tuple[ConfigMap, ...]) -> Procedure:
+        """As if the connector instance had made them just now; answered once they are in force."""
+        herder = self._herder
+        yield from herder.await_lead()
+        self._require(name)
+        if configs and herder.config.target_state(name) is TargetState.STOPPED:
+            raise BadRequestError(f"Cannot submit non-empty set of task configs for stopped connector {name}")
+        made = GeneratedTasks(name, configs, herder.config.wish_offset(name))
+        yield from herder.write([records.generated_tasks(made)], as_leader=True)
 
 
 def _named(name: str, submitted: ConfigMap) -> dict[str, str | None]:
@@ -252,9 +279,7 @@ def _named(name: str, submitted: ConfigMap) -> dict[str, str | None]:
     config = dict(submitted)
     given = config.setdefault("name", name)
     if given != name:
-        raise BadRequestError(
-            f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})"
-        )
+        raise BadRequestError(f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})")
     return config
 
 

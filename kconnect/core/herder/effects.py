@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kconnect.api.errors import ConflictError
 from kconnect.core.herder.requests import ConfigMap
-from kconnect.core.state.records import Entry
+from kconnect.core.state.records import Entry, SessionKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,10 @@ class Write:
     id: int = 0
 
 
+class FencedError(ConflictError):
+    """How a `Write` as leader fails when another worker leads by now: nothing of it was written, or ever will be."""
+
+
 @dataclass(frozen=True, slots=True)
 class TakeLead:
     """
@@ -39,6 +44,18 @@ class TakeLead:
 @dataclass(frozen=True, slots=True)
 class FindMembers:
     """Ask the group's coordinator who is in; the answer comes as `events.Members`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSessionKey:
+    """
+    Make a session key if `current` is missing, too old, or not of the kind that the settings ask for.
+
+    Result: `SessionKey`, or None if `current` may stay.
+    """
+
+    current: SessionKey | None
+    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +126,5 @@ class Bye:
     """Nothing of this worker runs any more: it may leave the group and end."""
 
 
-Answerable = Write | TakeLead | Validate | DescribePlugin | ListPlugins | PluginConfig | GroupOffsets
+Answerable = Write | TakeLead | NewSessionKey | Validate | DescribePlugin | ListPlugins | PluginConfig | GroupOffsets
 Effect = Answerable | FindMembers | Reply | Refuse | Log | Bye
-
-

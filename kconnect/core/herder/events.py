@@ -71,16 +71,20 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The live members of the group: worker id -> advertised URL."""
+    """
+    What the group's coordinator says: the live members, worker id -> advertised URL, and who of them owns the partition,
+    None while that is being settled.
+    """
 
     urls: Mapping[str, str]
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HostsDead:
-    """These of this worker's hosts, by number and incarnation, were seen to be dead on this very machine."""
+    """These hosts, as (worker, number, incarnation), were seen to be dead on this very machine."""
 
-    hosts: frozenset[tuple[int, str]]
+    hosts: frozenset[tuple[str, int, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,21 @@ from typing import Any
 from kconnect.api.errors import ConflictError, ConnectError, UnavailableError
 from kconnect.core.cluster.handover import place
 from kconnect.core.herder import effects, events, requests, restart
-from kconnect.core.herder.answers import Answers
-from kconnect.core.herder.effects import Effect
+from kconnect.core.herder.answers import ELECTION_MS, Answers
+from kconnect.core.herder.effects import Effect, FencedError
+from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.leader import Leading
 from kconnect.core.herder.procedures import Procedure, Procedures, Until
+from kconnect.core.herder.requests import NO_LEADER, ForwardError
+from kconnect.core.settings.operation import Operation
 from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Broken, Entry, Held, LogRecord, State, TargetState, Topic, UnitId, UnitStatus
 from kconnect.core.state.status import StatusState
+
+_MEMBERS_MS = 3000
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class Herder:
         self.offsets = OffsetState()
         self.assignment = AssignmentState()
         self.members: Mapping[str, str] = {}
+        self.group_owner: str | None = None
+        """Who owns the group's partition as the coordinator last said; None while that is being settled."""
         self.leading: Leading | None = None
         self.now = 0
         self.busy: set[str] = set()
@@ -68,7 +75,11 @@ class Herder:
         self._asked: dict[int, Procedure] = {}
         self._out: list[Effect] = []
         self._restarts: set[UnitId] = set()
-        self._dead_hosts: frozenset[tuple[int, str]] = frozenset()
+        self._healing = Healing()
+        self._weights: tuple[int, dict[UnitId, int]] = (-1, {})
+        self._members_seen = 0
+        self._members_asked_at: int | None = None
+        self.dead_hosts: frozenset[tuple[str, int, str]] = frozenset()
         self._noted: set[tuple[Topic, str]] = set()
         self._leaving = False
         self._said_bye = False
@@ -101,24 +112,29 @@ class Herder:
                 self._out += self._procedures.failed(id, error)
             case events.Owned():
                 self._owner = True
+                self._find_members()
                 self._lead()
             case events.Lost():
                 self._owner = False
+                self._find_members()
                 self._stop_leading()
-            case events.Members(urls):
-                if urls != self.members:
-                    self.members = urls
+            case events.Members(urls, owner):
+                self._members_seen += 1
+                if (urls, owner) != (self.members, self.group_owner):
+                    self.members, self.group_owner = urls, owner
                     self.changes += 1
             case events.HostsDead(hosts):
-                self._dead_hosts = hosts
+                self.dead_hosts = hosts
                 self.changes += 1
             case events.ShutDown():
                 self._leaving = True
                 self.changes += 1
             case events.Tick():
                 pass
+        if self.started and (self._members_asked_at is None or now - self._members_asked_at >= _MEMBERS_MS):
+            self._find_members()
         self._out += self._procedures.advance()
-        if self._leaving and not self._said_bye and self._nothing_runs():
+        if self._leaving and not self._said_bye and self._may_leave():
             self._said_bye = True
             self._out.append(effects.Bye())
         out, self._out = self._out, []
@@ -147,11 +163,29 @@ class Herder:
         yield Until(lambda: self._has_read(written))
 
     def write_as_leader(self, entries: Iterable[Entry]) -> Procedure:
-        """Wait for leadership if an election is going on; a ConflictError if another worker leads."""
-        yield Until(lambda: self.leads or self._another_leads())
-        if not self.leads:
-            raise ConflictError("Cannot complete request because of a conflicting operation (e.g. worker rebalance)")
+        yield from self.await_lead()
         yield from self.write(entries, as_leader=True)
+
+    def await_lead(self) -> Procedure:
+        """Wait out an election; a ForwardError if another worker leads."""
+        yield from self.wait_at_most(ELECTION_MS, lambda: self.leads or self._leader_url() is not None, NO_LEADER)
+        url = self._leader_url()
+        if not self.leads and url is not None:
+            raise ForwardError(url)
+
+    def wait_at_most(self, milliseconds: int, condition: Callable[[], bool], refusal: str) -> Procedure:
+        """Go on once `condition` holds; a ConflictError that says `refusal` if it does not in time."""
+        end = self.now + milliseconds
+        yield Until(lambda: self.now >= end or condition())
+        if not condition():
+            raise ConflictError(refusal)
+
+    def url_of_owner(self, unit: UnitId) -> str | None:
+        """Where the live worker that is to run `unit` is reached, if it is another than this one."""
+        for worker, assignment in self.assignment.assignments.items():
+            if unit in (assignment.units or ()) and worker != self.identity.worker_id:
+                return self.members.get(worker)
+        return None
 
     def exclusively(self, name: str, work: Callable[[], Procedure]) -> Procedure:
         """Run `work` while nobody else writes about the connector `name`."""
@@ -176,14 +210,17 @@ class Herder:
     def _has_read(self, written: Mapping[tuple[Topic, int], int]) -> bool:
         return all(self._positions.get(place, 0) > offset for place, offset in written.items())
 
-    def _another_leads(self) -> bool:
+    def _leader_url(self) -> str | None:
+        """Of the worker that leads, if that is another one, and alive as far as the group knows."""
         leader = self.assignment.leader
-        return (
-            leader is not None
-            and not self._owner
-            and leader.worker != self.identity.worker_id
-            and leader.worker in self.members
-        )
+        if leader is None or self._owner or leader.worker == self.identity.worker_id:
+            return None
+        # Between two leaders the coordinator knows better than the log who is to be asked.
+        return self.members.get(leader.worker) if self.group_owner in (leader.worker, None) else None
+
+    def _find_members(self) -> None:
+        self._members_asked_at = self.now
+        self._out.append(effects.FindMembers())
 
     def _run(self, procedure: Procedure, what: str) -> None:
         def ended(_: Any, error: Exception | None) -> None:
@@ -208,10 +245,16 @@ class Herder:
                 self._restarts |= restart.plan(decoded, self.config, self.status)
         elif record.topic is Topic.STATUS:
             decoded = self.status.apply(record)
+            if isinstance(decoded, records.StatusChange):
+                self._read_status(decoded.unit)
         elif record.topic is Topic.OFFSET:
             decoded = self.offsets.apply(record)
         else:
             decoded = self.assignment.apply(record)
+            if isinstance(decoded, records.Leader) and decoded.worker != self.identity.worker_id and self.leads:
+                self.log("WARNING", f"{decoded.worker} leads the cluster by now, generation {decoded.generation}")
+                self._stop_leading()
+                self._lead_if_owner()
         if isinstance(decoded, Broken) and (decoded.topic, decoded.key) not in self._noted:
             self._noted.add((decoded.topic, decoded.key))
             topic, key, reason = decoded.topic.value, decoded.key, decoded.reason
@@ -237,7 +280,12 @@ class Herder:
         if self._leaving and request.writes:
             raise ConnectError("Worker is shutting down")
         yield Until(lambda: self.started or isinstance(request, requests.Root))
-        return (yield from self._answers.answer(request))
+        while True:
+            try:
+                return (yield from self._answers.answer(request))
+            except FencedError:
+                # Nothing was written: whoever leads now, decide again.
+                yield self.pause_ms(100)
 
     def restart_unit(self, unit: UnitId) -> bool:
         """Start one of this worker's own units anew; False if it is not its own."""
@@ -267,17 +315,29 @@ class Herder:
             if self.leading is not leading:
                 return
             self.leading = None
-            if self._owner:
-                self.log("WARNING", f"Leading was interrupted and is taken up again: {error}")
-                self._out += self._procedures.start(_after(self.pause_ms(500), self._lead_again), lambda *_: None)
+            self.log("WARNING", f"Leading was interrupted: {error}")
+            self._lead_if_owner()
 
         leading.procedure = leading.run()
         self._out += self._procedures.start(leading.procedure, ended)
 
-    def _lead_again(self) -> Procedure:
-        self._lead()
-        return
-        yield
+    def _lead_if_owner(self) -> None:
+        """
+        Lead again, but only once the coordinator confirms that this worker owns the partition.
+
+        A worker that was suspended may believe so for a while, and would fence the one that really does.
+        """
+
+        def work() -> Procedure:
+            while self._owner and self.leading is None:
+                yield self.pause_ms(500)
+                seen = self._members_seen
+                self._find_members()
+                yield Until(lambda seen=seen: self._members_seen > seen)  # type: ignore[misc]
+                if self.group_owner == self.identity.worker_id:
+                    self._lead()
+
+        self._out += self._procedures.start(work(), lambda *_: None)
 
     def _stop_leading(self) -> None:
         leading, self.leading = self.leading, None
@@ -295,6 +355,7 @@ class Herder:
                 entries = self._placement()
             if not entries:
                 entries = self._stopped_statuses()
+            self._heal()
             if entries:
                 yield from self.write(entries)
                 continue
@@ -311,7 +372,7 @@ class Herder:
         waited = self.now - (self._started_at or 0) >= me.session_timeout_ms
         entries = []
         for held in self.assignment.hosts_of(me.worker_id):
-            dead = (held.host, held.incarnation) in self._dead_hosts
+            dead = (held.worker, held.host, held.incarnation) in self.dead_hosts
             if held.worker_incarnation != me.incarnation and (not held.units or dead or waited):
                 entries.append(records.held(Held(me.worker_id, held.host, None)))
         return entries
@@ -327,9 +388,14 @@ class Herder:
         self._restarts = {unit for unit in self._restarts if unit in self.owned} if not mine else set()
         runs = {unit: run + (unit in restarts) for unit, run in placed.items()}
         runnable = self._runnable()
-        placement = place(self.assignment, me.worker_id, me.incarnation, me.hosts, runnable, runs, self._leaving)
+        placement = place(
+            *(self.assignment, me.worker_id, me.incarnation, me.hosts, runnable, runs, self._leaving, self.weights())
+        )
         if placement is None:
             return []
+        if not mine:
+            # A life that has just begun runs nothing yet, whatever the one before it wrote last.
+            return [records.placement(placement), *self.unassigned_statuses(me.worker_id)]
         shown = [unit for unit in restarts if unit in self.status.units]
         version = {unit: self.status.units[unit].version for unit in shown}
         return [
@@ -346,9 +412,7 @@ class Herder:
             return frozenset()
         exists = self.config.units()
         return frozenset(
-            unit
-            for unit in self.owned & exists
-            if self.config.target_state(unit.connector) is not TargetState.STOPPED
+            unit for unit in self.owned & exists if self.config.target_state(unit.connector) is not TargetState.STOPPED
         )
 
     def _stopped_statuses(self) -> list[Entry]:
@@ -367,10 +431,48 @@ class Herder:
                 entries.append(records.status(unit, stopped))
         return entries
 
-    def _nothing_runs(self) -> bool:
-        placement = self.assignment.placements.get(self.identity.worker_id)
-        mine = self.assignment.hosts_of(self.identity.worker_id)
-        return not (placement and placement.hosts) and not any(held.units for held in mine)
+    def unassigned_statuses(self, worker: str) -> list[Entry]:
+        """For what a worker that is gone was last said to run (invariant: RUNNING only while the loop lives)."""
+        live = (State.RUNNING, State.PAUSED, State.RESTARTING)
+        return [
+            records.status(unit, UnitStatus(State.UNASSIGNED, worker, status.generation))
+            for unit, status in sorted(self.status.units.items())
+            if status.worker_id == worker and status.state in live
+        ]
+
+    def weights(self) -> dict[UnitId, int]:
+        """Of the tasks that count for more than one."""
+        if self._weights[0] != self.config.offset:
+            weights: dict[UnitId, int] = {}
+            for name, connector in self.config.connectors.items():
+                weight = Operation.of(connector.properties).weight
+                if weight != 1:
+                    weights.update((UnitId(name, task), weight) for task in self.config.task_ids(name))
+            self._weights = (self.config.offset, weights)
+        return self._weights[1]
+
+    def _read_status(self, unit: UnitId) -> None:
+        connector = self.config.connectors.get(unit.connector)
+        if unit in self.owned and connector is not None:
+            self._healing.read(unit, self.status.units.get(unit), Operation.of(connector.properties), self.now)
+
+    def _heal(self) -> None:
+        for unit in self._healing.failed:
+            connector = self.config.connectors.get(unit.connector)
+            operation = Operation() if connector is None else Operation.of(connector.properties)
+            if unit in self.owned and (attempt := self._healing.due(unit, operation, self.now)):
+                limit = "" if operation.max_attempts < 0 else f" of {operation.max_attempts}"
+                self.log("INFO", f"{unit} has failed and is started again (errors.restart.*): attempt {attempt}{limit}")
+                self.restart_unit(unit)
+
+    def _may_leave(self) -> bool:
+        """Nothing runs here any more, and what did has been handed over, if there is anybody to take it."""
+        me = self.identity.worker_id
+        placement = self.assignment.placements.get(me)
+        if (placement and placement.hosts) or any(held.units for held in self.assignment.hosts_of(me)):
+            return False
+        others = [w for w in self.members if w != me and not getattr(self.assignment.placements.get(w), "leaving", False)]
+        return not others or not self.owned
 
 
 def _after(wait: Until, procedure: Callable[[], Procedure]) -> Procedure:

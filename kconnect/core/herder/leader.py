@@ -14,11 +14,13 @@ from kconnect.core.cluster.handover import Handover
 from kconnect.core.herder import effects
 from kconnect.core.herder.procedures import Procedure, Until
 from kconnect.core.state import records
-from kconnect.core.state.records import Entry, GeneratedTasks, Leader, TargetState, UnitId
+from kconnect.core.state.records import Assignment, Entry, GeneratedTasks, Leader, TargetState, UnitId
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder
 
+_KEY_MS = 30_000
+"""How often the leader looks whether the session key is to be changed."""
 _BATCH = 200
 """Connectors whose task configs go in one transaction: a bound on its size, and on how long others wait."""
 
@@ -39,11 +41,14 @@ class Leading:
         yield from herder.write([records.leader(Leader(me.worker_id, me.url, generation))], as_leader=True)
         self.in_charge = True
         herder.log("INFO", f"This worker leads the cluster now, generation {generation}")
-        seen, asked_at = -1, None
+        seen, key_at = -1, None
         while True:
-            if asked_at is None or herder.now - asked_at >= 3000:
-                asked_at = herder.now
-                herder._out.append(effects.FindMembers())
+            if key_at is None or herder.now - key_at >= _KEY_MS:
+                key_at = herder.now
+                keys = herder.config.session_keys
+                key = yield effects.NewSessionKey(keys[0] if keys else None)
+                if key is not None:
+                    yield from herder.write([records.session_key(key)], as_leader=True)
             entries = self._assignments() + self._tidy()
             if entries:
                 yield from herder.write(entries, as_leader=True)
@@ -64,9 +69,15 @@ class Leading:
         # Until the coordinator has answered, who else is in the group is unknown: nobody's units may be touched.
         if herder.identity.worker_id not in herder.members:
             return []
-        return self._handover.decide(
-            herder.assignment, herder.config.units(), herder.members, herder.config.offset, herder.now
+        units, now = herder.config.units(), herder.now
+        entries = self._handover.decide(
+            *(herder.assignment, units, herder.members, herder.config.offset, now, herder.weights(), herder.dead_hosts)
         )
+        for worker in sorted(herder.assignment.assignments.keys() - herder.members):
+            if records.assignment(Assignment(worker, None)) in entries:
+                # In the same transaction, and so before anybody else can say that it runs them.
+                entries += herder.unassigned_statuses(worker)
+        return entries
 
     def _stale_task_sets(self) -> list[str]:
         """Connectors whose instance made other task configs than those in force, or which are STOPPED with tasks."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kconnect.api.errors import ConflictError
 from kconnect.core.state.records import TargetState
 
 ConfigMap = Mapping[str, "str | None"]
@@ -165,6 +166,41 @@ class RestartTask(Request):
     name: str
     task: int
     writes = True
+
+
+@dataclass(frozen=True, slots=True)
+class GetCluster(Request):
+    """`GET /cluster`: members, leader, generation, units by worker and host, and what is being handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetSessionKeys(Request):
+    """For REST itself, never for an answer: a tuple of `SessionKey`, the one in force first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutTaskConfigs(Request):
+    """`POST /connectors/{c}/tasks`, internal: the task configs that a connector instance made."""
+
+    name: str
+    configs: tuple[ConfigMap, ...]
+    writes = True
+
+
+class ForwardError(ConflictError):
+    """
+    Another worker has to answer this request: the one at `url`, a live member's advertised address.
+
+    Nothing was written. Its text is what the caller sees where a request must not be forwarded any further.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(BUSY)
+        self.url = url
+
+
+BUSY = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+NO_LEADER = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
 
 
 @dataclass(frozen=True, slots=True)

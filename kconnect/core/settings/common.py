@@ -14,6 +14,7 @@ from typing import Any
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
 from kconnect.api.errors import ConfigError
+from kconnect.core.settings import operation
 
 COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
 
@@ -114,9 +115,7 @@ def common_keys() -> tuple[ConfigKey, ...]:
             *("connector.class", _S, NO_DEFAULT, HIGH, (COMMON, 2), Width.LONG, "Connector class"),
             "The connector's class: its Java or Python path, its simple name, or that name without `Connector`.",
         ),
-        key(
-            *("connector.plugin.version", _S, None, MEDIUM, (COMMON, 3), Width.MEDIUM, "Connector version"), _VERSION
-        ),
+        key(*("connector.plugin.version", _S, None, MEDIUM, (COMMON, 3), Width.MEDIUM, "Connector version"), _VERSION),
         key(
             *("tasks.max", _I, 1, HIGH, (COMMON, 4), Width.SHORT, "Tasks max"),
             "The most tasks that this connector may have.",
@@ -164,6 +163,7 @@ def common_keys() -> tuple[ConfigKey, ...]:
             *("errors.log.include.messages", _B, False, MEDIUM, (ERRORS, 5), Width.SHORT, "Log Error Details"),
             "Whether such a line tells the record too. Off by default, because records may hold secrets.",
         ),
+        *operation.KEYS,
     )
 
 

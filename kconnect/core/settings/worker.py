@@ -65,6 +65,20 @@ def _formats(name: str, value: Any) -> None:
         raise ConfigError(name, value, f"Must be one or both of: {', '.join(sorted(_RECORD_FORMATS))}")
 
 
+def _mac_algorithms(name: str, value: Any) -> None:
+    if not value or not set(value) <= MAC_DIGESTS.keys():
+        raise ConfigError(name, value, f"Must be one or more of: {', '.join(MAC_DIGESTS)}")
+
+
+MAC_DIGESTS = {
+    "HmacMD5": "md5",
+    "HmacSHA1": "sha1",
+    "HmacSHA224": "sha224",
+    "HmacSHA256": "sha256",
+    "HmacSHA384": "sha384",
+    "HmacSHA512": "sha512",
+}
+"""Java's names of the algorithms for keys and signatures that workers may use, and Python's of their digests."""
 _RECORD_FORMATS = {"apache", "kip-558"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 _B, _S, _I, _L, _LIST, _C = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.LIST, Type.CLASS
@@ -176,10 +190,10 @@ WORKER_CONFIG = ConfigDef(
     _key("worker.sync.timeout.ms", _I, 3_000, importance=_MEDIUM),
     _key("worker.unsync.backoff.ms", _I, 300_000, importance=_MEDIUM),
     _key("inter.worker.key.ttl.ms", _I, _HOUR, Range.between(0, 2**31 - 1)),
-    _key("inter.worker.key.generation.algorithm", _S, "HmacSHA256"),
-    _key("inter.worker.key.size", _I, None),
-    _key("inter.worker.signature.algorithm", _S, "HmacSHA256"),
-    _key("inter.worker.verification.algorithms", _LIST, ["HmacSHA256"]),
+    _key("inter.worker.key.generation.algorithm", _S, "HmacSHA256", OneOf(tuple(MAC_DIGESTS))),
+    _key("inter.worker.key.size", _I, None, IfGiven(Range.between(64, 65_536)), "in bits; default: the algorithm's own"),
+    _key("inter.worker.signature.algorithm", _S, "HmacSHA256", OneOf(tuple(MAC_DIGESTS))),
+    _key("inter.worker.verification.algorithms", _LIST, ["HmacSHA256"], _mac_algorithms),
     _key("metrics.sample.window.ms", _L, 30_000, Range.at_least(0)),
     _key("metrics.num.samples", _I, 2, Range.at_least(1)),
     _key("metrics.recording.level", _S, "INFO", OneOf(("INFO", "DEBUG"))),
@@ -330,6 +344,4 @@ def _listener_errors(raw: Mapping[str, str]) -> Iterable[str]:
         for listener in (raw.get(name) or "").split(","):
             listener = listener.strip()
             if listener and not _LISTENER.fullmatch(listener):
-                yield str(
-                    ConfigError(name, listener, "Listener doesn't have the right format (protocol://hostname:port).")
-                )
+                yield str(ConfigError(name, listener, "Listener doesn't have the right format (protocol://hostname:port)."))

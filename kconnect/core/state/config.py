@@ -44,7 +44,8 @@ class ConfigState:
 
     def __init__(self) -> None:
         self.connectors: dict[str, Connector] = {}
-        self.session_key: records.SessionKey | None = None
+        self.session_keys: tuple[records.SessionKey, ...] = ()
+        """The newest first, then the one before it: what was signed while the key changed is still valid."""
         self.fencing: dict[str, int] = {}
         self.offset = 0
         self._targets: dict[str, tuple[TargetState, int]] = {}
@@ -78,7 +79,7 @@ class ConfigState:
                 if name in self.connectors:
                     self.connectors[name].pending_fencing = False
             case records.SessionKey():
-                self.session_key = decoded
+                self.session_keys = (decoded, *self.session_keys[:1])
             case _:
                 pass
         return decoded
@@ -101,9 +102,7 @@ class ConfigState:
         return range(0) if connector is None or connector.inconsistent else range(connector.task_count)
 
     def task_config(self, unit: UnitId) -> Properties | None:
-        return (
-            self.connectors[unit.connector].tasks.get(unit.task) if unit.task in self.task_ids(unit.connector) else None
-        )
+        return self.connectors[unit.connector].tasks.get(unit.task) if unit.task in self.task_ids(unit.connector) else None
 
     def units(self) -> set[UnitId]:
         """Everything that is to be assigned. A STOPPED connector keeps its instance's place but has no tasks."""

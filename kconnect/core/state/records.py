@@ -143,14 +143,7 @@ class LoggerLevel:
 
 
 ConfigRecord = (
-    ConnectorConfig
-    | TaskConfig
-    | TasksCommit
-    | TargetStateChange
-    | RestartRequest
-    | TasksFencing
-    | SessionKey
-    | LoggerLevel
+    ConnectorConfig | TaskConfig | TasksCommit | TargetStateChange | RestartRequest | TasksFencing | SessionKey | LoggerLevel
 )
 
 
@@ -197,9 +190,7 @@ def connector_deleted(name: str) -> tuple[Entry, Entry]:
 
 def task_configs(name: str, configs: Iterable[Mapping[str, str | None]]) -> tuple[Entry, ...]:
     """The task records and then the commit: readers apply nothing before the commit, and a commit with a gap not at all."""
-    tasks = [
-        _entry(Topic.CONFIG, f"task-{name}-{n}", {"properties": dict(config)}) for n, config in enumerate(configs)
-    ]
+    tasks = [_entry(Topic.CONFIG, f"task-{name}-{n}", {"properties": dict(config)}) for n, config in enumerate(configs)]
     return (*tasks, _entry(Topic.CONFIG, f"commit-{name}", {"tasks": len(tasks)}))
 
 
@@ -207,6 +198,11 @@ def target_state(name: str, state: TargetState) -> Entry:
     """Workers that predate STOPPED (before 3.5) read `state` and see PAUSED; newer ones read `state.v2` (KIP-875)."""
     old = TargetState.PAUSED if state is TargetState.STOPPED else state
     return _entry(Topic.CONFIG, f"target-state-{name}", {"state": old.value, "state.v2": state.value})
+
+
+def session_key(value: SessionKey) -> Entry:
+    body = {"key": value.key, "algorithm": value.algorithm, "creation-timestamp": value.created_ms}
+    return _entry(Topic.CONFIG, "session-key", body)
 
 
 def restart_request(name: str, include_tasks: bool, only_failed: bool) -> Entry:
@@ -407,6 +403,7 @@ class Placement:
     """
     How a worker spreads its units over its hosts: host -> unit -> run. `revision` rises with each placement of one
     incarnation; `run` of a unit rises with each restart that was asked for. None hosts: the worker is gone.
+    A worker that is `leaving` gives its units away and takes no new ones.
     """
 
     worker: str
@@ -414,6 +411,7 @@ class Placement:
     generation: int = 0
     revision: int = 0
     incarnation: str = ""
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,7 +475,7 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
                 return Placement(worker, None)
             hosts = {int(host): _runs(units) for host, units in _dict(body.get("hosts")).items()}
             numbers = (_integer(body, "generation"), _integer(body, "revision"))
-            return Placement(worker, hosts, *numbers, _text(body, "incarnation"))
+            return Placement(worker, hosts, *numbers, _text(body, "incarnation"), body.get("leaving") is True)
         if key.startswith("held-"):
             worker, host = _split_task(key[len("held-") :])
             if body is None:
@@ -538,6 +536,7 @@ def placement(value: Placement) -> Entry:
             "generation": value.generation,
             "revision": value.revision,
             "incarnation": value.incarnation,
+            "leaving": value.leaving,
         }
     return _ours(f"placement-{value.worker}", body)
 

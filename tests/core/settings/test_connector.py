@@ -6,7 +6,7 @@ import pytest
 
 from kconnect.api.config import NO_DEFAULT
 from kconnect.api.errors import ConfigError
-from kconnect.core.settings import connector
+from kconnect.core.settings import connector, operation
 from kconnect.core.settings.sink import SINK_CONFIG, SinkSettings, group_errors, topics_errors
 from kconnect.core.settings.source import SOURCE_CONFIG, SourceSettings
 
@@ -54,6 +54,8 @@ BASE = {"name": "c", "connector.class": "C"}
 def test_the_tables_are_connect_s(table: connector.ConfigDef, printed: str) -> None:
     rows = []
     for key in table.keys.values():
+        if key in operation.KEYS:
+            continue
         default = key.default
         shown = "required" if default is NO_DEFAULT else "[]" if default == [] else str(default)
         if default is None or isinstance(default, bool) or default == "":
@@ -135,15 +137,39 @@ def test_no_value_in_the_text_of_a_view() -> None:
     [
         (["a"], "", "", {}),
         ([], "a.*", "", {}),
-        ([], "", "", {"topics": "Must configure one of topics or topics.regex",
-                      "topics.regex": "Must configure one of topics or topics.regex"}),
-        (["a"], "b", "", {
-            "topics": "topics and topics.regex are mutually exclusive options, but both are set.",
-            "topics.regex": "topics and topics.regex are mutually exclusive options, but both are set."}),
-        (["x"], "", "x", {"topics": "The DLQ topic 'x' may not be included in the list of topics ('topics=[x]') "
-                                    "consumed by the connector"}),
-        ([], "r.*", "rx", {"topics.regex": "The DLQ topic 'rx' may not be matched by the regex for the topics "
-                                           "('topics.regex=r.*') consumed by the connector"}),
+        (
+            [],
+            "",
+            "",
+            {
+                "topics": "Must configure one of topics or topics.regex",
+                "topics.regex": "Must configure one of topics or topics.regex",
+            },
+        ),
+        (
+            ["a"],
+            "b",
+            "",
+            {
+                "topics": "topics and topics.regex are mutually exclusive options, but both are set.",
+                "topics.regex": "topics and topics.regex are mutually exclusive options, but both are set.",
+            },
+        ),
+        (
+            ["x"],
+            "",
+            "x",
+            {"topics": "The DLQ topic 'x' may not be included in the list of topics ('topics=[x]') consumed by the connector"},
+        ),
+        (
+            [],
+            "r.*",
+            "rx",
+            {
+                "topics.regex": "The DLQ topic 'rx' may not be matched by the regex for the topics "
+                "('topics.regex=r.*') consumed by the connector"
+            },
+        ),
         ([], "r", "rx", {}),
     ],
 )

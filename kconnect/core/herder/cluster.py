@@ -1,0 +1,69 @@
+"""
+The body of `GET /cluster`: who is in, who leads, what runs where, and what is on its way from one worker to another.
+
+Made from what this worker has read, called by `answers.py`; Kafka Connect has no such resource. `kconnect cluster` prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kconnect.core.state.records import TargetState, UnitId
+
+if TYPE_CHECKING:
+    from kconnect.core.herder.herder import Herder
+
+
+def view(herder: Herder) -> dict[str, Any]:
+    """
+    `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
+
+    A worker is `{"worker_id", "url" (null once it has left the group), "leaving", "generation", "connectors", "tasks",
+    "hosts"}`, with a host's `{"host", "connectors", "tasks"}` counting what it really holds. Moving is each unit that is
+    not yet where the leader wants it: `{"connector", "task" (null for the instance), "from", "to"}`, either may be null.
+    """
+    state = herder.assignment
+    workers = []
+    for worker in sorted(state.workers() | set(herder.members)):
+        assignment, placement = state.assignments.get(worker), state.placements.get(worker)
+        hosts = [{"host": held.host, **_counts(held.units or ())} for held in state.hosts_of(worker)]
+        workers.append(
+            {
+                "worker_id": worker,
+                "url": herder.members.get(worker),
+                "leaving": placement is not None and placement.leaving,
+                "generation": 0 if assignment is None else assignment.generation,
+                **_counts(() if assignment is None else assignment.units or ()),
+                "hosts": hosts,
+            }
+        )
+    leader = state.leader.worker if state.leader is not None and state.leader.worker in herder.members else None
+    return {
+        "leader": leader,
+        "generation": state.generation,
+        "answered_by": herder.identity.worker_id,
+        "workers": workers,
+        "moving": _moving(herder),
+    }
+
+
+def _counts(units: Iterable[UnitId]) -> dict[str, int]:
+    kinds = [unit.is_connector for unit in units]
+    return {"connectors": sum(kinds), "tasks": len(kinds) - sum(kinds)}
+
+
+def _moving(herder: Herder) -> list[dict[str, Any]]:
+    state, config = herder.assignment, herder.config
+    owner = {unit: worker for worker, known in state.assignments.items() for unit in known.units or ()}
+    holder = {unit: held.worker for held in state.held.values() for unit in held.units or ()}
+    return [
+        {
+            "connector": unit.connector,
+            "task": None if unit.is_connector else unit.task,
+            "from": holder.get(unit),
+            "to": owner.get(unit),
+        }
+        for unit in sorted(config.units())
+        if owner.get(unit) != holder.get(unit) and config.target_state(unit.connector) is not TargetState.STOPPED
+    ]

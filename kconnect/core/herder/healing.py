@@ -1,0 +1,62 @@
+"""
+Self-healing: which of a worker's failed units are due to be started again (`errors.restart.*`).
+
+Held by `herder.py`, which tells it of every status that it reads and restarts what `due` names, the way a user's restart
+does. What it remembers is of this worker's life only: after a move or a restart of the worker the count begins anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kconnect.core.settings.operation import Operation
+from kconnect.core.state.records import State, UnitId, UnitStatus
+
+
+@dataclass(slots=True)
+class _Unit:
+    attempts: int = 0
+    failed_at: int | None = None
+    running_since: int | None = None
+
+
+@dataclass
+class Healing:
+    """Times are milliseconds of the herder's clock."""
+
+    _units: dict[UnitId, _Unit] = field(default_factory=dict)
+
+    def read(self, unit: UnitId, status: UnitStatus | None, operation: Operation, now: int) -> None:
+        """Take note of a status as it is read."""
+        if operation.max_attempts == 0 or status is None:
+            self._units.pop(unit, None)
+            return
+        known = self._units.setdefault(unit, _Unit())
+        if status.state is State.FAILED:
+            ran = 0 if known.running_since is None else now - known.running_since
+            if ran >= operation.max_backoff_ms:
+                known.attempts = 0
+            if known.failed_at is None:
+                known.failed_at = now
+            known.running_since = None
+        else:
+            known.failed_at = None
+            if status.state is State.RUNNING:
+                known.running_since = now if known.running_since is None else known.running_since
+
+    @property
+    def failed(self) -> list[UnitId]:
+        """Those that were last read to have failed, and have not been found due since."""
+        return sorted(unit for unit, known in self._units.items() if known.failed_at is not None)
+
+    def due(self, unit: UnitId, operation: Operation, now: int) -> int:
+        """The number of the attempt if `unit` is to be started now, else 0. It is due once a failure."""
+        known = self._units[unit]
+        if known.failed_at is None or known.attempts >= operation.max_attempts >= 0:
+            return 0
+        pause = min(operation.backoff_ms * 2 ** min(known.attempts, 30), operation.max_backoff_ms)
+        if now - known.failed_at < pause:
+            return 0
+        known.attempts += 1
+        known.failed_at = None
+        return known.attempts

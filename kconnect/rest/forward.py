@@ -1,0 +1,111 @@
+"""
+Sends a request on to the worker that can answer it: the leader, or the owner of a task.
+
+`resource.py` calls `forward` when the herder names another worker. A request makes at most two hops, which the query
+parameter `forward` counts as in Kafka Connect; it goes to a live member's advertised address only, follows no redirect, uses
+no proxy, and takes nothing along of the caller's headers but `Authorization`.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import httpx
+import orjson
+from starlette.responses import Response
+
+from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.core.herder.requests import BUSY
+from kconnect.core.state.records import SessionKey
+from kconnect.rest import signature
+
+_NEXT = {None: "true", "true": "false"}
+
+
+class Forwarder:
+    """One for each worker, used on its server's event loop."""
+
+    def __init__(self, signature_algorithm: str = "HmacSHA256", transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._algorithm = signature_algorithm
+        self._transport = transport
+        self._client: httpx.AsyncClient | None = None
+
+    async def forward(
+        self,
+        url: str,
+        method: str,
+        target: str,
+        body: bytes,
+        authorization: str | None,
+        timeout: float,
+        key: SessionKey | None = None,
+    ) -> Response | None:
+        """
+        Ask the worker at `url` and give its answer; None if the request did not get there, or was refused for now.
+
+        `target` is the path with its query, as the caller sent it. With a `key`, the request is signed. ConflictError if
+        it has made its two hops; ConnectError if nobody knows whether it was carried out.
+        """
+        path, _, query = target.partition("?")
+        parameters = parse_qsl(query, keep_blank_values=True)
+        hops = next((value.lower() for name, value in parameters if name == "forward"), None)
+        if hops == "false":
+            raise ConflictError(BUSY)
+        kept = [(name, value) for name, value in parameters if name != "forward"]
+        target = f"{path}?{urlencode([*kept, ('forward', _NEXT.get(hops, 'false'))])}"
+        headers = {"Accept": "application/json", "User-Agent": "kafka-connect"}
+        if body:
+            headers["Content-Type"] = "application/json"
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        if key is not None:
+            headers.update(signature.sign(key, self._algorithm, method, target, body))
+        limits = httpx.Timeout(timeout, connect=min(timeout, 5.0))
+        try:
+            answer = await self._http().request(
+                method, _base(url) + target, content=body or None, headers=headers, timeout=limits
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
+            return None
+        except httpx.HTTPError as error:
+            # It may have been carried out, or not.
+            raise ConnectError(f"IO Error trying to forward REST request: {error or type(error).__name__}") from error
+        return _relayed(answer)
+
+    def _http(self) -> httpx.AsyncClient:
+        if self._client is None:
+            # Neither a proxy nor credentials of the environment: this is the cluster's own business.
+            self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False, transport=self._transport)
+        return self._client
+
+
+def _base(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.path.strip("/"):
+        raise ConflictError(f"The worker to be asked advertises an address that can't be used: {url[:200]!r}")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _relayed(answer: httpx.Response) -> Response | None:
+    """The answer as this worker gives it to its own caller; a Location's host is set right by `resource.py`."""
+    if answer.status_code >= 400:
+        error = _error(answer)
+        if answer.status_code == 409 and error.get("message") == BUSY:
+            return None
+        return Response(answer.content, answer.status_code, media_type="application/json")
+    if answer.status_code not in (200, 201, 202, 204):
+        raise ConnectError(f"Unexpected status code when handling forwarded request: {answer.status_code}")
+    media_type = "application/json" if answer.content else None
+    location = answer.headers.get("location")
+    headers = None if location is None else {"Location": location}
+    return Response(answer.content, answer.status_code, headers, media_type)
+
+
+def _error(answer: httpx.Response) -> dict[str, object]:
+    try:
+        body = orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict) or "message" not in body:
+        raise ConnectError(f"Unexpected status code when handling forwarded request: {answer.status_code}")
+    return body
