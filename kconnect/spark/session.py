@@ -2,13 +2,18 @@
 The Spark session of a driver: which settings kconnect needs, and which the user may choose.
 
 Called by `worker/driver.py`. Every `spark.*` key of the worker file arrives here; those in `_OURS` can't be changed, as the
-hosts' behaviour rests on them. Read next: `hosts.py`.
+hosts' behaviour rests on them. On a cluster, each of its machines needs the Python program that runs this worker, with
+kconnect, under the same path (or under `spark.pyspark.python`), and must reach the driver's address. What passes between
+driver and executors, secrets in the hosts' orders included, is as safe as Spark's own settings make it:
+`spark.authenticate` and `spark.network.crypto.enabled`. Read next: `hosts.py`.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
+import socket
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k"
+
 _DEFAULTS = {
     # In local mode a slot is only a thread: many, so that a host never waits for one. The second number is how often
     # Spark starts a host that died again before it gives the job up (then `hosts.py` does).
@@ -29,7 +36,10 @@ _DEFAULTS = {
     "spark.app.name": "kconnect",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k",
+    "spark.driver.extraJavaOptions": _JVM,
+    # No data passes through an executor's JVM; hosts are processes beside it.
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": _JVM,
     "spark.log.level": "WARN",
     "spark.task.maxFailures": "8",
     "spark.ui.showConsoleProgress": "false",
@@ -44,23 +54,55 @@ _OURS = {
 }
 
 
-def settings(user: Mapping[str, str], preload: str) -> dict[str, str]:
-    """The configuration of the session. A user's value for one of ours is dropped with a warning."""
+def settings(user: Mapping[str, str], preload: str, hosts: int) -> dict[str, str]:
+    """The configuration of a session that is to run so many hosts. A user's value for one of ours is dropped with a warning."""
     for key, value in _OURS.items():
         if user.get(key, value) != value:
             log.warning("Ignoring %s: kconnect's task hosts need %s here", key, value)
     found = {**_DEFAULTS, **user, **_OURS, f"spark.executorEnv.{PRELOAD}": preload}
-    if found["spark.master"].startswith("local"):
+    return {**_place(found["spark.master"], found, hosts), **found}
+
+
+def _place(master: str, given: Mapping[str, str], hosts: int) -> dict[str, str]:
+    """The defaults that depend on where executors run: a slot for each host, and an address at which they reach the driver."""
+    if master.startswith("local"):
         # Nobody from elsewhere has any business with a driver whose executor is itself.
-        found = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **found}
-    return found
+        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    cores = hosts * _number(given, "spark.task.cpus")
+    if master.startswith("spark://"):
+        # Spark's default is every core of the cluster, and would leave none for the next worker's hosts.
+        found = {"spark.cores.max": str(cores)}
+        # Spark's default is the first address that is not loopback, which need not be one that the cluster reaches.
+        address = None if {"SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME"} & os.environ.keys() else _address_towards(master)
+        return found if address is None else {**found, "spark.driver.host": address}
+    return {"spark.executor.instances": str(-(-cores // _number(given, "spark.executor.cores")))}
 
 
-def start(user: Mapping[str, str], preload: str) -> SparkSession:
+def _number(given: Mapping[str, str], key: str) -> int:
+    """The user's whole number, or Spark's default of 1; what is none is for Spark to refuse."""
+    text = given.get(key, "")
+    return max(1, int(text)) if text.isdecimal() else 1
+
+
+def _address_towards(master: str) -> str | None:
+    """This machine's address on the way to the first of the masters that has a way."""
+    for host, port in re.findall(r"([^/,\[\]]+|\[[^\]]+\]):(\d+)", master.removeprefix("spark://")):
+        try:
+            family, kind, _, _, target = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+            with socket.socket(family, kind) as probe:
+                probe.connect(target)  # Sends nothing: it only chooses the route.
+                address: str = probe.getsockname()[0]
+                return f"[{address}]" if family == socket.AF_INET6 else address
+        except OSError:
+            continue
+    return None
+
+
+def start(user: Mapping[str, str], preload: str, hosts: int) -> SparkSession:
     """Start the JVM and the session: 4 to 8 seconds."""
     from pyspark.sql import SparkSession
 
-    conf = settings(user, preload)
+    conf = settings(user, preload, hosts)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)
     if conf["spark.master"].startswith("local"):

@@ -44,7 +44,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
 
     started = time.monotonic()
-    spark = session.start(settings.spark, preload="kconnect.worker.host")
+    wanted = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1  # As `main.py` counts them.
+    spark = session.start(settings.spark, preload="kconnect.worker.host", hosts=wanted)
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 

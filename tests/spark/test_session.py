@@ -11,18 +11,18 @@ from kconnect.spark import session
 
 
 def test_the_user_chooses_but_for_what_hosts_rest_on(caplog: pytest.LogCaptureFixture) -> None:
-    user = {"spark.master": "spark://h:7077", "spark.executor.memory": "2g", "spark.speculation": "true"}
+    user = {"spark.master": "spark://h.invalid:7077", "spark.executor.memory": "2g", "spark.speculation": "true"}
     with caplog.at_level(logging.WARNING):
-        found = session.settings(user, "a.b")
-    assert found["spark.master"] == "spark://h:7077"
+        found = session.settings(user, "a.b", 2)
+    assert found["spark.master"] == "spark://h.invalid:7077"
     assert found["spark.executor.memory"] == "2g"
     assert found["spark.speculation"] == "false"
     assert "spark.speculation" in caplog.text
-    assert "spark.driver.host" not in found
+    assert found["spark.cores.max"] == "2"
 
 
 def test_a_local_driver_listens_on_loopback_only() -> None:
-    assert session.settings({}, "")["spark.driver.bindAddress"] == "127.0.0.1"
+    assert session.settings({}, "", 2)["spark.driver.bindAddress"] == "127.0.0.1"
 
 
 @pytest.mark.parametrize("text", ["local[64,8]", "a=b:c d#!\\", "é€😀", "-XX:+UseSerialGC -Xss512k"])
