@@ -24,8 +24,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from kconnect.api.errors import ConnectError
-from kconnect.local.broker import Broker
+from kconnect.local.broker import Broker, require_free
 from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
 
@@ -69,20 +68,6 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
         else:
             shutil.rmtree(directory, ignore_errors=True)
     raise SystemExit(0 if ok else 1)
-
-
-def require_free(port: int) -> None:
-    """ConnectError if somebody listens on that port."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise ConnectError(
-                f"Port {port} can't be used: {error.strerror}. Give another one with --port, or stop what uses it."
-            ) from error
 
 
 def _run(

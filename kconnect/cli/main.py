@@ -41,6 +41,7 @@ _STATUS: dict[type[Exception], int] = {
 
 _COMMANDS = {
     "broker": ("kconnect.cli.broker", "Run a local Kafka broker for trying things out."),
+    "cluster": ("kconnect.cli.cluster", "Show the workers, who leads, and what runs where."),
     "demo": ("kconnect.cli.demo", "Show data flow through a local broker and worker."),
     "worker": ("kconnect.cli.worker", "Run a worker."),
 }

@@ -154,7 +154,7 @@ class Broker:
     def _start(self, program: str, classes: Path) -> None:
         state = self._state(must_exist=False)
         port = self._wanted_port or int(str(state.get("port") or free_port()))
-        _require_free(port)
+        require_free(port)
         controller = int(str(state.get("controller") or free_port()))
         # Nobody outside knows the controller's port, so it may change.
         if controller == port or not _is_free(controller):
@@ -360,7 +360,8 @@ def free_port() -> int:
     raise ConnectError("No free port was found between 15000 and 32000: close some programs that listen there")
 
 
-def _require_free(port: int) -> None:
+def require_free(port: int) -> None:
+    """ConnectError, saying what to do, unless this user may listen on that port of this machine."""
     try:
         _bind(port)
     except PermissionError as error:

@@ -97,6 +97,10 @@ class ConnectClient:
             raise _error(response)
         return data
 
+    def cluster(self) -> dict[str, Any]:
+        """Members, leader, units by worker and host, and what moves: see `core/herder/cluster.py`. kconnect only."""
+        return self._json("GET", "/cluster")
+
     def plugins(self, connectors_only: bool = True) -> list[dict[str, Any]]:
         return self._json("GET", "/connector-plugins", params={"connectorsOnly": str(connectors_only).lower()})
 

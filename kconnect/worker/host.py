@@ -15,11 +15,12 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
 
+from kconnect.api.errors import ConnectError
 from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import HostState, UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
@@ -27,7 +28,7 @@ from kconnect.core.state import records
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, GeneratedTasks, State, Topic, UnitId, UnitStatus
 from kconnect.kafka import clients
-from kconnect.kafka.log import LogReader, LogWriter
+from kconnect.kafka.log import LogReader, LogWriter, Place
 from kconnect.plugins.registry import Registry
 from kconnect.worker import logs, process
 from kconnect.worker.unit import Unit
@@ -69,14 +70,16 @@ class Host:
         topics = clients.topics(settings)
         control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
         self._reader = LogReader(client, control)
-        self._writer = LogWriter(client, topics)
-        self._outbox = Outbox(self._writer)
+        # What waits for longer must not be sent any more: by then it may be somebody else's to say.
+        self._limit_s = settings.session_timeout_ms / 1000 * 0.75
+        self._writer = LogWriter(client, topics, self._limit_s)
+        self._outbox = Outbox(self._writer, self.in_touch)
         self._offsets = SourceOffsets(client, topics[Topic.OFFSET], self._writer)
         self._units: dict[UnitId, Unit] = {}
         self._ending: dict[UnitId, Unit] = {}
         self._wishes: dict[UnitId, int] = {}
         self._seen_at = time.monotonic()
-        self._asked_at = self._seen_at
+        self._asked: tuple[float, dict[Place, int]] | None = None
 
     def run(self) -> None:
         log.info("Host %d of worker %s starts", self._number, self.settings.worker_id)
@@ -121,20 +124,29 @@ class Host:
                 self._outbox.put(records.held(held))
 
     def _watch_log(self) -> None:
-        """Units that run here while the log can't be read may be another worker's by the time the session is over."""
-        now = time.monotonic()
+        """
+        Units that run here while the log can't be read may be another worker's by the time the session is over.
+
+        Asked before anything else: a process that was suspended finds the log readable when it wakes up, but its units
+        must go without a word, for what they say now would come after what their new owner said.
+        """
+        if self._state.is_readable and not self.in_touch():
+            log.error("The internal topics could not be read for %.1f s: stopping all units", self._limit_s)
+            self._state.readable(False)
+            self._outbox.discard()
+            for ending in self._ending.values():
+                ending.abandon()
+            return
         session = self.settings.session_timeout_ms / 1000
-        if now - self._asked_at >= session / 8:
-            self._asked_at = now
-            if self._reader.reachable(session / 4):
-                self._seen_at = time.monotonic()
-        readable = time.monotonic() - self._seen_at < session * 0.75
-        if readable != self._state.is_readable:
-            log.log(
-                logging.INFO if readable else logging.ERROR,
-                "The internal topics can be read again" if readable else "The internal topics can't be read: stopping",
-            )
-        self._state.readable(readable)
+        if self._asked is None and time.monotonic() - self._seen_at >= session / 8:
+            asked_at = time.monotonic()
+            ends = self._reader.ends(session / 8)
+            self._asked = None if ends is None else (asked_at, ends)
+        if self._asked is not None and self._reader.has_read(self._asked[1]):
+            self._seen_at, self._asked = self._asked[0], None
+        if not self._state.is_readable and self.in_touch():
+            log.info("The internal topics can be read again")
+            self._state.readable(True)
 
     def _close(self, reason: str) -> None:
         log.info("Host %d ends: %s", self._number, reason)
@@ -144,6 +156,10 @@ class Host:
         self._writer.close()
 
     # --- what units ask for (unit.Ports) ---
+
+    def in_touch(self) -> bool:
+        """Whether this host has lately read the log to its end, so that what it runs can't be somebody else's yet."""
+        return time.monotonic() - self._seen_at < self._limit_s
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         """Queue a status record; those of one unit keep their order."""
@@ -173,16 +189,28 @@ class Host:
 
 
 class Outbox:
-    """Writes entries in order from a thread of its own, many at a time, and again until they are acknowledged."""
+    """
+    Writes entries in order from a thread of its own, many at a time, and again until they are acknowledged.
 
-    def __init__(self, writer: LogWriter) -> None:
+    Nothing is written while `in_touch()` is false; what waits then is for `discard`.
+    """
+
+    def __init__(self, writer: LogWriter, in_touch: Callable[[], bool]) -> None:
         self._writer = writer
+        self._in_touch = in_touch
+        self._discards = 0
         self._entries: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
         self._thread.start()
 
     def put(self, entry: Entry) -> None:
         self._entries.put(entry)
+
+    def discard(self) -> None:
+        """Forget what has not been written yet."""
+        self._discards += 1
+        while not self._entries.empty():
+            self._entries.get()
 
     def close(self) -> None:
         self._entries.put(None)
@@ -194,9 +222,12 @@ class Outbox:
             batch = [self._entries.get()]
             while not self._entries.empty() and len(batch) < 500:
                 batch.append(self._entries.get())
-            closing = None in batch
+            closing, discards = None in batch, self._discards
             entries = [entry for entry in batch if entry is not None]
-            while entries:
+            while entries and discards == self._discards:
+                if not self._in_touch():
+                    time.sleep(0.05)
+                    continue
                 try:
                     self._writer.write(entries, _WRITE_S)
                     break
@@ -242,7 +273,9 @@ class SourceOffsets:
     def _read_to_end(self) -> None:
         if self._reader is None:
             self._reader = LogReader(self._client, {Topic.OFFSET: self._topic})
-        ends = self._reader.ends()
+        ends = self._reader.ends(_WRITE_S)
+        if ends is None:
+            raise ConnectError(f"No broker told where the offset topic {self._topic} ends")
         deadline = time.monotonic() + _WRITE_S
         while not self._reader.has_read(ends):
             for record in self._reader.read(0.1):

@@ -203,7 +203,10 @@ class World:
 
     def take_lead(self) -> Offsets:
         self._leader.fence(_WRITE_S)
-        return self._ends.ends()
+        ends = self._ends.ends()
+        if ends is None:
+            raise ConnectError("No broker told where the internal topics end")
+        return ends
 
     def members(self) -> tuple[dict[str, str], str | None]:
         found = self._admin.members(self._settings.group_id)

@@ -97,6 +97,8 @@ class SinkLoop:
             now = time.monotonic()
             wait = _WAIT_S if self._retry_at is None else min(_WAIT_S, max(0.0, self._retry_at - now))
             messages = self._consumer.read(self._limit, min(wait, max(0.0, due - now)))
+            if not self._unit.may_work():
+                return
             if messages:
                 self._take(messages)
             now = time.monotonic()

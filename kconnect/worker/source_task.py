@@ -95,7 +95,7 @@ class SourceLoop:
         while not stopping.is_set():
             if unit.target is TargetState.STARTED:
                 records = self._poll()
-                if records:
+                if records and unit.may_work():
                     self._send(records)
                 self._producer.check()
             else:
@@ -166,7 +166,7 @@ class SourceLoop:
         if not self._producer.flush(self._flush_s):
             log.warning("Not all records were acknowledged within %.0f s: offsets are not stored yet", self._flush_s)
             return False
-        if self._unit.abandoned:
+        if not self._unit.may_work():
             return False
         try:
             if self._offsets:

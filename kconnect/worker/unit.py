@@ -48,6 +48,10 @@ class Ports(Protocol):
         """Store source offsets; they are stored when this returns, else it raises ConnectError."""
         ...
 
+    def in_touch(self) -> bool:
+        """False once this host has not read the log for so long that its units may be somebody else's."""
+        ...
+
     def topic_used(self, connector: str, task: int, topic: str) -> None:
         """A task's first record to or from a topic (KIP-558)."""
         ...
@@ -124,6 +128,16 @@ class Unit(ABC):
             self.moved(Event.PAUSE)
             self.wait_for(lambda: self.target is TargetState.STARTED)
         return not self.stopping.is_set()
+
+    def may_work(self) -> bool:
+        """
+        Ask before anything that others can see. It waits until the host is in touch with the log, as after a suspension;
+        False: the unit has been abandoned meanwhile, so nothing may be done any more.
+        """
+        while not self.abandoned and not self.ports.in_touch():
+            with self.changed:
+                self.changed.wait(0.05)
+        return not self.abandoned
 
     def moved(self, event: Event, trace: str | None = None) -> None:
         """Take the next step of life, and report it if it is worth a status."""

@@ -75,6 +75,9 @@ class MemoryHost:
             self.offsets[str(partition)] = offset
             self.writes.append(offset)
 
+    def in_touch(self) -> bool:
+        return True
+
     def topic_used(self, connector: str, task: int, topic: str) -> None:
         self.topics.append((connector, task, topic))
 

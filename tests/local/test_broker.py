@@ -43,8 +43,8 @@ def test_free_ports_are_none_that_clients_get() -> None:
         server.bind(("127.0.0.1", port))
         server.listen()
         with pytest.raises(ConnectError, match=f"^Port {port} is taken by another program: stop it, or choose another port"):
-            broker._require_free(port)
-    broker._require_free(port)
+            broker.require_free(port)
+    broker.require_free(port)
 
 
 def test_a_port_taken_on_every_address_is_taken() -> None:
@@ -52,4 +52,4 @@ def test_a_port_taken_on_every_address_is_taken() -> None:
         server.bind(("0.0.0.0", 0))
         server.listen()
         with pytest.raises(ConnectError, match="is taken"):
-            broker._require_free(server.getsockname()[1])
+            broker.require_free(server.getsockname()[1])

@@ -48,3 +48,27 @@ def test_adding_one_unit_moves_no_other(todo: set[UnitId], names: set[str]) -> N
 
 def test_without_workers_nothing_is_assigned() -> None:
     assert assign([UnitId("a")], [], {}) == {}
+
+
+weights = st.dictionaries(st.builds(UnitId, st.sampled_from("abcdef"), st.integers(-1, 8)), st.integers(1, 9))
+
+
+@given(units, workers, weights, st.data())
+def test_with_weights_no_single_move_would_make_it_more_even(
+    todo: set[UnitId], names: set[str], weights: dict[UnitId, int], data: st.DataObject
+) -> None:
+    old = data.draw(st.dictionaries(st.sampled_from(["w1", "w2", "w9"]), units.map(frozenset)))
+    result = assign(todo, names, old, weights)
+    assert sorted(unit for owned in result.values() for unit in owned) == sorted(todo)
+    loads = {name: sum(weights.get(unit, 1) for unit in owned) for name, owned in result.items()}
+    for name, owned in result.items():
+        for unit in owned:
+            assert weights.get(unit, 1) >= loads[name] - min(loads.values())
+    assert assign(todo, names, result, weights) == result, "what is even stays"
+
+
+@given(units, workers)
+def test_weights_of_one_change_nothing(todo: set[UnitId], names: set[str]) -> None:
+    plain = assign(todo, names, {})
+    same = assign(todo, names, {}, dict.fromkeys(todo, 1))
+    assert sorted(map(len, plain.values())) == sorted(map(len, same.values()))

@@ -1,0 +1,89 @@
+"""`kconnect cluster`, against a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from kconnect.cli import main as cli
+from kconnect.core.herder.requests import GetCluster, Request
+from kconnect.rest.app import RestSettings, build
+from kconnect.rest.server import Server
+from tests.rest.herder import MemoryHerder
+
+VIEW = {
+    "leader": "n1:8083",
+    "generation": 7,
+    "answered_by": "n2:8083",
+    "workers": [
+        {
+            "worker_id": name,
+            "url": url,
+            "leaving": leaving,
+            "generation": 7,
+            "connectors": 1,
+            "tasks": 2,
+            "hosts": [{"host": 0, "connectors": 1, "tasks": 2}] if hosts else [],
+        }
+        for name, url, leaving, hosts in (
+            ("n1:8083", "http://n1:8083/", False, True),
+            ("n2:8083", "http://n2:8083/", True, True),
+            ("n3:8083", None, False, True),
+            ("n4:8083", "http://n4:8083/", False, False),
+        )
+    ],
+    "moving": [
+        {"connector": "x", "task": 0, "from": "n2:8083", "to": None},
+        {"connector": "y", "task": None, "from": None, "to": "n1:8083"},
+    ],
+}
+
+
+class Herder(MemoryHerder):
+    def submit(self, request: Request) -> Future[Any]:
+        if isinstance(request, GetCluster):
+            future: Future[Any] = Future()
+            future.set_result(VIEW)
+            return future
+        return super().submit(request)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    server = Server(build(Herder(), RestSettings("http://127.0.0.1:0/")), ["http://127.0.0.1:0"])
+    server.start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.stop()
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["cluster", *arguments])
+    return int(str(ended.value.code))
+
+
+def test_the_table(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--url", url) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert "Led by n1:8083, generation 7; answered by n2:8083".split() in lines
+    assert ["n1:8083", "leader", "1", "2", "0:1+2"] in lines
+    assert ["n2:8083", "leaving", "1", "2", "0:1+2"] in lines
+    assert ["n3:8083", "gone", "1", "2", "0:1+2"] in lines
+    assert ["n4:8083", "starting", "1", "2"] in lines
+    assert "Moving: x-0 from n2:8083 to (not decided yet)".split() in lines
+    assert "Moving: y from nowhere to n1:8083".split() in lines
+
+
+def test_json_is_the_answer_itself(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--url", url, "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out) == VIEW
+
+
+def test_no_worker_and_a_wrong_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--url", "http://127.0.0.1:9") == 3
+    assert "No worker answers at http://127.0.0.1:9" in capsys.readouterr().err
+    assert run("-o", "xml") == 2

@@ -1,0 +1,33 @@
+"""`GET /cluster` over a cluster in memory."""
+
+from __future__ import annotations
+
+from kconnect.core.herder import requests as ask
+from kconnect.testing.cluster import MemoryCluster
+
+SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
+
+
+def test_it_tells_members_leader_units_and_what_moves() -> None:
+    cluster = MemoryCluster(1)
+    cluster.add_worker("a:1")
+    cluster.settle()
+    cluster.call("a:1", ask.CreateConnector("x", SOURCE))
+    cluster.settle()
+    cluster.add_worker("b:1")
+    cluster.settle()
+    view = cluster.call("b:1", ask.GetCluster())
+    assert (view["leader"], view["answered_by"], view["moving"]) == ("a:1", "b:1", [])
+    workers = {worker["worker_id"]: worker for worker in view["workers"]}
+    assert workers["a:1"]["url"] == "http://a:1/"
+    for worker in workers.values():
+        held = [(host["connectors"], host["tasks"]) for host in worker["hosts"]]
+        assert (sum(c for c, _ in held), sum(t for _, t in held)) == (worker["connectors"], worker["tasks"])
+        assert worker["connectors"] + worker["tasks"] == 2
+    cluster.kill_worker("b:1")
+    cluster.run_until(lambda: "b:1" not in cluster.workers["a:1"].herder.members)
+    view = cluster.call("a:1", ask.GetCluster())
+    gone = [worker for worker in view["workers"] if worker["worker_id"] == "b:1"]
+    assert [worker["url"] for worker in gone] in ([None], [])
+    cluster.settle()
+    assert cluster.call("a:1", ask.GetCluster())["moving"] == []

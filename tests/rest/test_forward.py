@@ -1,0 +1,208 @@
+"""
+Forwarding between real servers, each over a herder in memory: two hops at most, what goes along, and what comes back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from kconnect.api.errors import AlreadyExistsError
+from kconnect.core.herder.requests import BUSY, ForwardError, GetSessionKeys, PutTaskConfigs, Request
+from kconnect.core.state.records import SessionKey
+from kconnect.local.broker import free_port
+from kconnect.rest.app import RestSettings, build
+from kconnect.rest.server import Server
+
+from .conftest import FILE_SOURCE
+from .herder import MemoryHerder
+
+KEY = SessionKey("c2VjcmV0LXNlY3JldC1zZWNyZXQ=", "HmacSHA256", 0)
+
+
+class Follower(MemoryHerder):
+    """Names another worker for every write, as often as `times` says; then it answers itself."""
+
+    def __init__(self, leader: str, times: int = 10**9) -> None:
+        super().__init__()
+        self.leader, self.times = leader, times
+
+    def submit(self, request: Request) -> Future[Any]:
+        future: Future[Any] = Future()
+        if isinstance(request, GetSessionKeys):
+            future.set_result((KEY,))
+            return future
+        if request.writes and self.times > 0:
+            self.times -= 1
+            self.seen.append(request)
+            future.set_exception(ForwardError(self.leader))
+            return future
+        if isinstance(request, PutTaskConfigs):
+            self.seen.append(request)
+            future.set_result(None)
+            return future
+        return super().submit(request)
+
+
+class Worker:
+    def __init__(self, herder: MemoryHerder, timeout: float = 10.0) -> None:
+        self.herder = herder
+        self.server = Server(build(herder, RestSettings("http://127.0.0.1:0/", request_timeout=timeout)), ["http://127.0.0.1:0"])
+        self.server.start()
+        self.url = f"http://127.0.0.1:{self.server.port}/"
+
+
+@pytest.fixture
+def workers() -> Iterator[Any]:
+    started: list[Worker] = []
+
+    def start(herder: MemoryHerder, timeout: float = 10.0) -> Worker:
+        started.append(Worker(herder, timeout))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.server.stop()
+
+
+def call(worker: Worker, method: str, path: str, **more: Any) -> httpx.Response:
+    return httpx.request(method, worker.url + path, timeout=20, **more)
+
+
+BODY = {"name": "x", "config": FILE_SOURCE}
+
+
+def test_a_write_is_answered_by_the_leader_with_this_worker_s_address(workers: Any) -> None:
+    leader = workers(MemoryHerder())
+    follower = workers(Follower(leader.url))
+    made = call(follower, "POST", "connectors", json=BODY)
+    assert made.status_code == 201
+    assert made.headers["location"] == f"{follower.url}connectors/x"
+    assert made.json()["config"] == {**FILE_SOURCE, "name": "x"}
+    assert list(leader.herder.configs) == ["x"]
+    assert not follower.herder.configs
+    assert call(follower, "PUT", "connectors/x/pause").status_code == 202
+    assert call(follower, "DELETE", "connectors/x").status_code == 204
+
+
+def test_the_leader_s_refusal_comes_back_as_it_is(workers: Any) -> None:
+    leader = workers(MemoryHerder())
+    leader.herder.fail_next = AlreadyExistsError("Connector x already exists")
+    follower = workers(Follower(leader.url))
+    refused = call(follower, "POST", "connectors", json=BODY)
+    assert (refused.status_code, refused.json()["message"]) == (409, "Connector x already exists")
+
+
+def test_two_hops_and_no_more(workers: Any) -> None:
+    third = workers(Follower("http://127.0.0.1:9/"), timeout=2.0)
+    second = workers(Follower(third.url), timeout=2.0)
+    first = workers(Follower(second.url), timeout=2.0)
+    refused = call(first, "PUT", "connectors/x/pause")
+    assert (refused.status_code, refused.json()["message"]) == (409, BUSY)
+    assert third.herder.seen, "the second hop was made"
+    leader = workers(MemoryHerder())
+    second.herder.leader = leader.url
+    assert call(first, "POST", "connectors", json=BODY).status_code == 201
+    assert call(leader, "PUT", "connectors/x/stop?forward=false").status_code == 204
+    refused = call(workers(Follower(leader.url)), "PUT", "connectors/x/stop?forward=false")
+    assert (refused.status_code, refused.json()["message"]) == (409, BUSY)
+
+
+def test_a_leader_that_is_not_there_is_waited_for_within_the_limit(workers: Any) -> None:
+    absent = f"http://127.0.0.1:{free_port()}/"
+    follower = workers(Follower(absent, times=3))
+    assert call(follower, "POST", "connectors", json=BODY).status_code == 201, "it leads itself by now"
+    hopeless = workers(Follower(absent), timeout=0.6)
+    refused = call(hopeless, "POST", "connectors", json=BODY)
+    assert (refused.status_code, refused.json()["message"]) == (409, BUSY)
+
+
+class Recorder(BaseHTTPRequestHandler):
+    """A member that answers with what its class says, and keeps what it was asked."""
+
+    seen: list[tuple[str, dict[str, str]]] = []
+    status = 204
+    headers_out: dict[str, str] = {}
+
+    def do_PUT(self) -> None:
+        type(self).seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+        self.send_response(self.status)
+        for name, value in self.headers_out.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def recorder() -> Iterator[str]:
+    Recorder.seen, Recorder.status, Recorder.headers_out = [], 204, {}
+    server = HTTPServer(("127.0.0.1", 0), Recorder)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def test_only_the_authorization_goes_along(workers: Any, recorder: str) -> None:
+    follower = workers(Follower(recorder))
+    sent = {"Authorization": "Basic abc", "Cookie": "session=1", "X-Forwarded-For": "1.2.3.4"}
+    assert call(follower, "PUT", "connectors/a%20b/stop?x=1", headers=sent).status_code == 204
+    [(path, headers)] = Recorder.seen
+    assert path == "/connectors/a%20b/stop?x=1&forward=true"
+    assert headers["authorization"] == "Basic abc"
+    assert headers["user-agent"] == "kafka-connect"
+    assert not {"cookie", "x-forwarded-for", "x-connect-authorization"} & headers.keys()
+
+
+def test_no_redirect_is_followed(workers: Any, recorder: str) -> None:
+    elsewhere = workers(MemoryHerder())
+    Recorder.status, Recorder.headers_out = 302, {"Location": f"{elsewhere.url}connectors/x/stop"}
+    refused = call(workers(Follower(recorder)), "PUT", "connectors/x/stop")
+    assert refused.status_code == 500
+    assert refused.json()["message"] == "Unexpected status code when handling forwarded request: 302"
+    assert not elsewhere.herder.seen
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "http://user:pw@127.0.0.1:1/", "ftp://127.0.0.1/", "http://h:1/path"])
+def test_only_plain_addresses_are_asked(workers: Any, url: str) -> None:
+    refused = call(workers(Follower(url)), "PUT", "connectors/x/stop")
+    assert refused.status_code == 409
+    assert "can't be used" in refused.json()["message"]
+
+
+def test_a_proxy_of_the_environment_is_not_used(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9/")
+    leader = workers(MemoryHerder())
+    follower = workers(Follower(leader.url))
+    made = httpx.post(f"{follower.url}connectors", json=BODY, trust_env=False, timeout=20)
+    assert made.status_code == 201
+
+
+def test_an_internal_request_that_is_forwarded_is_signed_again(workers: Any) -> None:
+    from kconnect.rest import signature
+
+    leader = workers(Follower("http://127.0.0.1:9/", times=0))
+    follower = workers(Follower(leader.url))
+    body = b'[{"task.class":"T"}]'
+    headers = signature.sign(KEY, "HmacSHA256", "POST", "/connectors/x/tasks", body)
+    done = call(follower, "POST", "connectors/x/tasks", content=body, headers={**headers, "Content-Type": "application/json"})
+    assert done.status_code == 204
+    [asked] = leader.herder.seen
+    assert asked == PutTaskConfigs("x", ({"task.class": "T"},))
+
+
+def test_an_internal_request_without_a_signature_reaches_nobody(workers: Any) -> None:
+    leader = workers(Follower("http://127.0.0.1:9/", times=0))
+    refused = call(leader, "POST", "connectors/x/tasks", json=[])
+    assert (refused.status_code, refused.json()["message"]) == (400, "Internal request missing required signature")
+    assert not leader.herder.seen

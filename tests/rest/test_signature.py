@@ -1,0 +1,102 @@
+"""Who may make an internal request: signatures of body, method, path and time, and the change of keys (F21)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+
+import pytest
+
+from kconnect.api.errors import BadRequestError, ForbiddenError, UnavailableError
+from kconnect.core.state.records import SessionKey
+from kconnect.rest import signature
+from kconnect.worker.session_key import renewed
+
+OLD, KEY, OTHER = (SessionKey(base64.b64encode(bytes([n]) * 32).decode(), "HmacSHA256", 0) for n in (1, 2, 3))
+PATH, BODY = "/connectors/x/tasks?forward=true", b"[]"
+
+
+def check(headers: dict[str, str], keys: tuple[SessionKey, ...] = (KEY, OLD), path: str = PATH, body: bytes = BODY) -> None:
+    signature.check(keys, ["HmacSHA256"], headers, "POST", path, body)
+
+
+def signed(key: SessionKey = KEY) -> dict[str, str]:
+    return signature.sign(key, "HmacSHA256", "POST", PATH, BODY)
+
+
+def test_the_body_s_signature_is_connect_s() -> None:
+    mac = hmac.new(bytes([2]) * 32, BODY, hashlib.sha256).digest()
+    assert signed()["X-Connect-Authorization"] == base64.b64encode(mac).decode()
+    assert signed()["X-Connect-Request-Signature-Algorithm"] == "HmacSHA256"
+
+
+def test_what_a_worker_signed_passes_with_the_new_key_and_the_one_before() -> None:
+    check(signed())
+    check(signed(OLD))
+
+
+@pytest.mark.parametrize("missing", ["X-Connect-Authorization", "X-Connect-Request-Signature-Algorithm"])
+def test_without_a_signature(missing: str) -> None:
+    headers = signed()
+    del headers[missing]
+    with pytest.raises(BadRequestError, match="missing required signature"):
+        check(headers)
+
+
+def test_with_a_wrong_key_body_method_or_path() -> None:
+    for wrong in (
+        lambda: check(signed(OTHER)),
+        lambda: check(signed(), body=b"[{}]"),
+        lambda: check(signed(), path="/connectors/y/tasks?forward=true"),
+        lambda: signature.check((KEY,), ["HmacSHA256"], signed(), "PUT", PATH, BODY),
+    ):
+        with pytest.raises(ForbiddenError, match="invalid signature"):
+            wrong()
+
+
+def test_a_body_s_signature_alone_is_not_enough() -> None:
+    headers = signed()
+    del headers["X-Kconnect-Signature"]
+    with pytest.raises(ForbiddenError):
+        check(headers)
+
+
+def test_an_old_signature_is_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    headers = signed()
+    check(headers)
+    later = signature.time.time() + 61
+    monkeypatch.setattr(signature.time, "time", lambda: later)
+    with pytest.raises(ForbiddenError):
+        check(headers)
+
+
+def test_unreadable_or_foreign() -> None:
+    with pytest.raises(BadRequestError, match="can't be read"):
+        check({**signed(), "X-Connect-Authorization": "%%%"})
+    with pytest.raises(BadRequestError, match="can't be read"):
+        check({**signed(), "X-Kconnect-Signature": "soon:abcd"})
+    with pytest.raises(BadRequestError, match="does not support the 'HmacMD5' key signing algorithm"):
+        check({**signed(), "X-Connect-Request-Signature-Algorithm": "HmacMD5"})
+
+
+def test_before_a_key_is_known() -> None:
+    with pytest.raises(UnavailableError, match="has not been able to read a session key"):
+        check(signed(), keys=())
+
+
+def test_when_a_key_is_made() -> None:
+    made = renewed(None, "HmacSHA256", None, 1000, 5000)
+    assert made is not None
+    assert len(base64.b64decode(made.key)) == 32
+    assert made.created_ms == 5000
+    assert renewed(made, "HmacSHA256", None, 1000, 5999) is None
+    newer = renewed(made, "HmacSHA256", None, 1000, 6000)
+    assert newer is not None
+    assert newer.key != made.key
+    assert renewed(made, "HmacSHA1", None, 1000, 5001) is not None
+    smaller = renewed(made, "HmacSHA256", 128, 1000, 5001)
+    assert smaller is not None
+    assert len(base64.b64decode(smaller.key)) == 16
+    assert renewed(smaller, "HmacSHA256", 128, 1000, 5002) is None
+    assert renewed(SessionKey("!", "HmacSHA256", 5000), "HmacSHA256", 128, 1000, 5001) is not None
