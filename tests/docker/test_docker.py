@@ -1,0 +1,367 @@
+"""
+The image and the compose file: all that can be known of them without an engine.
+
+The names that they use are looked up where they come from: settings in kconnect's own table, Spark's options in Spark's
+classes, Kafka's in Kafka's. The last two tests take the image's steps in an empty folder, and run there what compose.yml runs.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+import yaml
+
+from kconnect.cli.main import cli
+from kconnect.core.settings import properties
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.local import jars, java
+from kconnect.local.broker import Broker, free_port
+from kconnect.rest.app import RestSettings
+from kconnect.rest.client import ConnectClient, RestError
+from tests.docker import image
+from tests.support import wait_until
+
+COMPOSE = image.ROOT / "docker" / "compose.yml"
+FILE = yaml.safe_load(COMPOSE.read_text("utf-8"))
+SERVICES: dict[str, dict[str, Any]] = FILE["services"]
+WORKER_FILE = properties.load((image.ROOT / "docker" / "worker.properties").read_text("utf-8"))
+SPARK = ("spark-master", "spark-worker")
+WORKERS = sorted(name for name in SERVICES if name.startswith("connect-"))
+
+_PORT_OPTIONS = ("--port", "--webui-port")
+_ADDRESS = re.compile(r"(?<![\w.-])([a-z][a-z0-9-]*):(\d{2,5})(?!\d)")
+
+
+def environment(service: str) -> dict[str, str]:
+    return {name: str(value) for name, value in SERVICES[service].get("environment", {}).items()}
+
+
+def settings(worker: str) -> WorkerSettings:
+    return WorkerSettings.from_properties(WORKER_FILE, environment(worker))
+
+
+def texts(service: str) -> list[str]:
+    """Everything in a service's command, variables and health check that may hold an address."""
+    return [*SERVICES[service].get("command", []), *environment(service).values(), *health(service)]
+
+
+def health(service: str) -> list[str]:
+    own = SERVICES[service].get("healthcheck", {}).get("test")
+    return own or json.loads(image.only("HEALTHCHECK").text.split(" CMD ", 1)[1])
+
+
+def listening(service: str) -> set[int]:
+    """The ports that the service's own configuration makes it listen on."""
+    if service in WORKERS:
+        urls = settings(service).listeners
+    elif service in SPARK:
+        command = SERVICES[service]["command"]
+        urls = [f":{value}" for option, value in zip(command, command[1:]) if option in _PORT_OPTIONS]
+    else:
+        urls = environment(service)["KAFKA_LISTENERS"].split(",")
+    return {int(url.rsplit(":", 1)[1]) for url in urls}
+
+
+def literals(classes: Iterable[Path], names: set[str]) -> set[str]:
+    """Those of `names` that are a string constant of some class in these jars: whole, as the class file has them."""
+    wanted = {len(name).to_bytes(2, "big") + name.encode(): name for name in names}
+    found = set()
+    for jar in classes:
+        with zipfile.ZipFile(jar) as archive:
+            for entry in archive.namelist():
+                if entry.endswith(".class"):
+                    content = archive.read(entry)
+                    found |= {name for constant, name in wanted.items() if constant in content}
+    return found
+
+
+def bytes_of(text: str) -> int:
+    return int(text[:-1]) * {"m": 2**20, "g": 2**30}[text[-1]]
+
+
+# --- the image ---
+
+
+def test_the_engine_gets_what_the_image_is_made_of_and_nothing_else() -> None:
+    for step in image.instructions():
+        if step.name == "COPY":
+            for source in step.words[:-1]:
+                assert image.copied(source), f"{source} is not there, or not sent"
+    assert image.is_sent("kconnect/core/settings/worker.py")
+    for kept in (".git/config", ".venv/pyvenv.cfg", "tests/support.py", "docker/compose.yml", ".kconnect/data/x"):
+        assert not image.is_sent(kept), kept
+    assert not image.is_sent("kconnect/core/__pycache__/worker.cpython-311.pyc")
+
+
+def test_python_and_java_are_such_as_kconnect_needs() -> None:
+    packages = " ".join(step.text for step in image.instructions() if step.name == "RUN" and "apt-get" in step.words)
+    found = re.search(r" openjdk-(\d+)-jre-headless ", packages)
+    assert found and int(found[1]) >= java.OLDEST
+    requires = importlib.metadata.metadata("kconnect")["Requires-Python"]
+    oldest, newest = re.fullmatch(r"<3\.(\d+),>=3\.(\d+)", requires).group(2, 1)  # type: ignore[union-attr]
+    assert (3, int(oldest)) <= image.python_version() < (3, int(newest))
+
+
+def test_it_does_not_run_as_root() -> None:
+    user = image.only("USER").text
+    made = [step.words for step in image.instructions() if step.name == "RUN" and step.words[0] == "useradd"]
+    assert int(user) > 0
+    assert [words[words.index("--uid") + 1] for words in made] == [user]
+    after = [step.name for step in image.instructions()]
+    assert not {"RUN", "COPY"} & set(after[after.index("USER") :]), "a step after USER"
+
+
+def test_what_it_starts_is_there() -> None:
+    program, verb, file = image.only("CMD").words
+    assert importlib.metadata.entry_points(group="console_scripts", name=program)
+    assert verb in cli.list_commands(None)  # type: ignore[arg-type]
+    assert ["docker/worker.properties", file] in [step.words for step in image.instructions() if step.name == "COPY"]
+    # tini is the package that apt-get installs.
+    assert image.only("ENTRYPOINT").words[0] in [word for step in image.instructions() for word in step.text.split()]
+
+
+def test_its_health_check_waits_longer_than_health_itself() -> None:
+    options, _ = image.only("HEALTHCHECK").text.split(" CMD ", 1)
+    limit = re.search(r"--timeout=(\d+)s", options)
+    inside = re.search(r"timeout=(\d+)", health(WORKERS[0])[-1])
+    assert limit and inside
+    assert RestSettings("http://localhost:8083/").health_timeout < int(inside[1]) < int(limit[1])
+
+
+def test_its_port_is_the_listeners() -> None:
+    assert {int(image.only("EXPOSE").text)} == listening(WORKERS[0])
+    assert f"'localhost', {image.only('EXPOSE').text}, " in health(WORKERS[0])[-1]
+
+
+# --- compose.yml ---
+
+
+def test_its_services() -> None:
+    assert list(SERVICES) == ["kafka", *SPARK, *WORKERS]
+    assert len(WORKERS) == 3
+    assert SERVICES["kafka"]["image"] == f"apache/kafka:{jars.KAFKA_VERSION}"
+    ours = {name: service for name, service in SERVICES.items() if name != "kafka"}
+    # Hosts are sent to the executors as references to kconnect's own functions.
+    assert {service["image"] for service in ours.values()} == {"kconnect:local"}
+    # Two builds of one name that run at a time fail: "already exists".
+    assert [name for name, service in ours.items() if "build" in service] == ["spark-master"]
+    assert {service["pull_policy"] for service in ours.values()} == {"never"}
+    build = SERVICES["spark-master"]["build"]
+    context = (COMPOSE.parent / build["context"]).resolve()
+    assert (context, context / build["dockerfile"]) == (image.ROOT, image.DOCKERFILE)
+
+
+def test_who_waits_for_whom() -> None:
+    for name, service in SERVICES.items():
+        for other, how in service.get("depends_on", {}).items():
+            assert how == {"condition": "service_healthy"}, f"{name} waits for {other}"
+            assert other in SERVICES
+            # The image's own health check is a kconnect worker's.
+            assert "healthcheck" in SERVICES[other]
+    used = {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])}
+    assert used == set(FILE["volumes"])
+
+
+def test_every_address_is_somebodys() -> None:
+    seen = set()
+    for name in SERVICES:
+        for text in texts(name):
+            for host, port in _ADDRESS.findall(text):
+                owner = name if host == "localhost" else host
+                assert owner in SERVICES, f"{name}: {host} is no service"
+                assert int(port) in listening(owner), f"{name}: nothing listens on {host}:{port}"
+                seen.add((owner, int(port)))
+        for port in re.findall(r"'localhost', (\d+)", " ".join(health(name))):
+            assert int(port) in listening(name)
+    assert {("kafka", 19092), ("kafka", 29093), ("kafka", 9092), ("spark-master", 7077)} == seen
+
+
+def test_published_ports() -> None:
+    published = {}
+    for name, service in SERVICES.items():
+        for port in service.get("ports", []):
+            address, outside, inside = port.split(":")
+            assert address == "127.0.0.1", f"{name}: nobody here asks who is calling"
+            assert int(inside) in listening(name)
+            assert outside not in published
+            published[outside] = name
+    # What Kafka says of itself to those outside must be what is published.
+    assert published["9092"] == "kafka"
+    assert "OUTSIDE://localhost:9092" in environment("kafka")["KAFKA_ADVERTISED_LISTENERS"].split(",")
+    readme = (image.ROOT / "README.md").read_text("utf-8")
+    assert "docker compose -f docker/compose.yml up" in readme
+    assert not [port for port in published if port not in readme]
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_settings_of_a_worker(worker: str) -> None:
+    found = settings(worker)
+    assert found.unknown_keys == []
+    names = {"CONNECT_" + name.upper().replace(".", "_") for name in found.raw}
+    assert set(environment(worker)) <= names, "a variable that is no setting"
+    assert found.advertised_url == f"http://{worker}:8083/"
+    assert found.spark["spark.driver.host"] == worker
+    assert found.spark["spark.master"] == "spark://spark-master:7077"
+    # Hosts in spark-worker's executors use it too.
+    assert f"INSIDE://{found.bootstrap_servers}" in environment("kafka")["KAFKA_ADVERTISED_LISTENERS"].split(",")
+    copies = [found.config_storage_replication_factor, found.offset_storage_replication_factor]
+    assert {*copies, found.status_storage_replication_factor, found.assignment_storage_replication_factor} == {1}
+
+
+def test_workers_differ_in_their_names_only() -> None:
+    same = [{key: text for key, text in settings(worker).raw.items() if text != worker} for worker in WORKERS]
+    assert same[0] == same[1] == same[2]
+
+
+def test_every_worker_has_its_slots_and_one_more_can_start() -> None:
+    applications = [settings(worker) for worker in WORKERS]
+    cores = [int(found.spark["spark.cores.max"]) for found in applications]
+    memory = [bytes_of(found.spark["spark.executor.memory"]) for found in applications]
+    assert all(found.task_hosts <= slots for found, slots in zip(applications, cores))
+    offered = environment("spark-worker")
+    assert sum(cores) + max(cores) <= int(offered["SPARK_WORKER_CORES"])
+    assert sum(memory) + max(memory) <= bytes_of(offered["SPARK_WORKER_MEMORY"])
+
+
+def test_spark_knows_every_name_that_is_spark_s() -> None:
+    package = Path(pyspark.__file__).parent
+    classes = [jar for part in ("core", "launcher") for jar in package.glob(f"jars/spark-{part}_*.jar")]
+    mains = {name: SERVICES[name]["command"][1] for name in SPARK}
+    with zipfile.ZipFile(next(package.glob("jars/spark-core_*.jar"))) as core:
+        assert {f"{main.replace('.', '/')}.class" for main in mains.values()} <= set(core.namelist())
+    words = [word for name in SPARK for word in SERVICES[name]["command"][2:] if word.startswith("--")]
+    variables = environment("spark-worker")
+    options = [option.removeprefix("-D").split("=")[0] for option in variables["SPARK_WORKER_OPTS"].split()]
+    names = {*words, *variables, *options, *(key for worker in WORKERS for key in settings(worker).spark)}
+    assert literals(classes, names | {"spark.core.max"}) == names
+    # The program comes with the pip package, as a script beside Python.
+    assert {SERVICES[name]["command"][0] for name in SPARK} == {"spark-class"}
+    assert (package / "bin" / "spark-class").exists()
+
+
+@pytest.mark.integration
+def test_kafka_knows_every_setting_of_the_broker() -> None:
+    names = {name.removeprefix("KAFKA_").lower().replace("_", ".") for name in environment("kafka")}
+    assert literals(sorted(jars.kafka().rglob("kafka*.jar")), names | {"node.ids"}) == names
+
+
+# --- by hand, in an empty folder ---
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> image.Image:
+    return image.build(tmp_path_factory.mktemp("image"))
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(1200)
+def test_the_steps_of_the_image_install_kconnect(built: image.Image) -> None:
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, env=built.variables(), cwd=built.path(built.workdir), capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "worker" in run(str(built.bin / "kconnect"), "--help")
+    where = Path(run(str(built.bin / "python"), "-c", "import kconnect; print(kconnect.__path__[0])").strip())
+    assert built.bin.parent in where.parents
+    sources = {Path(name).relative_to("kconnect"): image.ROOT / name for name in image.copied("kconnect")}
+    installed = {path.relative_to(where) for path in where.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert installed == set(sources)
+    assert not [name for name, path in sources.items() if (where / name).read_bytes() != path.read_bytes()]
+
+
+class Container:
+    """A service of compose.yml as a process of this machine, with addresses that are free here."""
+
+    def __init__(self, built: image.Image, service: str, here: dict[str, str], directory: Path) -> None:
+        self._image, self._service, self._here = built, service, here
+        self._variables = {name: self.translate(text) for name, text in environment(service).items()}
+        if service in WORKERS:
+            # Of the worker file, which compose.yml doesn't override.
+            self._variables["CONNECT_LISTENERS"] = self.translate(WORKER_FILE["listeners"])
+        self.log = directory / f"{service}.log"
+        command = SERVICES[service].get("command") or image.only("CMD").words
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [self._place(word) for word in command],
+                env=built.variables(self._variables),
+                cwd=built.path(built.workdir),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def translate(self, text: str) -> str:
+        for inside, outside in self._here.items():
+            text = re.sub(rf"(?<![\w-]){re.escape(inside)}(?![\w-])", outside, text)
+        return text
+
+    def _place(self, word: str) -> str:
+        program = self._image.bin / word
+        inside = self._image.path(word)
+        return str(program if program.exists() else inside if word.startswith("/") and inside.exists() else self.translate(word))
+
+    def is_healthy(self) -> bool:
+        assert self._process.poll() is None, f"{self._service} ended: {self.log.read_text('utf-8', 'replace')[-3000:]}"
+        command = [self._place(word) for word in health(self._service) if word != "CMD"]
+        return subprocess.run(command, env=self._image.variables(), capture_output=True, timeout=30).returncode == 0
+
+    def stop(self) -> int:
+        self._process.terminate()
+        try:
+            return self._process.wait(45)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait(10)
+
+
+@pytest.fixture
+def cluster(built: image.Image, broker: Broker, tmp_path: Path) -> Iterator[dict[str, Container]]:
+    """Spark and one worker: what compose.yml starts, less two workers that are as the first."""
+    ports = {str(port) for service in (*SPARK, WORKERS[0]) for port in listening(service)}
+    here = {
+        "kafka:19092": broker.bootstrap_servers,
+        **{port: str(free_port()) for port in sorted(ports)},
+        **{name: "127.0.0.1" for name in (*SPARK, WORKERS[0])},
+        "/tmp/spark": str(tmp_path / "spark"),
+    }
+    running: dict[str, Container] = {}
+    try:
+        for service in (*SPARK, WORKERS[0]):
+            running[service] = started = Container(built, service, here, tmp_path)
+            wait_until(started.is_healthy, 90, f"{service} is not healthy")
+        yield running
+    finally:
+        for each in reversed(running.values()):
+            each.stop()
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(1200)
+def test_what_the_compose_file_starts_moves_a_line(cluster: dict[str, Container], tmp_path: Path) -> None:
+    worker = cluster[WORKERS[0]]
+    client = ConnectClient(worker.translate("http://127.0.0.1:8083/"))
+    plain = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
+    (tmp_path / "in").write_text("a line\n")
+    client.create("in", {"connector.class": "FileStreamSource", "file": f"{tmp_path}/in", "topic": "docker", **plain})
+    client.create("out", {"connector.class": "FileStreamSink", "file": f"{tmp_path}/out", "topics": "docker", **plain})
+    out = tmp_path / "out"
+    wait_until(lambda: out.exists() and out.read_text() == "a line\n", 120, f"no line; {worker.log}")
+    # An executor's directory in the Spark worker's: it was Spark's worker that ran the hosts.
+    assert list((tmp_path / "spark").glob("app-*/0/stderr"))
+    assert worker.stop() == 0
+    with pytest.raises(RestError):
+        client.health()
