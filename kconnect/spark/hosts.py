@@ -3,15 +3,19 @@ Keeps one Spark job with one long-lived task running for each task host.
 
 `Hosts` is told by `worker/driver.py` which hosts the placement names. Spark itself starts a host's process again when it
 dies (`spark.task.maxFailures`); when the job as a whole ends, by its host's own decision or for good, it is submitted again
-as long as the placement names the host. Read next: `worker/host.py`, which is what runs in the task.
+as long as the placement names the host. `Hosts.check` watches what Spark itself is silent about: a host that no core is free
+for, and an application that the cluster has given up. Read next: `worker/host.py`, which is what runs in the task.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+
+from kconnect.spark.errors import SparkLost, reason
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -19,6 +23,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _BACKOFF_S = (0.2, 1.0, 5.0, 15.0)
+_CHECK_S = 2.0
+_WAITS_LONG_S = 15.0
+"""An executor is there after 3 to 5 s on a machine with time to spare."""
+_ABANDONED_S = 15.0
+"""A master that lives replaces a lost executor at once."""
 
 
 class Hosts:
@@ -37,6 +46,7 @@ class Hosts:
         self._jobs: dict[int, threading.Thread] = {}
         self._changed = threading.Condition()
         self._closed = False
+        self._slots = _Slots(context)
 
     def want(self, hosts: Iterable[int]) -> None:
         """Have exactly these hosts running. Those no longer wanted end by themselves: they read the log as well."""
@@ -46,6 +56,17 @@ class Hosts:
             for host in self._wanted - self._jobs.keys():
                 self._jobs[host] = threading.Thread(target=self._keep, args=(host,), name=f"host-{host}", daemon=True)
                 self._jobs[host].start()
+
+    def check(self) -> None:
+        """
+        Log which hosts wait for a core, once for as long as they do. The driver calls it all the time.
+
+        Raises:
+            SparkLost: the session has ended or does not answer, or its executors are gone and none comes in their place
+        """
+        with self._changed:
+            wanted = self._wanted
+        self._slots.check(wanted)
 
     def close(self, timeout: float) -> None:
         """Start no host any more, and wait for those that are ending by themselves."""
@@ -60,14 +81,14 @@ class Hosts:
         while self._is_wanted(host):
             try:
                 # The flag lets a cancelled group end a Python process that does not answer.
-                self._context.setJobGroup(f"kconnect-host-{host}", f"kconnect host {host}", interruptOnCancel=True)
+                self._context.setJobGroup(_group(host), f"kconnect host {host}", interruptOnCancel=True)
                 self._context.parallelize([self._payload(host)], 1).foreachPartition(self._run)
                 failures = 0
             except Exception as error:  # noqa: BLE001 - whatever ended the job, the host is wanted: it is started again
                 if not self._is_wanted(host):
                     break
                 failures += 1
-                log.warning("Host %d ended and is started again: %s", host, str(error).split("\n", 1)[0][:300])
+                log.warning("Host %d ended and is started again: %s", host, reason(error))
             with self._changed:
                 pause = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
                 self._changed.wait_for(lambda: self._closed or host not in self._wanted, pause)
@@ -78,3 +99,69 @@ class Hosts:
     def _is_wanted(self, host: int) -> bool:
         with self._changed:
             return not self._closed and host in self._wanted
+
+
+class _Slots:
+    """Whether the wanted hosts got a core each. A host's task takes `spark.task.cpus` cores for as long as it lives."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._master = str(context.master)
+        self._checked_at = float("-inf")
+        self._waiting: dict[int, float] = {}
+        self._told: frozenset[int] = frozenset()
+        self._served_at: float | None = None
+
+    def check(self, wanted: frozenset[int]) -> None:
+        now = time.monotonic()
+        if now - self._checked_at < _CHECK_S:
+            return
+        self._checked_at = now
+        try:
+            spark = self._context._jsc.sc()
+            stopped, executors = spark.isStopped(), len(spark.statusTracker().getExecutorInfos())
+            waiting = set() if stopped else {host for host in wanted if _waits(self._context, host)}
+        except Exception as error:
+            raise SparkLost(f"Spark does not answer: {reason(error)}") from error
+        if stopped:
+            raise SparkLost("Spark has ended the application")
+        served = executors > 1 or not self._master.startswith("spark://")  # The driver is listed among them.
+        if served:
+            self._served_at = now
+        # A standalone master that was started again knows its applications no more, and lets them wait for ever.
+        elif self._served_at is not None and now - self._served_at > _ABANDONED_S:
+            raise SparkLost(f"All of Spark's executors are gone, and no other has come for {_ABANDONED_S:.0f} s")
+        self._waiting = {host: self._waiting.get(host, now) for host in waiting}
+        self._tell({host for host, since in self._waiting.items() if now - since > _WAITS_LONG_S}, len(wanted), served)
+
+    def _tell(self, late: set[int], wanted: int, served: bool) -> None:
+        if late - self._told:
+            get = self._context.getConf().get
+            limit = "spark.master" if self._master.startswith("local") else "spark.cores.max"
+            needed = f"{limit} is {get(limit, 'not set')}, and a host takes spark.task.cpus, {get('spark.task.cpus', '1')}"
+            memory = get("spark.executor.memory")
+            unserved = f"; no executor runs: {self._master} has no worker with enough cores and memory free ({memory} for each)"
+            log.warning(
+                "%d of %d task hosts still wait for a free core in Spark, and what is placed on them does not run: "
+                "give the application more cores (%s), or lower task.hosts%s",
+                len(late),
+                wanted,
+                needed,
+                "" if served else unserved,
+            )
+        elif self._told and not self._waiting:
+            log.info("Each of the %d task hosts has a core now", wanted)
+        self._told = frozenset(late | (self._told & self._waiting.keys()))
+
+
+def _waits(context: SparkContext, host: int) -> bool:
+    """Whether the host's job has been submitted and Spark runs no task of it."""
+    tracker = context.statusTracker()
+    active = set(tracker.getActiveJobsIds()) & set(tracker.getJobIdsForGroup(_group(host)))
+    jobs = [tracker.getJobInfo(job) for job in active]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    return bool(stages) and not any(stage is not None and stage.numActiveTasks for stage in stages)
+
+
+def _group(host: int) -> str:
+    return f"kconnect-host-{host}"

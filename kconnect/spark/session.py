@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kconnect.spark.daemon import PRELOAD
+from kconnect.spark.errors import SparkLost, reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,7 +100,12 @@ def _address_towards(master: str) -> str | None:
 
 
 def start(user: Mapping[str, str], preload: str, hosts: int) -> SparkSession:
-    """Start the JVM and the session: 4 to 8 seconds."""
+    """
+    Start the JVM and the session: 4 to 8 seconds, or a minute if the cluster does not answer.
+
+    Raises:
+        SparkLost: what it says in the log is all that can be said
+    """
     from pyspark.sql import SparkSession
 
     conf = settings(user, preload, hosts)
@@ -113,7 +119,11 @@ def start(user: Mapping[str, str], preload: str, hosts: int) -> SparkSession:
         file.touch(mode=0o600)
         file.write_text("".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items()), "ascii")
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {file} pyspark-shell"
-        return SparkSession.builder.getOrCreate()
+        try:
+            return SparkSession.builder.getOrCreate()
+        except Exception as error:
+            where = "" if conf["spark.master"].startswith("local") else ": does it run, and can it reach this machine?"
+            raise SparkLost(f"Spark did not start at {conf['spark.master']} ({reason(error)}){where}") from error
 
 
 def _escape(text: str) -> str:

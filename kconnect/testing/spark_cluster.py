@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ class SparkCluster:
         """Start both, and wait until the worker offers its cores."""
         try:
             self.start_master()
-            self._launch("Worker", "-c", str(self.cores), "-m", "1g", "-d", str(self.work), "--webui-port", "0", self.master_url)
+            offer = ["-c", str(self.cores), "-m", "1g", "-d", str(self.work)]
+            self._launch("Worker", *offer, "--webui-port", "0", self.master_url)
             self._wait("Worker", lambda: self.overview().get("aliveworkers") == 1)
         except BaseException:
             self.stop()
@@ -100,12 +102,12 @@ class SparkCluster:
     # --- its processes ---
 
     def _launch(self, name: str, *arguments: str) -> None:
-        # Located, not imported: the package takes half a second.
         home = _spark_home()
         for folder in ("conf", "local"):
             (self.directory / folder).mkdir(exist_ok=True)
         program = java.checked()
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "CONNECT_", "PYSPARK_"))}
+        foreign = ("SPARK_", "PYSPARK_", "CONNECT_")
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
         environment.update(
             SPARK_HOME=str(home),
             JAVA_HOME=str(Path(program).resolve().parent.parent),
@@ -171,8 +173,7 @@ class _Child:
 
 
 def _spark_home() -> Path:
-    from importlib.util import find_spec
-
+    # Located, not imported: that takes half a second.
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise ConnectError("PySpark is not installed")

@@ -24,6 +24,7 @@ from kconnect.core.state.records import Topic
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader
 from kconnect.spark import session
+from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
 from kconnect.worker import host, logs
 
@@ -45,7 +46,12 @@ def main() -> int:
 
     started = time.monotonic()
     wanted = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1  # As `main.py` counts them.
-    spark = session.start(settings.spark, preload="kconnect.worker.host", hosts=wanted)
+    try:
+        spark = session.start(settings.spark, preload="kconnect.worker.host", hosts=wanted)
+    except SparkLost as error:
+        log.error("%s", error)
+        logging.shutdown()
+        os._exit(1)
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 
@@ -68,6 +74,12 @@ def main() -> int:
             placement = state.placements.get(settings.worker_id)
             mine = placement is not None and placement.incarnation == order["incarnation"]
             hosts.want(placement.hosts or () if placement is not None and mine else ())
+        try:
+            hosts.check()
+        except SparkLost as error:
+            log.error("%s: the driver ends, to be started again", error)
+            status = 1
+            break
     hosts.close(3.0 if status == 0 else 0.0)
     if status == 0:
         spark.stop()

@@ -1,27 +1,33 @@
 """
-Hosts on a real Spark standalone cluster: they run in its executors, and neither their loss nor the worker's loses a line.
+Hosts on a real Spark standalone cluster: they run in its executors, and the loss of one, of the worker or of Spark's master
+loses no line.
 
 `test_lines_move_and_hosts_run_in_the_executors` is the control of the others, each of which also waits until data flows.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urljoin, urlsplit
 
+import httpx
 import psutil
 import pytest
 
-from kconnect.local.broker import Broker
+from kconnect.local.broker import Broker, free_port
 from kconnect.testing.processes import WorkerProcess
 from kconnect.testing.spark_cluster import SparkCluster
 from tests.integration.conftest import QUICK
-from tests.integration.transfer import Transfer
+from tests.integration.transfer import WIDTH, Transfer
 from tests.support import wait_until
 
 LINES = 300_000
 GROUP = "standalone"
 HOSTS = 2
+UI_PORT = free_port()
+CANARY, SPARK_CANARY = "canary-plain-8e11", QUICK["spark.hadoop.canary.secret"]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +41,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 @pytest.fixture(scope="module")
 def remote(cluster: SparkCluster, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    """A worker whose hosts run on the cluster."""
-    properties = {**QUICK, "spark.master": cluster.master_url, "task.hosts": str(HOSTS)}
+    """A worker whose hosts run on the cluster, with all that Spark can tell about them switched on."""
+    events = tmp_path_factory.mktemp("events")
+    properties = {
+        **QUICK,
+        "spark.master": cluster.master_url,
+        "task.hosts": str(HOSTS),
+        # Nothing in its name says that it is secret, so that nobody blots it out.
+        "planted": CANARY,
+        "spark.ui.enabled": "true",
+        "spark.ui.port": str(UI_PORT),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.compress": "false",
+    }
     worker = WorkerProcess(tmp_path_factory.mktemp("remote"), broker.bootstrap_servers, GROUP, properties=properties)
     try:
         yield worker.start()
@@ -50,6 +68,23 @@ def transfer(remote: WorkerProcess, broker: Broker, tmp_path: Path, unique: Call
     made.begin()
     yield made
     made.delete()
+
+
+def pages(start: str) -> dict[str, str]:
+    """Every page of a web interface that can be reached from this one without leaving it."""
+    found: dict[str, str] = {}
+    unread = {start}
+    while unread:
+        address = unread.pop()
+        answer = httpx.get(address, timeout=10, follow_redirects=True, trust_env=False)
+        found[address] = answer.text
+        for link in re.findall(r'href="([^"#]+)', answer.text):
+            beside = urljoin(address, link.replace("&amp;", "&"))
+            page = urlsplit(beside)
+            if page.netloc == urlsplit(start).netloc and "/static/" not in page.path and "kill" not in page.path:
+                unread.update({beside} - found.keys())
+        assert len(found) < 200, f"these pages have no end: {sorted(found)}"
+    return found
 
 
 def finish(transfer: Transfer, committed_before: int) -> tuple[int, int]:
@@ -70,6 +105,34 @@ def test_lines_move_and_hosts_run_in_the_executors(transfer: Transfer, remote: W
     assert finish(transfer, 0) == (0, 0)
 
 
+def test_what_spark_shows_and_stores_has_no_setting_of_the_worker(
+    transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    transfer.wait_done()
+    seen = {f"process {process.pid}": " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])}
+    api = f"http://127.0.0.1:{UI_PORT}/api/v1/applications"
+    application = cluster.overview()["activeapps"][0]["id"]
+    seen |= pages(f"{cluster.ui}/") | pages(cluster.overview()["workers"][0]["webuiaddress"]) | pages(urljoin(api, "/jobs/"))
+    for part in ("", f"/{application}/environment", f"/{application}/jobs", f"/{application}/stages"):
+        seen[api + part] = httpx.get(api + part, timeout=10, trust_env=False).raise_for_status().text
+    printed = [*cluster.work.rglob("std*"), *cluster.directory.glob("*.log"), remote.log]
+    events = [path for path in (tmp_path_factory.getbasetemp()).glob("events*/**/*") if path.is_file()]
+    seen |= {str(path): path.read_text("utf-8", "replace") for path in (*printed, *events)}
+    # The control: this is where it would be.
+    for place, expected in {
+        "/environment/": "spark.executorEnv.KCONNECT_PRELOAD",
+        "/environment": "spark.hadoop.canary.secret",
+        "/stderr": "Spark Executor Command",
+        "logPage": "kconnect",
+        "app/?appId": "127.0.0.1",
+        "process": "CoarseGrainedExecutorBackend",
+        "events": "SparkListenerEnvironmentUpdate",
+    }.items():
+        assert any(place in name and expected in text for name, text in seen.items()), (place, sorted(seen))
+    for name, text in seen.items():
+        assert CANARY not in text and SPARK_CANARY not in text, name
+
+
 def test_kill_an_executor_and_its_hosts(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:
     transfer.wait_for_share(0.3)
     committed = transfer.committed()
@@ -77,6 +140,7 @@ def test_kill_an_executor_and_its_hosts(transfer: Transfer, remote: WorkerProces
     assert executors and len(hosts) == HOSTS
     for process in (*executors, *hosts):
         process.kill()
+    assert transfer.arrived() < LINES, "everything had arrived before the fault"
     finish(transfer, committed)
     assert not {process.pid for process in cluster.executors()} & {process.pid for process in executors}
 
@@ -86,7 +150,34 @@ def test_kill_the_worker_and_start_it_again(transfer: Transfer, remote: WorkerPr
     committed = transfer.committed()
     processes = [*remote.tree(), *cluster.executors(), *cluster.hosts()]
     remote.kill()
+    assert transfer.arrived() < LINES, "everything had arrived before the fault"
     assert psutil.wait_procs(processes, 30)[1] == [], "processes of the worker outlived it"
     wait_until(lambda: not cluster.overview()["activeapps"], 30, "Spark still runs the application")
     remote.start()
     finish(transfer, committed)
+
+
+def test_kill_sparks_master_and_start_it_again(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:
+    """The new master does not know the application, and has the Spark worker end its executors."""
+    transfer.wait_for_share(0.3)
+    committed = transfer.committed()
+    hosts = cluster.hosts()
+    cluster.kill_master()
+    cluster.start_master()
+    assert psutil.wait_procs(hosts, 60)[1] == [], "the executors live on: this is no fault"
+    with transfer.source.open("ab") as file:
+        file.writelines(b"%09d %s\n" % (number, b"x" * (WIDTH - 11)) for number in range(LINES, LINES + 1000))
+    transfer.lines += 1000
+    finish(transfer, committed)
+
+
+def test_a_host_that_gets_no_core_is_told_of(cluster: SparkCluster, broker: Broker, tmp_path: Path) -> None:
+    properties = {**QUICK, "spark.master": cluster.master_url, "spark.cores.max": "1", "task.hosts": "2"}
+    worker = WorkerProcess(tmp_path, broker.bootstrap_servers, "cramped", properties=properties)
+    try:
+        worker.start()
+        wait_until(lambda: "1 of 2 task hosts still wait" in worker.log.read_text("utf-8"), 60, "nobody says that a host waits")
+        line = next(line for line in worker.log.read_text("utf-8").splitlines() if "still wait" in line)
+        assert "spark.cores.max is 1" in line and "task.hosts" in line
+    finally:
+        worker.stop()
