@@ -36,14 +36,14 @@ class Instruction:
         return json.loads(self.text) if self.text.startswith("[") else self.text.split()
 
 
-def instructions(file: Path = DOCKERFILE) -> list[Instruction]:
+def instructions() -> list[Instruction]:
     # A comment line ends no continuation.
-    lines = [line for line in file.read_text("utf-8").splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = [line for line in DOCKERFILE.read_text("utf-8").splitlines() if line.strip() and not line.lstrip().startswith("#")]
     found = []
     for whole in re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines():
         name, _, text = whole.partition(" ")
         if name not in _KNOWN:
-            raise ValueError(f"{file}: {name} is not understood: {whole}")
+            raise ValueError(f"{DOCKERFILE}: {name} is not understood: {whole}")
         found.append(Instruction(name, text.strip()))
     return found
 
@@ -53,10 +53,10 @@ def only(name: str) -> Instruction:
     return found
 
 
-def is_sent(path: str, file: Path = DOCKERFILE.with_name("Dockerfile.dockerignore")) -> bool:
+def is_sent(path: str) -> bool:
     """Whether the engine gets this file of the repository: the last pattern that fits it or a folder of it decides."""
     ignored = False
-    for line in file.read_text("utf-8").splitlines():
+    for line in DOCKERFILE.with_name("Dockerfile.dockerignore").read_text("utf-8").splitlines():
         pattern = line.strip()
         if not pattern or pattern.startswith("#"):
             continue

@@ -8,8 +8,8 @@ classes, Kafka's in Kafka's. The last two tests take the image's steps in an emp
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
-import os
 import re
 import subprocess
 import zipfile
@@ -66,7 +66,7 @@ def listening(service: str) -> set[int]:
         urls = settings(service).listeners
     elif service in SPARK:
         command = SERVICES[service]["command"]
-        urls = [f":{value}" for option, value in zip(command, command[1:]) if option in _PORT_OPTIONS]
+        urls = [f":{value}" for option, value in itertools.pairwise(command) if option in _PORT_OPTIONS]
     else:
         urls = environment(service)["KAFKA_LISTENERS"].split(",")
     return {int(url.rsplit(":", 1)[1]) for url in urls}
@@ -310,9 +310,11 @@ class Container:
         return text
 
     def _place(self, word: str) -> str:
-        program = self._image.bin / word
-        inside = self._image.path(word)
-        return str(program if program.exists() else inside if word.startswith("/") and inside.exists() else self.translate(word))
+        """A program or file of the image where it is here."""
+        for place in (self._image.bin / word, self._image.path(word)):
+            if place.is_file():
+                return str(place)
+        return self.translate(word)
 
     def is_healthy(self) -> bool:
         assert self._process.poll() is None, f"{self._service} ended: {self.log.read_text('utf-8', 'replace')[-3000:]}"
@@ -335,7 +337,7 @@ def cluster(built: image.Image, broker: Broker, tmp_path: Path) -> Iterator[dict
     here = {
         "kafka:19092": broker.bootstrap_servers,
         **{port: str(free_port()) for port in sorted(ports)},
-        **{name: "127.0.0.1" for name in (*SPARK, WORKERS[0])},
+        **dict.fromkeys((*SPARK, WORKERS[0]), "127.0.0.1"),
         "/tmp/spark": str(tmp_path / "spark"),
     }
     running: dict[str, Container] = {}
