@@ -20,16 +20,19 @@ class MemoryLog:
     """One sequence of records for all topics: a reader that follows it sees what one consumer of all topics may see."""
 
     records: list[LogRecord] = field(default_factory=list)
+    epochs: list[int] = field(default_factory=list)
+    """For each record the epoch of the leader that wrote it, 0 where it was not written as leader."""
     _next: dict[Topic, int] = field(default_factory=dict)
     _epoch: int = 0
 
-    def append(self, entries: Iterable[Entry]) -> dict[tuple[Topic, int], int]:
+    def append(self, entries: Iterable[Entry], epoch: int = 0) -> dict[tuple[Topic, int], int]:
         """Append in order; gives the highest offset by partition, as `kafka.log.LogWriter.write` does."""
         written: dict[tuple[Topic, int], int] = {}
         for entry in entries:
             offset = self._next.get(entry.topic, 0)
             self._next[entry.topic] = offset + 1
             self.records.append(LogRecord(entry.topic, 0, offset, entry.key, entry.value))
+            self.epochs.append(epoch)
             written[entry.topic, 0] = offset
         return written
 
@@ -41,7 +44,7 @@ class MemoryLog:
     def append_as(self, epoch: int, entries: Iterable[Entry]) -> dict[tuple[Topic, int], int]:
         if epoch != self._epoch:
             raise FencedError("Another worker leads the cluster by now")
-        return self.append(entries)
+        return self.append(entries, epoch)
 
     def ends(self) -> dict[tuple[Topic, int], int]:
         return {(topic, 0): end for topic, end in self._next.items()}

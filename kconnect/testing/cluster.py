@@ -135,7 +135,10 @@ class MemoryCluster:
             for number in placement.hosts or {}:
                 # A host of the worker's earlier life keeps its place until it ends, as another process would.
                 if (name, number) not in self.hosts:
-                    self.hosts[name, number] = MemoryHost(self, name, number, worker.incarnation, next(self._lives))
+                    self.hosts[name, number] = self.make_host(name, number, worker.incarnation, next(self._lives))
+
+    def make_host(self, worker: str, number: int, worker_incarnation: str, life: int) -> MemoryHost:
+        return MemoryHost(self, worker, number, worker_incarnation, life)
 
 
 class Answer:

@@ -249,13 +249,16 @@ class Answers:
         """By the worker that has the task; while it moves, this waits for the one that gets it."""
         herder, unit = self._herder, UnitId(name, task)
 
-        def known() -> bool:
-            self._require(name, "Unknown connector: {}")
-            if task not in herder.config.task_ids(name):
-                raise NotFoundError(f"Unknown task: {unit}")
-            return unit in herder.owned or herder.url_of_owner(unit) is not None
+        def exists() -> bool:
+            return task in herder.config.task_ids(name)
 
-        yield from herder.wait_at_most(ELECTION_MS, known, requests.BUSY)
+        def decided() -> bool:
+            return not exists() or unit in herder.owned or herder.url_of_owner(unit) is not None
+
+        yield from herder.wait_at_most(ELECTION_MS, decided, requests.BUSY)
+        self._require(name, "Unknown connector: {}")
+        if not exists():
+            raise NotFoundError(f"Unknown task: {unit}")
         if not herder.restart_unit(unit):
             url = herder.url_of_owner(unit)
             assert url is not None
