@@ -71,6 +71,10 @@ class WorkerProcess:
             raise ConnectError("The worker was not started")
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self, wait: bool = True) -> WorkerProcess:
         """Start it, and wait until `/health` says that it has read its topics."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CONNECT_")}

@@ -1,0 +1,229 @@
+"""
+The cluster that chaos runs hurt: a broker, three workers with a proxy on each of their links, and connectors that count.
+
+`run.py` makes one; `faults.py` hurts it. All data can be checked: see `testing/verifiable.py`. Read next: `faults.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kconnect.core.state.records import Topic
+from kconnect.local.broker import Broker, free_port
+from kconnect.rest.client import ConnectClient, RestError
+from kconnect.testing import verifiable
+from kconnect.testing.processes import WorkerProcess
+from kconnect.testing.proxy import Proxy
+from kconnect.testing.recorder import Tail
+
+GROUP = "chaos"
+SESSION_S = 4.0
+INTERNAL = {
+    Topic.CONFIG: f"{GROUP}-configs",
+    Topic.OFFSET: f"{GROUP}-offsets",
+    Topic.STATUS: f"{GROUP}-status",
+    Topic.ASSIGNMENT: f"{GROUP}-configs-assignments",
+}
+DATA, CHURN = "data", "churn"
+SOURCE, SINK = "source", "sink"
+SOURCE_TASKS, SINK_TASKS, CHURN_TASKS = 4, 2, 3
+UNITS = [f"{SOURCE}-{n}" for n in range(SOURCE_TASKS)] + [f"{SINK}-{n}" for n in range(SINK_TASKS)]
+"""The tasks that run all the time; those of the connector `churn` come and go."""
+
+_RATE = 30
+_APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
+"""The broker's clock says what was there first: a source offset or the record that it covers."""
+
+
+class Member:
+    """
+    A worker with its two links: `kafka` for all that its processes have to do with the broker, `rest` for what others ask.
+
+    `up`: started and not suspended, so that its REST must answer. `sees`: what it says of the cluster is not outdated.
+    """
+
+    def __init__(self, number: int, directory: Path, listener_port: int, plugins: Path) -> None:
+        self.number = number
+        self.kafka = Proxy(listener_port)
+        self.rest = Proxy()
+        self.up, self.sees = False, True
+        properties = {
+            "session.timeout.ms": str(int(SESSION_S * 1000)),
+            "heartbeat.interval.ms": "1000",
+            "offset.flush.interval.ms": "500",
+            "offset.storage.message.timestamp.type": "LogAppendTime",
+            "assignment.storage.message.timestamp.type": "LogAppendTime",
+            "plugin.path": str(plugins),
+            "task.hosts": "2",
+            "rest.advertised.port": str(self.rest.port),
+        }
+        self.worker = WorkerProcess(directory, f"127.0.0.1:{self.kafka.port}", GROUP, properties=properties)
+        self.rest.target_port = self.worker.port
+
+    @property
+    def id(self) -> str:
+        return f"127.0.0.1:{self.rest.port}"
+
+    def client(self, timeout: float = 95.0) -> ConnectClient:
+        """Past its proxy, which is for the other workers."""
+        return ConnectClient(self.worker.url, timeout)
+
+    def start(self) -> None:
+        self.worker.start()
+        self.up = True
+
+    def kill(self) -> None:
+        self.up = False
+        self.worker.kill()
+
+    def __str__(self) -> str:
+        return f"worker {self.number}"
+
+
+class ChaosCluster:
+    def __init__(self, directory: Path, workers: int = 3) -> None:
+        self.directory = directory
+        self.outages: list[tuple[float, float]] = []
+        """For `history.History.outages`."""
+        listeners = [free_port() for _ in range(workers)]
+        plugins = verifiable.write_plugin(directory / "plugins")
+        self.members = [Member(n + 1, directory / "workers", port, plugins) for n, port in enumerate(listeners)]
+        self.broker = _broker(directory / "broker", self.members)
+        self._tail = Tail(directory / verifiable.JOURNAL)
+        self._worked: dict[str, float] = {}
+
+    def start(self) -> None:
+        for member in self.members:
+            member.kafka.start()
+            member.rest.start()
+        self.broker.start()
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
+        topics = [NewTopic(DATA, SOURCE_TASKS, 1, config=_APPEND_TIME), NewTopic(CHURN, CHURN_TASKS, 1, config=_APPEND_TIME)]
+        for created in admin.create_topics(topics).values():
+            created.result(30)
+        for member in self.members:
+            member.worker.start(wait=False)
+        for member in self.members:
+            member.worker.wait_healthy()
+            member.up = True
+        directory = {"directory": str(self.directory)}
+        source = {"connector.class": verifiable.SOURCE_CLASS, **directory}
+        with self.members[0].client() as client:
+            client.create(
+                SINK,
+                {"connector.class": verifiable.SINK_CLASS, **directory, "topics": DATA, "tasks.max": str(SINK_TASKS)},
+            )
+            client.create(SOURCE, {**source, "topic": DATA, "tasks.max": str(SOURCE_TASKS), "rate": str(_RATE)})
+            client.create(CHURN, self.churn_config(0))
+
+    def churn_config(self, revision: int) -> dict[str, str]:
+        """Each revision has another number of tasks than the one before."""
+        return {
+            "connector.class": verifiable.SOURCE_CLASS,
+            "directory": str(self.directory),
+            "topic": CHURN,
+            "rate": str(_RATE),
+            "tasks.max": str(1 + revision % CHURN_TASKS),
+            "revision": str(revision),
+        }
+
+    def stop(self) -> list[str]:
+        """End everything in order; gives what of the workers' processes was left over."""
+        trees = [(member, member.worker.tree()) for member in self.members]
+        left = []
+        for member, tree in trees:
+            member.up = False
+            member.worker.stop()
+            left += [f"{process} of {member}" for process in member.worker.wait_ended(tree, 10)]
+        for member in self.members:
+            member.kafka.close()
+            member.rest.close()
+        self.broker.stop()
+        return left
+
+    # --- what is asked of it ---
+
+    def live(self) -> list[Member]:
+        return [member for member in self.members if member.up]
+
+    def leader(self) -> Member | None:
+        """The leader, if all live workers that can know agree on it."""
+        said = set()
+        for member in self.live():
+            if not member.sees:
+                continue
+            try:
+                with member.client(5) as client:
+                    said.add(client.cluster()["leader"])
+            except RestError:
+                return None
+        return next((member for member in self.members if said == {member.id}), None)
+
+    def ails(self, since: float, also_churn: bool = False) -> str | None:
+        """
+        What is not yet as it should be; None: one leader, nothing moves, every task is RUNNING on a live worker, and has
+        worked after `since`.
+        """
+        for event in self._tail.read():
+            if event.kind == "work" and (event.records or not event.unit.startswith(SINK)):
+                self._worked[event.unit] = event.at
+        dead = [str(member) for member in self.live() if not member.worker.running]
+        if dead:
+            return f"{', '.join(dead)} ended"
+        if self.leader() is None:
+            return "the workers don't agree on one live leader"
+        live = {member.id for member in self.live()}
+        for member in self.live():
+            if member.sees:
+                try:
+                    with member.client(5) as client:
+                        moving, statuses = client.cluster()["moving"], client.connectors("status")
+                except RestError as error:
+                    return f"{member} gives no statuses: {error}"
+                names = [SOURCE, SINK, *([CHURN] if also_churn else [])]
+                found = _not_running(statuses, names, live) or _moves(moving, names)
+                if found:
+                    return f"by {member}, {found}"
+        idle = [unit for unit in UNITS if self._worked.get(unit, 0.0) <= since]
+        return f"no work of {', '.join(idle)}" if idle else None
+
+
+def _broker(directory: Path, members: list[Member]) -> Broker:
+    """
+    With a listener of its own for each worker, which is advertised at the worker's proxy: clients go where a broker sends
+    them, so a proxy before the one listener would be left at once.
+    """
+    port, controller = free_port(), free_port()
+    listeners = {f"W{member.number}": member for member in members}
+    own = f"PLAINTEXT://127.0.0.1:{port}"
+    real = [f"{name}://127.0.0.1:{member.kafka.target_port}" for name, member in listeners.items()]
+    shown = [f"{name}://127.0.0.1:{member.kafka.port}" for name, member in listeners.items()]
+    protocols = ["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT", *(f"{name}:PLAINTEXT" for name in listeners)]
+    properties = {
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": ",".join([own, *real, f"CONTROLLER://127.0.0.1:{controller}"]),
+        "advertised.listeners": ",".join([own, *shown]),
+        "listener.security.protocol.map": ",".join(protocols),
+    }
+    return Broker(directory, port, properties)
+
+
+def _not_running(statuses: dict, names: list[str], live: set[str]) -> str | None:
+    for name in names:
+        status = statuses.get(name, {}).get("status")
+        if status is None or not status["tasks"]:
+            return f"{name} has no tasks"
+        units = [(name, status["connector"]), *((f"{name}-{task['id']}", task) for task in status["tasks"])]
+        for unit, found in units:
+            if found["state"] != "RUNNING":
+                return f"{unit} is {found['state']}"
+            if found["worker_id"] not in live:
+                return f"{unit} is on {found['worker_id']}, which is not up"
+    return None
+
+
+def _moves(moving: list[dict], names: list[str]) -> str | None:
+    found = [f"{unit['connector']}-{unit['task']}" for unit in moving if unit["connector"] in names]
+    return f"{', '.join(found)} move" if found else None

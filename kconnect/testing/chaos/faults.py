@@ -1,0 +1,247 @@
+"""
+The faults: each hurts the cluster once, at a point that the run's random numbers choose, and leaves it able to heal.
+
+`FAULTS` is the table, by the ids that the issues use; a fault is called by `run.py` while data flows. It ends when the
+cause is gone: whatever was suspended goes on, who was killed has been started again. Read next: `run.py`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
+
+import confluent_kafka as ck
+import psutil
+
+from kconnect.core.state.records import Assignment, Topic, UnitId, assignment
+from kconnect.testing.chaos.cluster import GROUP, INTERNAL, SESSION_S, SOURCE, Member
+from kconnect.testing.proxy import Link
+
+if TYPE_CHECKING:
+    from kconnect.testing.chaos.run import ChaosRun
+
+Fault = Callable[["ChaosRun"], None]
+
+
+def kill_leader(run: ChaosRun) -> None:
+    _kill_worker(run, run.leader())
+
+
+def kill_follower(run: ChaosRun) -> None:
+    _kill_worker(run, run.follower())
+
+
+def _kill_worker(run: ChaosRun, member: Member) -> None:
+    tree = member.worker.tree()
+    run.say(f"kill -9 {member}, pid {member.worker.pid}")
+    member.kill()
+    if run.random.random() < 0.7:
+        run.wait_whole("all runs on the others")
+    for process in member.worker.wait_ended(tree):
+        run.violation("outlived", str(member), f"{process} lives on after its worker was killed")
+    run.say(f"start {member} again")
+    member.start()
+
+
+def kill_host_then_driver(run: ChaosRun) -> None:
+    for _ in range(2):
+        member = run.random.choice(run.cluster.live())
+        hosts = member.worker.hosts()
+        if hosts:
+            host = run.random.choice(hosts)
+            run.say(f"kill -9 a host of {member}, pid {host.pid}")
+            _kill(host)
+            run.pause(0.0, 2.0)
+        name = run.random.choice(("driver", "jvm"))
+        process = member.worker.driver() if name == "driver" else member.worker.jvm()
+        if process is not None:
+            run.say(f"kill -9 the {name} of {member}, pid {process.pid}")
+            _kill(process)
+        run.pause(0.0, 6.0)
+
+
+def kill_broker(run: ChaosRun) -> None:
+    _restart_broker(run, run.cluster.broker.kill, "kill -9")
+
+
+def stop_broker(run: ChaosRun) -> None:
+    _restart_broker(run, run.cluster.broker.stop, "stop")
+
+
+def _restart_broker(run: ChaosRun, end: Callable[[], None], how: str) -> None:
+    began = time.monotonic()
+    run.say(f"{how} the broker")
+    end()
+    run.pause(0.0, SESSION_S * 1.5)
+    run.cluster.broker.start()
+    run.cluster.outages.append((began, time.monotonic()))
+    run.say("the broker is up again")
+
+
+def suspend_broker(run: ChaosRun) -> None:
+    _suspend_broker(run, run.random.choice((5.0, SESSION_S - 1, SESSION_S + 1)))
+
+
+def suspend_broker_for_long(run: ChaosRun) -> None:
+    _suspend_broker(run, 60.0)
+
+
+def _suspend_broker(run: ChaosRun, seconds: float) -> None:
+    began = time.monotonic()
+    run.say(f"SIGSTOP the broker for {seconds:.0f} s")
+    stopped = _suspend([psutil.Process(run.cluster.broker.pid)])
+    run.pause(seconds, seconds)
+    _resume(stopped)
+    run.cluster.outages.append((began, time.monotonic()))
+
+
+def suspend_worker(run: ChaosRun) -> None:
+    """The worker's process alone: its driver and its hosts go on, and must obey the log."""
+    member = run.random.choice(run.cluster.live())
+    _suspend_member(run, member, member.worker.tree()[:1], "the process of")
+
+
+def suspend_tree(run: ChaosRun) -> None:
+    member = run.random.choice(run.cluster.live())
+    _suspend_member(run, member, member.worker.tree(), "all processes of")
+
+
+def _suspend_member(run: ChaosRun, member: Member, processes: list[psutil.Process], what: str) -> None:
+    leads = " (the leader)" if member is run.cluster.leader() else ""
+    member.up = False
+    stopped = _suspend(processes)
+    seconds = run.random.uniform(SESSION_S + 1, SESSION_S + 6)
+    run.say(f"SIGSTOP {what} {member}{leads} for {seconds:.1f} s")
+    run.pause(seconds, seconds)
+    run.random.shuffle(stopped)
+    _resume(stopped)
+    run.say(f"SIGCONT {member}")
+    member.worker.wait_healthy()
+    member.up = True
+
+
+def cut(run: ChaosRun) -> None:
+    _partition(run, Link.CUT)
+
+
+def half_open(run: ChaosRun) -> None:
+    _partition(run, Link.HALF_OPEN)
+
+
+def one_way(run: ChaosRun) -> None:
+    _partition(run, run.random.choice((Link.ONLY_THERE, Link.ONLY_BACK)))
+
+
+def slow(run: ChaosRun) -> None:
+    _partition(run, Link.SLOW)
+
+
+def _partition(run: ChaosRun, link: Link) -> None:
+    member = run.random.choice(run.cluster.live())
+    leads = " (the leader)" if member is run.cluster.leader() else ""
+    seconds = run.random.uniform(SESSION_S - 1, SESSION_S + 5)
+    run.say(f"the link of {member}{leads} to the broker is {link.value}, for {seconds:.1f} s")
+    member.sees = False
+    member.kafka.set(link)
+    run.pause(seconds, seconds)
+    member.kafka.set(Link.OPEN)
+    run.say("the link is open again")
+    run.wait_sees(member)
+
+
+def cut_rest(run: ChaosRun) -> None:
+    """The leader can't be asked by the other workers; nothing else may suffer from it."""
+    leader = run.leader()
+    link = run.random.choice((Link.CUT, Link.HALF_OPEN, Link.SLOW))
+    seconds = run.random.uniform(2, 8)
+    run.say(f"the link of the others to REST of {leader} (the leader) is {link.value}, for {seconds:.1f} s")
+    leader.rest.set(link)
+    run.pause(seconds, seconds)
+    leader.rest.set(Link.OPEN)
+
+
+def rival(run: ChaosRun) -> None:
+    """
+    A stranger fences the leader, and may leave a transaction open that gives all units to itself. Once the cluster has a
+    leader again, nothing of that may count, and the stranger can write no more.
+    """
+    run.say("a rival claims leadership: init_transactions from outside")
+    producer = ck.Producer(
+        {
+            "bootstrap.servers": run.cluster.broker.bootstrap_servers,
+            "transactional.id": f"connect-cluster-{GROUP}",
+            "transaction.timeout.ms": 10_000,
+            "log_level": 0,
+        }
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    if run.random.random() < 0.5:
+        run.say("the rival writes an assignment, and does not commit it")
+        _seize(producer)
+        producer.flush(10)
+    run.wait_written("the cluster takes writes again")
+    try:
+        _seize(producer)
+        producer.commit_transaction(10)
+    except ck.KafkaException as error:
+        run.say(f"the rival was refused: {error.args[0].name()}")
+        return
+    run.violation("two-leaders", "rival", "it wrote an assignment after another leader had been at work")
+
+
+def _seize(producer: ck.Producer) -> None:
+    entry = assignment(Assignment("rival:1", frozenset({UnitId(SOURCE, 0)}), 1_000_000))
+    producer.produce(INTERNAL[Topic.ASSIGNMENT], entry.value, entry.key)
+
+
+FAULTS: dict[str, tuple[Fault, ...]] = {
+    "F1": (kill_leader,),
+    "F2": (kill_follower,),
+    "F3": (kill_host_then_driver,),
+    "F4": (kill_broker, stop_broker),
+    "F5": (suspend_broker,),
+    "F6": (suspend_worker, suspend_tree),
+    "F7": (cut, half_open, one_way, slow, cut_rest),
+    "F12": (rival,),
+}
+LONG: tuple[tuple[str, Fault], ...] = (("F5", suspend_broker_for_long),)
+"""Only worth their time in a long run."""
+
+
+def mix(seed: int, only: Collection[str] | None = None) -> Iterable[tuple[str, Fault]]:
+    """All faults, or those of some ids, in rounds of which each is in another order, without an end."""
+    order = random.Random(seed)
+    everything = [(name, fault) for name, faults in FAULTS.items() for fault in faults]
+    everything = [(name, fault) for name, fault in (*everything, *LONG) if only is None or name in only]
+    while True:
+        order.shuffle(everything)
+        yield from everything
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return
+
+
+def _suspend(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    stopped = []
+    for process in processes:
+        try:
+            process.suspend()
+            stopped.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return stopped
+
+
+def _resume(processes: Iterable[psutil.Process]) -> None:
+    for process in processes:
+        try:
+            process.resume()
+        except psutil.NoSuchProcess:
+            continue

@@ -1,0 +1,45 @@
+"""
+Hurts a cluster of three workers for some minutes and checks what it did; see `kconnect/testing/chaos`. Run by `scripts/chaos`.
+
+Everything that the cluster wrote stays in the directory, for whoever wants to know what was behind a violation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from kconnect.testing.chaos.faults import FAULTS, mix
+from kconnect.testing.chaos.run import ChaosRun
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/chaos", description=__doc__.splitlines()[1])
+    parser.add_argument("--minutes", type=float, default=10.0, help="strike for so long; a round of all takes about 8")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
+    parser.add_argument("--only", metavar="F1,F2", help=f"only these of {', '.join(FAULTS)}")
+    parser.add_argument("--directory", type=Path, help="where logs and data go; default: a new one for temporary files")
+    options = parser.parse_args()
+    directory = options.directory or Path(tempfile.mkdtemp(prefix="kconnect-chaos-"))
+    run = ChaosRun(directory, options.seed, lambda line: print(line, flush=True))
+    try:
+        run.start()
+        end = time.monotonic() + options.minutes * 60
+        for name, fault in mix(options.seed, options.only.split(",") if options.only else None):
+            if time.monotonic() >= end:
+                break
+            run.strike(name, fault)
+        run.finish()
+    except BaseException:
+        run.abort()
+        raise
+    print(run.report())
+    return 1 if run.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
