@@ -281,10 +281,14 @@ class Herder:
             raise ConnectError("Worker is shutting down")
         yield Until(lambda: self.started or isinstance(request, requests.Root))
         while True:
+            term = self.leading
             try:
                 return (yield from self._answers.answer(request))
             except FencedError:
                 # Nothing was written: whoever leads now, decide again.
+                if self.leads and self.leading is term:
+                    self._stop_leading()
+                    self._lead_if_owner()
                 yield self.pause_ms(100)
 
     def restart_unit(self, unit: UnitId) -> bool:
