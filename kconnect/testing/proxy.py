@@ -86,9 +86,9 @@ class Proxy:
         try:
             await connection.run(reader)
         except OSError:
-            pass  # Either end may go at any time; the other one is told by `abort`.
+            pass  # Either end may go at any time; the other one is told by `close`.
         finally:
-            connection.abort()
+            connection.close()
             self._connections.discard(connection)
 
 
@@ -150,6 +150,11 @@ class _Connection:
                 await target.drain()
             except OSError:
                 return
+
+    def close(self) -> None:
+        """Both sides, after what is still to be sent."""
+        for writer in self._writers:
+            writer.close()
 
     def abort(self) -> None:
         for writer in self._writers:

@@ -22,7 +22,7 @@ from kconnect.testing.chaos.faults import Fault
 from kconnect.testing.chaos.watch import Commits, Reads, Writes
 from kconnect.testing.history import Violation
 
-_HEAL_S = 90.0
+_HEAL_S = 120.0
 _DELIVER_S = 60.0
 
 
