@@ -18,11 +18,38 @@ def test_the_user_chooses_but_for_what_hosts_rest_on(caplog: pytest.LogCaptureFi
     assert found["spark.executor.memory"] == "2g"
     assert found["spark.speculation"] == "false"
     assert "spark.speculation" in caplog.text
-    assert found["spark.cores.max"] == "2"
+    assert "spark.driver.host" not in found, "no way to that master: Spark's own choice stands"
 
 
 def test_a_local_driver_listens_on_loopback_only() -> None:
     assert session.settings({}, "", 2)["spark.driver.bindAddress"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        ({"spark.master": "local[4]"}, {}),
+        ({"spark.master": "spark://127.0.0.1:7077"}, {"spark.cores.max": "3"}),
+        ({"spark.master": "spark://127.0.0.1:7077", "spark.task.cpus": "2"}, {"spark.cores.max": "6"}),
+        ({"spark.master": "spark://127.0.0.1:7077", "spark.cores.max": "1"}, {"spark.cores.max": "1"}),
+        ({"spark.master": "yarn"}, {"spark.executor.instances": "3"}),
+        ({"spark.master": "k8s://h", "spark.executor.cores": "2"}, {"spark.executor.instances": "2"}),
+        ({"spark.master": "k8s://h", "spark.executor.instances": "9"}, {"spark.executor.instances": "9"}),
+    ],
+)
+def test_each_host_has_a_slot_and_others_keep_theirs(user: dict[str, str], expected: dict[str, str]) -> None:
+    found = session.settings(user, "", 3)
+    assert {key: found[key] for key in ("spark.cores.max", "spark.executor.instances") if key in found} == expected
+
+
+@pytest.mark.parametrize("master", ["spark://127.0.0.1:7077", "spark://h.invalid:7077,127.0.0.1:7077"])
+def test_the_driver_is_where_the_way_to_the_master_begins(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    monkeypatch.delenv("SPARK_LOCAL_HOSTNAME", raising=False)
+    assert session.settings({"spark.master": master}, "", 1)["spark.driver.host"] == "127.0.0.1"
+    assert session.settings({"spark.master": master, "spark.driver.host": "d"}, "", 1)["spark.driver.host"] == "d"
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.2")
+    assert "spark.driver.host" not in session.settings({"spark.master": master}, "", 1)
 
 
 @pytest.mark.parametrize("text", ["local[64,8]", "a=b:c d#!\\", "é€😀", "-XX:+UseSerialGC -Xss512k"])

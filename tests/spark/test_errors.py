@@ -1,0 +1,29 @@
+"""What the log says of an error of Spark's."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.spark.errors import reason
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+            ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 7.0 failed 8 times, "
+            'most recent failure: java.io.IOException: Cannot run program "/no/python": error=2\n\tat java.base/a.b(C.java:1)',
+            "Job aborted due to stage failure: Task 0 in stage 7.0 failed 8 times, "
+            'most recent failure: java.io.IOException: Cannot run program "/no/python": error=2',
+        ),
+        (
+            "An error occurred while calling None.x.SparkSession.\n: java.lang.IllegalStateException: It has stopped.\n",
+            "IllegalStateException: It has stopped.",
+        ),
+        ("plain", "plain"),
+        ("", "ValueError('')"),
+    ],
+)
+def test_the_line_that_says_what_went_wrong(text: str, expected: str) -> None:
+    assert reason(ValueError(text)) == expected
