@@ -8,7 +8,8 @@ the setting, and the remedy.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,8 @@ from kconnect.api.errors import ConnectError
 log = logging.getLogger(__name__)
 
 _TIMEOUT = 30
+_GROUP_S = 10
+_NEVER_S = 3600
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class InternalTopic:
 class Admin:
     def __init__(self, client: Mapping[str, Any]) -> None:
         self._servers = client.get("bootstrap.servers")
-        self._client = AdminClient(dict(client))
+        self._settings = dict(client)
+        self._client = AdminClient(self._settings)
 
     def cluster_id(self) -> str:
         """Of the cluster behind `bootstrap.servers`; ConnectError if none answers."""
@@ -115,7 +119,9 @@ class Admin:
 
     def members(self, group_id: str) -> dict[str, bool]:
         """The group's live members by their client ids, which are the URLs: whether each owns the one partition."""
-        described = self._client.describe_consumer_groups([group_id], request_timeout=10)[group_id].result()
+        described = self._ask_coordinator(
+            lambda client: client.describe_consumer_groups([group_id], request_timeout=_NEVER_S)[group_id]
+        )
         members: dict[str, bool] = {}
         for member in described.members:
             # After a kill -9 one URL may stand there twice for a while.
@@ -126,9 +132,27 @@ class Admin:
         """(topic, partition, offset) of each offset that the group has committed."""
         try:
             request = [ck.ConsumerGroupTopicPartitions(group_id)]
-            found = self._client.list_consumer_group_offsets(request, request_timeout=10)[group_id].result()
+            found = self._ask_coordinator(
+                lambda client: client.list_consumer_group_offsets(request, request_timeout=_NEVER_S)[group_id]
+            )
         except ck.KafkaException as error:
             if error.args[0].code() == ck.KafkaError.GROUP_ID_NOT_FOUND:
                 return []
             raise
         return [(p.topic, p.partition, p.offset) for p in found.topic_partitions if p.offset >= 0]
+
+    def _ask_coordinator(self, request: Callable[[AdminClient], futures.Future[Any]]) -> Any:
+        """
+        What a group's coordinator answers; ConnectError if it does not in time.
+
+        librdkafka must not be the one whose time is over: a request that it gives up while it waits for a coordinator is
+        used again when the broker comes back, after it was freed, and the process is aborted or the client is dead from
+        then on (librdkafka #3663, #4605; 2.16). So this side gives up, and the client goes with the request.
+        """
+        client = self._client
+        try:
+            return request(client).result(_GROUP_S)
+        except futures.TimeoutError:
+            if self._client is client:
+                self._client = AdminClient(self._settings)
+            raise ConnectError(f"No broker answered for the group within {_GROUP_S} s") from None
