@@ -109,6 +109,13 @@ class WorkerProcess:
         lines = self.log.read_text("utf-8", "replace").strip().splitlines() if self.log.exists() else []
         return lines[-1] if lines else "(no output)"
 
+    def last_words(self) -> str:
+        """What its log ends with, without the requests that it answered."""
+        lines = self.log.read_text("utf-8", "replace").splitlines() if self.log.exists() else []
+        said = [line for line in lines if "kconnect.rest.access" not in line]
+        status = None if self._process is None else self._process.poll()
+        return f"status {status}: {' / '.join(said[-3:])}"
+
     def stop(self, timeout: float = 40.0) -> int | None:
         """Ask it to end and wait; gives its exit status. What is left after the limit is killed, by pid."""
         process, tree = self._process, self.tree()

@@ -169,9 +169,6 @@ class ChaosCluster:
         for event in self._tail.read():
             if event.kind == "work" and (event.records or not event.unit.startswith(SINK)):
                 self._worked[event.unit] = event.at
-        dead = [str(member) for member in self.live() if not member.worker.running]
-        if dead:
-            return f"{', '.join(dead)} ended"
         if self.leader() is None:
             return "the workers don't agree on one live leader"
         live = {member.id for member in self.live()}

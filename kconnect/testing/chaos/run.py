@@ -132,6 +132,7 @@ class ChaosRun:
         since, blow = time.monotonic(), self._struck
         ails: str | None = None
         while time.monotonic() - since < _HEAL_S:
+            self._revive()
             ails = self.cluster.ails(since, also_churn)
             if ails is None:
                 self.say(f"{what}: {time.monotonic() - blow:.1f} s after the blow")
@@ -139,6 +140,13 @@ class ChaosRun:
             time.sleep(0.1)
         self.violation("not-healed", what, f"after {_HEAL_S:.0f} s: {ails}")
         return False
+
+    def _revive(self) -> None:
+        """No fault is a reason for a worker to end; the run goes on with it nevertheless."""
+        for member in self.cluster.live():
+            if not member.worker.running:
+                self.violation("worker-exited", str(member), member.worker.last_words())
+                member.start()
 
     def wait_sees(self, member: Member) -> None:
         """Until a worker that was cut off says the same as the others."""

@@ -13,10 +13,9 @@ import time
 from abc import ABC, abstractmethod
 
 import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient
 
 from kconnect.rest.client import RestError
-from kconnect.testing.chaos.cluster import CHURN, SINK, ChaosCluster, Member
+from kconnect.testing.chaos.cluster import CHURN, DATA, SINK, SOURCE_TASKS, ChaosCluster, Member
 from kconnect.testing.history import Committed, Sighting, Violation
 
 READ_LIMIT_S = 5.0
@@ -82,21 +81,22 @@ class Reads(Watcher):
 
 
 class Commits(Watcher):
-    """Asks the broker what the sink's group has committed."""
+    """Asks the broker what the sink's group has committed; not by an admin client, for the reason in `kafka/admin.py`."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         super().__init__("commits", 0.5)
-        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+        client = {"bootstrap.servers": bootstrap_servers, "group.id": f"connect-{SINK}", "log_level": 0}
+        self._consumer = ck.Consumer(client)
+        self._places = [ck.TopicPartition(DATA, number) for number in range(SOURCE_TASKS)]
         self.seen: list[Committed] = []
 
     def look(self) -> None:
-        request = ck.ConsumerGroupTopicPartitions(f"connect-{SINK}")
         try:
-            found = self._admin.list_consumer_group_offsets([request], request_timeout=5)[request.group_id].result()
+            found = self._consumer.committed(self._places, timeout=5)
         except ck.KafkaException:
             return  # The broker is away: nothing was seen.
         now = time.monotonic()
-        for each in found.topic_partitions:
+        for each in found:
             if each.error is None and each.offset >= 0:
                 self.seen.append(Committed(now, (each.topic, each.partition), each.offset))
 
