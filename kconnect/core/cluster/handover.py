@@ -19,6 +19,10 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Assignment, Entry, Held, Placement, UnitId, Units
 
 
+_FORGET_MS = 60_000
+"""For how long the records of a worker that is not in the group stay, once they stand in nobody's way."""
+
+
 @dataclass
 class Handover:
     """
@@ -94,12 +98,17 @@ class Handover:
         for worker, since in self._gone_since.items():
             if worker in state.assignments and now - since >= self.delay_ms:
                 entries.append(records.assignment(Assignment(worker, None)))
-            hosts = state.hosts_of(worker)
-            released = all(not held.units or (worker, held.host, held.incarnation) in dead for held in hosts)
-            if worker not in state.assignments and (released or now - since >= self.delay_ms + self.grace_ms):
-                entries += [records.held(Held(worker, held.host, None)) for held in hosts]
-                if worker in state.placements:
-                    entries.append(records.placement(Placement(worker, None)))
+            if worker in state.assignments:
+                continue
+            waited = now - since >= self.delay_ms + self.grace_ms
+            # Not at once: a worker that has just been started is not in the group yet, and would write its records anew.
+            forgotten = now - since >= self.delay_ms + _FORGET_MS
+            for held in state.hosts_of(worker):
+                over = waited or (worker, held.host, held.incarnation) in dead
+                if forgotten or (held.units and over):
+                    entries.append(records.held(Held(worker, held.host, None)))
+            if forgotten and worker in state.placements:
+                entries.append(records.placement(Placement(worker, None)))
         return entries
 
     def _held_back(self, owners: Mapping[str, Units], members: set[str], now: int) -> set[UnitId]:
