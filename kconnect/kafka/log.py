@@ -15,7 +15,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
+from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
 
@@ -34,7 +34,8 @@ class LogReader:
     with high watermarks would wait for ever. Not thread-safe.
     """
 
-    def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str]) -> None:
+    def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str], timeout: float = 30.0) -> None:
+        """RetriableError if no broker answers within `timeout` seconds, ConnectError if a topic is missing."""
         self._roles = {name: role for role, name in topics.items()}
         self._consumer = ck.Consumer(
             {
@@ -55,7 +56,10 @@ class LogReader:
         )
         partitions = []
         for name in self._roles:
-            metadata = self._consumer.list_topics(name, timeout=30).topics[name]
+            try:
+                metadata = self._consumer.list_topics(name, timeout=timeout).topics[name]
+            except ck.KafkaException as error:
+                raise RetriableError(f"No broker told of the topic {name}: {error.args[0].str()}") from error
             if metadata.error is not None or not metadata.partitions:
                 raise ConnectError(f"The internal topic {name} can't be read: {metadata.error or 'it does not exist'}")
             partitions += [ck.TopicPartition(name, number, ck.OFFSET_BEGINNING) for number in metadata.partitions]

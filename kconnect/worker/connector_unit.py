@@ -142,4 +142,6 @@ class StoredOffsets:
         return self.offsets([partition])[0]
 
     def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        return self._unit.ports.read_offsets(self._unit.spec.connector, [dict(each) for each in partitions])
+        unit = self._unit
+        wanted = [dict(each) for each in partitions]
+        return unit.ports.read_offsets(unit.spec.connector, wanted, unit.stopping.is_set)

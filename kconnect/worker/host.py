@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.errors import ConnectError
+from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import HostState, UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
@@ -173,8 +173,10 @@ class Host:
         seen = max(config_offset, self._wishes.get(UnitId(connector), 0))
         self._outbox.put(records.generated_tasks(GeneratedTasks(connector, tuple(configs), seen)))
 
-    def read_offsets(self, connector: str, partitions: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        return self._offsets.read(connector, partitions)
+    def read_offsets(
+        self, connector: str, partitions: list[dict[str, Any]], gives_up: Callable[[], bool]
+    ) -> list[dict[str, Any] | None]:
+        return self._offsets.read(connector, partitions, gives_up)
 
     def write_offsets(
         self, connector: str, offsets: list[tuple[dict[str, Any], dict[str, Any] | None]], timeout: float
@@ -247,14 +249,16 @@ class SourceOffsets:
         self._asked = itertools.count(1)
         self._served = 0
 
-    def read(self, connector: str, partitions: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        """What is stored, as of the end of the topic at the time of the call."""
+    def read(
+        self, connector: str, partitions: list[dict[str, Any]], gives_up: Callable[[], bool]
+    ) -> list[dict[str, Any] | None]:
+        """What is stored, as of the end of the topic at the time of the call. ConnectError once `gives_up()`."""
         mine = next(self._asked)
         with self._lock:
             # One reading serves all who asked before it began: when a host starts, that is each of its units.
             if self._served < mine:
                 latest = next(self._asked)
-                self._read_to_end()
+                self._read_to_end(gives_up)
                 self._served = latest
             return [self._state.offset(connector, partition) for partition in partitions]
 
@@ -270,18 +274,22 @@ class SourceOffsets:
             if self._reader is not None:
                 self._reader.close()
 
-    def _read_to_end(self) -> None:
-        if self._reader is None:
-            self._reader = LogReader(self._client, {Topic.OFFSET: self._topic})
-        ends = self._reader.ends(_WRITE_S)
-        if ends is None:
-            raise ConnectError(f"No broker told where the offset topic {self._topic} ends")
-        deadline = time.monotonic() + _WRITE_S
-        while not self._reader.has_read(ends):
-            for record in self._reader.read(0.1):
-                self._state.apply(record)
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"The offset topic {self._topic} could not be read to its end in {_WRITE_S:.0f} s")
+    def _read_to_end(self, gives_up: Callable[[], bool]) -> None:
+        ends, told_at = None, time.monotonic()
+        while not gives_up():
+            try:
+                self._reader = self._reader or LogReader(self._client, {Topic.OFFSET: self._topic}, timeout=2)
+                ends = ends or self._reader.ends(2)
+                for record in self._reader.read(0.1):
+                    self._state.apply(record)
+            except RetriableError as error:
+                log.debug("%s", error)
+            if ends is not None and self._reader is not None and self._reader.has_read(ends):
+                return
+            if time.monotonic() - told_at > _WRITE_S:
+                told_at = time.monotonic()
+                log.warning("The offset topic %s can't be read to its end yet: brokers are waited for", self._topic)
+        raise ConnectError(f"Stopped while the offset topic {self._topic} was being read")
 
 
 def _now() -> int:

@@ -38,8 +38,10 @@ class Ports(Protocol):
         """Hand over what a connector instance made of its config."""
         ...
 
-    def read_offsets(self, connector: str, partitions: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        """Stored source offsets, as of now."""
+    def read_offsets(
+        self, connector: str, partitions: list[dict[str, Any]], gives_up: Callable[[], bool]
+    ) -> list[dict[str, Any] | None]:
+        """Stored source offsets, as of now. Brokers that don't answer are waited for until `gives_up()`: ConnectError."""
         ...
 
     def write_offsets(
@@ -149,6 +151,10 @@ class Unit(ABC):
         """Report the failure, before anything is cleaned up: a plugin whose `stop` hangs is seen to have failed."""
         if self._life.over:
             log.error("Failed once more: %s", summary(error), exc_info=error)
+            return
+        if self.stopping.is_set():
+            # As in Connect: it was to end anyway, and by now another worker's status may be the one that counts.
+            log.warning("Failed while it was being stopped: %s", summary(error), exc_info=error)
             return
         log.error("Failed: %s", summary(error), exc_info=error)
         self.moved(Event.FAIL, trace(error))

@@ -9,12 +9,14 @@ until no two workers differ by more than one unit and nothing moves. A line a fi
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import signal
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,21 +140,14 @@ def measure(cluster: Cluster, rounds: int, connectors: int) -> dict[str, list[fl
         cluster.start(worker)
         wait(cluster.balanced)
 
+    ways = (("kill -9 of the", signal.SIGKILL), ("SIGTERM of the", signal.SIGTERM))
     for _ in range(rounds):
-        leader = cluster.leader()
-        timed("kill -9 of the leader, all RUNNING after", lambda: end(leader, signal.SIGKILL), cluster.all_run)
-        back(leader)
-        leader = cluster.leader()
-        follower = next(worker for worker in cluster.up if worker is not leader)
-        timed("kill -9 of a follower, all RUNNING after", lambda: end(follower, signal.SIGKILL), cluster.all_run)
-        back(follower)
-        leader = cluster.leader()
-        timed("SIGTERM of the leader, all RUNNING after", lambda: end(leader, signal.SIGTERM), cluster.all_run)
-        back(leader)
-        leader = cluster.leader()
-        follower = next(worker for worker in cluster.up if worker is not leader)
-        timed("SIGTERM of a follower, all RUNNING after", lambda: end(follower, signal.SIGTERM), cluster.all_run)
-        back(follower)
+        for (what, number), leads in itertools.product(ways, (True, False)):
+            leader = cluster.leader()
+            victim = leader if leads else next(worker for worker in cluster.up if worker is not leader)
+            who = "leader" if leads else "follower"
+            timed(f"{what} {who}, all RUNNING after", partial(end, victim, number), cluster.all_run)
+            back(victim)
         timed("a fourth worker started, balanced after", lambda: cluster.start(fourth), cluster.balanced)
         end(fourth, signal.SIGTERM)
         fourth.stop()

@@ -66,7 +66,9 @@ class MemoryHost:
     def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
         self.configs.append((configs, config_offset))
 
-    def read_offsets(self, connector: str, partitions: list[Partition]) -> list[Offset | None]:
+    def read_offsets(
+        self, connector: str, partitions: list[Partition], gives_up: Callable[[], bool]
+    ) -> list[Offset | None]:
         return [self.offsets.get(str(partition)) for partition in partitions]
 
     def write_offsets(self, connector: str, offsets: list[tuple[Partition, Offset | None]], timeout: float) -> None:

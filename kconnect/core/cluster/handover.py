@@ -18,7 +18,6 @@ from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Assignment, Entry, Held, Placement, UnitId, Units
 
-
 _FORGET_MS = 60_000
 """For how long the records of a worker that is not in the group stay, once they stand in nobody's way."""
 
