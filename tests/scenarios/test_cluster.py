@@ -281,3 +281,70 @@ def test_a_worker_that_meets_a_newer_format_does_not_lead() -> None:
     cluster.settle()
     assert not cluster.workers["a:1"].herder.leads
     assert any("Upgrade this worker" in line for line in cluster.lines)
+
+
+@seeds
+def test_a_failed_task_is_started_again_as_its_connector_asks(seed: int) -> None:
+    from kconnect.core.state.records import UnitStatus
+
+    cluster = with_connector(seed)
+    healing = {**SOURCE, "errors.restart.max.attempts": "2", "errors.restart.backoff.ms": "100"}
+    cluster.call("a:1", ask.PutConfig("x", healing))
+    cluster.settle()
+    task = UnitId("x", 1)
+
+    def runs() -> int:
+        return cluster.workers["a:1"].herder.assignment.placements["a:1"].hosts[task_host][task]  # type: ignore[index]
+
+    task_host = cluster.running()[task][0][1]
+    before = runs()
+    for attempt in (1, 2, 3):
+        cluster.log.append([records.status(task, UnitStatus(State.FAILED, "a:1", 9, "boom"))])
+        cluster.settle()
+        assert runs() - before == min(attempt, 2), "twice in a row, and not again"
+    assert states(cluster)[1] == ["RUNNING", "FAILED", "RUNNING"]
+    assert sum("is started again" in line for line in cluster.lines) == 2
+
+
+@seeds
+def test_a_write_on_a_follower_names_the_leader_and_waits_while_there_is_none(seed: int) -> None:
+    cluster = with_connector(seed, ("a:1", "b:1"))
+    follower = next(name for name in cluster.workers if name != leader(cluster))
+    answer = cluster.submit(follower, ask.DeleteConnector("x"))
+    cluster.run_until(lambda: answer.settled)
+    assert isinstance(answer.error, ask.ForwardError)
+    assert answer.error.url == f"http://{leader(cluster)}/"
+    cluster.kill_worker(leader(cluster))
+    answer = cluster.submit(follower, ask.DeleteConnector("x"))
+    cluster.run_until(lambda: answer.settled)
+    if isinstance(answer.error, ask.ForwardError):
+        return  # It had not noticed yet; REST finds nobody there and asks again.
+    assert answer.error is None, "by now it leads itself"
+    cluster.settle()
+    assert cluster.running() == {}
+
+
+@seeds
+def test_a_restart_of_a_task_is_its_owner_s_business(seed: int) -> None:
+    cluster = with_connector(seed, ("a:1", "b:1"))
+    where = cluster.running()[UnitId("x", 0)][0][0]
+    other = next(name for name in cluster.workers if name != where)
+    with pytest.raises(ask.ForwardError) as named:
+        cluster.call(other, ask.RestartTask("x", 0))
+    assert named.value.url == f"http://{where}/"
+    cluster.call(where, ask.RestartTask("x", 0))
+    cluster.settle()
+    assert set(cluster.running()) == WHOLE
+
+
+@seeds
+def test_task_configs_from_another_worker_are_put_in_force(seed: int) -> None:
+    cluster = with_connector(seed)
+    configs = ({"task": "other"},)
+    cluster.call("a:1", ask.PutTaskConfigs("x", configs))
+    cluster.run_until(lambda: len(cluster.workers["a:1"].herder.config.task_ids("x")) == 1)
+    with pytest.raises(NotFoundError):
+        cluster.call("a:1", ask.PutTaskConfigs("y", configs))
+    cluster.call("a:1", ask.StopConnector("x"))
+    with pytest.raises(BadRequestError, match="for stopped connector x"):
+        cluster.call("a:1", ask.PutTaskConfigs("x", configs))
