@@ -140,10 +140,3 @@ def _run(image: Image, command: str, timeout: float) -> None:
     )
     if done.returncode != 0:
         raise RuntimeError(f"RUN {command} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-
-
-def python_version() -> tuple[int, int]:
-    """Of the base image."""
-    found = re.search(r"python:(\d+)\.(\d+)-", only("FROM").text)
-    assert found is not None
-    return int(found[1]), int(found[2])
