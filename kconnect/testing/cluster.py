@@ -202,12 +202,12 @@ class MemoryWorker:
             self._owner = owns
             self._handle(events.Owned() if owns else events.Lost())
         else:
-            dead = {
+            dead = frozenset(
                 (held.worker, held.host, held.incarnation)
                 for held in self.herder.assignment.hosts_of(self.name)
-                if held.worker_incarnation != self.incarnation and self._is_dead(held)
-            }
-            self._handle(events.HostsDead(frozenset(dead)) if dead else events.Tick())
+                if self._is_dead(held)
+            )
+            self._handle(events.HostsDead(dead) if dead != self.herder.dead_hosts else events.Tick())
 
     def _is_dead(self, held: records.Held) -> bool:
         host = self.cluster.hosts.get((self.name, held.host))

@@ -167,7 +167,7 @@ class Loop:
             how(future)
 
     def _probe(self) -> None:
-        """See which hosts of this worker's earlier lives, and of workers that left the group, are dead on this machine."""
+        """See which hosts of this worker, and of workers that left the group, are dead on this machine."""
         now = _now()
         if now - self._probed_at < _PROBE_MS and self._probed_at:
             return
@@ -179,8 +179,7 @@ class Loop:
         old = [
             held
             for held in herder.assignment.held.values()
-            if (held.worker == me.worker_id and held.worker_incarnation != me.incarnation)
-            or (herder.leads and held.worker not in herder.members)
+            if held.worker == me.worker_id or (herder.leads and held.worker not in herder.members)
         ]
         dead = frozenset((held.worker, held.host, held.incarnation) for held in old if self._outside.is_dead(held))
         if dead != herder.dead_hosts:

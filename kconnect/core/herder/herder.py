@@ -10,7 +10,7 @@ Read next: `procedures.py` for how waiting is written down, `leader.py`, `cluste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ from kconnect.core.state.records import Broken, Entry, Held, LogRecord, State, T
 from kconnect.core.state.status import StatusState
 
 _MEMBERS_MS = 3000
+_REPLACED_MS = 3000
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Herder:
         self._members_seen = 0
         self._members_asked_at: int | None = None
         self.dead_hosts: frozenset[tuple[str, int, str]] = frozenset()
+        self._dead_since: dict[tuple[str, int, str], int] = {}
         self._noted: set[tuple[Topic, str]] = set()
         self._leaving = False
         self._said_bye = False
@@ -124,6 +126,7 @@ class Herder:
                     self.members, self.group_owner = urls, owner
                     self.changes += 1
             case events.HostsDead(hosts):
+                self._dead_since = {host: self._dead_since.get(host, now) for host in hosts}
                 self.dead_hosts = hosts
                 self.changes += 1
             case events.ShutDown():
@@ -358,7 +361,7 @@ class Herder:
             if not entries:
                 entries = self._placement()
             if not entries:
-                entries = self._stopped_statuses()
+                entries = self._stopped_statuses() + self._dead_host_statuses()
             self._heal()
             if entries:
                 yield from self.write(entries)
@@ -435,14 +438,26 @@ class Herder:
                 entries.append(records.status(unit, stopped))
         return entries
 
-    def unassigned_statuses(self, worker: str) -> list[Entry]:
-        """For what a worker that is gone was last said to run (invariant: RUNNING only while the loop lives)."""
+    def unassigned_statuses(self, worker: str, units: Collection[UnitId] | None = None) -> list[Entry]:
+        """For `units`, or all, of which the last word is that they run on `worker`, when they do not."""
         live = (State.RUNNING, State.PAUSED, State.RESTARTING)
         return [
             records.status(unit, UnitStatus(State.UNASSIGNED, worker, status.generation))
             for unit, status in sorted(self.status.units.items())
-            if status.worker_id == worker and status.state in live
+            if status.worker_id == worker and status.state in live and (units is None or unit in units)
         ]
+
+    def _dead_host_statuses(self) -> list[Entry]:
+        """For the units of a host that is dead and that nobody has replaced: Spark does so within a second, or can't."""
+        me = self.identity.worker_id
+        dead = {host for host, since in self._dead_since.items() if self.now - since >= _REPLACED_MS}
+        lost = {
+            unit
+            for held in self.assignment.hosts_of(me)
+            if (me, held.host, held.incarnation) in dead
+            for unit in held.units or ()
+        }
+        return self.unassigned_statuses(me, lost) if lost else []
 
     def weights(self) -> dict[UnitId, int]:
         """Of the tasks that count for more than one."""
