@@ -196,14 +196,18 @@ class World:
         self._admin, self._registry, self._sandbox = admin, registry, sandbox
         self._writer = LogWriter(client, topics)
         self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
-        self._ends = LogReader(client, clients.topics(settings))
 
     def write(self, entries: tuple[Entry, ...], as_leader: bool) -> Offsets:
         return (self._leader if as_leader else self._writer).write(entries, _WRITE_S)
 
     def take_lead(self) -> Offsets:
         self._leader.fence(_WRITE_S)
-        ends = self._ends.ends()
+        # A new one each time: a reader that nobody polls finds no broker again after an outage.
+        reader = LogReader(clients.internal(self._settings, "ends"), clients.topics(self._settings))
+        try:
+            ends = reader.ends()
+        finally:
+            reader.close()
         if ends is None:
             raise ConnectError("No broker told where the internal topics end")
         return ends
