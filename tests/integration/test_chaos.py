@@ -1,0 +1,49 @@
+"""
+Three real workers through every fault, once, at random points; `scripts/chaos` does the same for as long as one likes.
+
+What is checked after each fault: see `kconnect/testing/history.py`. The seed is printed; `KCONNECT_CHAOS_SEED` repeats one.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from kconnect.testing.chaos.faults import FAULTS, Fault
+from kconnect.testing.chaos.run import ChaosRun
+
+ALL = [pytest.param(name, fault, id=f"{name}-{fault.__name__}") for name, faults in FAULTS.items() for fault in faults]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChaosRun]:
+    seed = int(os.environ.get("KCONNECT_CHAOS_SEED") or random.SystemRandom().randrange(1_000_000))
+    made = ChaosRun(tmp_path_factory.mktemp("chaos"), seed)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.abort()
+
+
+@pytest.mark.parametrize(("name", "fault"), ALL)
+def test_a_fault_heals_and_nothing_is_lost_or_run_twice(run: ChaosRun, name: str, fault: Fault) -> None:
+    found = run.strike(name, fault)
+    assert not found, said(run, found)
+
+
+def test_at_the_end_everything_is_whole_and_no_process_is_left(run: ChaosRun) -> None:
+    before = len(run.violations)
+    run.finish()
+    found = run.violations[before:]
+    assert not found, said(run, found)
+    # There was something to check, and the faults did hit it.
+    assert {name for name, _ in run.recoveries} == set(FAULTS)
+    assert min(run.counts["records"], run.counts["delivered"], run.counts["lives"], run.counts["leaders"]) > 0
+
+
+def said(run: ChaosRun, found: list) -> str:
+    return f"seed {run.seed}, everything is in {run.cluster.directory}:\n" + "\n".join(str(violation) for violation in found)
