@@ -13,7 +13,17 @@ from dataclasses import dataclass, replace
 
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.config import ConfigState, Properties
-from kconnect.core.state.records import Broken, Held, LogRecord, TargetState, Topic, UnitId, Units
+from kconnect.core.state.records import (
+    Assignment,
+    Broken,
+    Held,
+    LogRecord,
+    Placement,
+    TargetState,
+    Topic,
+    UnitId,
+    Units,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +114,20 @@ class HostState:
         self._confirmed: Units = frozenset()
         self.predecessor: Held | None = None
         self._exited = False
+        self._changed = True
+        """Whether something has happened since `decide` last found nothing to do."""
 
     def apply(self, record: LogRecord) -> Broken | None:
         decoded: object
         if record.topic is Topic.CONFIG:
             decoded = self.config.apply(record)
+            self._changed = True
         else:
             decoded = self.assignment.apply(record)
             if isinstance(decoded, Held) and (decoded.worker, decoded.host) == (self.worker, self.host):
                 self._read_own(decoded)
+            # Most records of a large cluster are about other workers.
+            self._changed |= isinstance(decoded, Held | Assignment | Placement) and decoded.worker == self.worker
         return decoded if isinstance(decoded, Broken) else None
 
     def ready(self, now: int) -> None:
@@ -120,12 +135,14 @@ class HostState:
         if self._ready_at is not None:
             return
         self._ready_at = now
+        self._changed = True
         before = self.assignment.held.get((self.worker, self.host))
         if before is not None and before.units and before.incarnation != self.incarnation:
             self.predecessor = before
 
     def predecessor_dead(self) -> None:
         self.predecessor = None
+        self._changed = True
 
     @property
     def is_readable(self) -> bool:
@@ -137,11 +154,13 @@ class HostState:
             # What was declared before says nothing about what the log will say once it can be read again.
             self._declared, self._confirmed = None, frozenset()
             self._sequence += 1
+        self._changed |= readable != self._readable
         self._readable = readable
 
     def stopped(self, unit: UnitId) -> None:
         """The unit's thread has ended after a `Stop`."""
         self._stopping.discard(unit)
+        self._changed = True
 
     @property
     def units(self) -> Units:
@@ -149,7 +168,7 @@ class HostState:
         return frozenset(self._running) | frozenset(self._stopping)
 
     def decide(self, now: int) -> list[HostEffect]:
-        if self._ready_at is None or self._exited:
+        if self._ready_at is None or self._exited or not (self._changed or self.predecessor):
             return []
         if self.predecessor is not None and now - self._ready_at >= self._takeover_ms:
             self.predecessor = None
@@ -173,6 +192,7 @@ class HostState:
         if leave and not self.units:
             self._exited = True
             effects.append(Exit(leave))
+        self._changed = bool(effects)
         return effects
 
     def _declare(self, todo: Units) -> list[HostEffect]:

@@ -425,10 +425,13 @@ class Herder:
     def _stopped_statuses(self) -> list[Entry]:
         """The status of a STOPPED connector comes from its worker, as nothing of it runs on a host; failed or not."""
         entries = []
-        for unit in sorted(self.owned):
-            if not unit.is_connector or unit.connector not in self.config.connectors:
-                continue
-            if self.config.target_state(unit.connector) is not TargetState.STOPPED or self.assignment.holders(unit):
+        stopped_units = [
+            unit
+            for unit in self.owned
+            if unit.is_connector and self.config.target_state(unit.connector) is TargetState.STOPPED
+        ]
+        for unit in sorted(stopped_units):
+            if unit.connector not in self.config.connectors or self.assignment.holders(unit):
                 continue
             status = self.status.units.get(unit)
             stopped = UnitStatus(

@@ -32,6 +32,8 @@ class Leading:
         self.in_charge = False
         """True once the leader before is fenced and its last record has been read."""
         self.procedure: Procedure | None = None
+        self._in_force: tuple[int, int] | None = None
+        """What had been read when all task sets were found to be in force."""
 
     def run(self) -> Procedure:
         herder, me = self._herder, self._herder.identity
@@ -82,9 +84,13 @@ class Leading:
     def _stale_task_sets(self) -> list[str]:
         """Connectors whose instance made other task configs than those in force, or which are STOPPED with tasks."""
         herder, config = self._herder, self._herder.config
-        stale = []
+        seen = (config.offset, herder.assignment.generations_of_tasks)
+        if seen == self._in_force:
+            return []
+        stale, skipped = [], False
         for name, connector in config.connectors.items():
             if name in herder.busy:
+                skipped = True
                 continue
             if config.target_state(name) is TargetState.STOPPED:
                 if connector.task_count:
@@ -96,6 +102,8 @@ class Leading:
             current = [config.task_config(UnitId(name, task)) for task in config.task_ids(name)]
             if connector.inconsistent or list(made.configs) != current or connector.applied != connector.properties:
                 stale.append(name)
+        if not stale and not skipped:
+            self._in_force = seen
         return stale
 
     def _task_sets(self, names: list[str]) -> list[Entry]:

@@ -29,6 +29,8 @@ class AssignmentState:
         self.placements: dict[str, Placement] = {}
         self.held: dict[tuple[str, int], Held] = {}
         self.generated: dict[str, GeneratedTasks] = {}
+        self.generations_of_tasks = 0
+        """How often a connector instance has been read to have made task configs."""
         self.newer: NewerFormat | None = None
         """Set once a record was met that a newer kconnect wrote: this worker must not lead."""
 
@@ -45,6 +47,7 @@ class AssignmentState:
                 _put(self.held, (worker, host), decoded if units is not None else None)
             case GeneratedTasks(name, configs):
                 _put(self.generated, name, decoded if configs is not None else None)
+                self.generations_of_tasks += 1
             case NewerFormat():
                 self.newer = decoded
         return decoded

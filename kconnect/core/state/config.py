@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kconnect.core.state import records
-from kconnect.core.state.records import Broken, ConfigRecord, LogRecord, TargetState, UnitId
+from kconnect.core.state.records import Broken, ConfigRecord, LogRecord, TargetState, UnitId, Units
 
 Properties = Mapping[str, "str | None"]
 
@@ -49,6 +49,7 @@ class ConfigState:
         self.fencing: dict[str, int] = {}
         self.offset = 0
         self._targets: dict[str, tuple[TargetState, int]] = {}
+        self._units: tuple[int, Units] = (-1, frozenset())
 
     def apply(self, record: LogRecord) -> ConfigRecord | Broken:
         """Fold one record in; the answer is what it said, for those who act on events (restart requests)."""
@@ -104,14 +105,16 @@ class ConfigState:
     def task_config(self, unit: UnitId) -> Properties | None:
         return self.connectors[unit.connector].tasks.get(unit.task) if unit.task in self.task_ids(unit.connector) else None
 
-    def units(self) -> set[UnitId]:
+    def units(self) -> Units:
         """Everything that is to be assigned. A STOPPED connector keeps its instance's place but has no tasks."""
-        found: set[UnitId] = set()
-        for name in self.connectors:
-            found.add(UnitId(name))
-            if self.target_state(name) is not TargetState.STOPPED:
-                found.update(UnitId(name, task) for task in self.task_ids(name))
-        return found
+        if self._units[0] != self.offset:
+            found: set[UnitId] = set()
+            for name in self.connectors:
+                found.add(UnitId(name))
+                if self.target_state(name) is not TargetState.STOPPED:
+                    found.update(UnitId(name, task) for task in self.task_ids(name))
+            self._units = (self.offset, frozenset(found))
+        return self._units[1]
 
 
 def _commit(connector: Connector, count: int, offset: int) -> None:

@@ -64,9 +64,12 @@ class Entry(NamedTuple):
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class UnitId:
-    """A connector instance (task is -1, as in Connect's group protocol) or one of its tasks."""
+class UnitId(NamedTuple):
+    """
+    A connector instance (task is -1, as in Connect's group protocol) or one of its tasks.
+
+    A tuple, because thousands are hashed and compared for each record that a large cluster writes.
+    """
 
     connector: str
     task: int = -1
