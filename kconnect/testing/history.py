@@ -4,16 +4,17 @@ What happened in a cluster, and whether it may have: a history of data, offsets,
 `recorder.py` collects a `History` from the topics, the journals of `verifiable.py` and what was seen through REST; `check`
 gives the violations, by name:
 
-    lost           a source offset was stored, or a record acknowledged, that no reader finds
-    gap            a number is missing below the highest of its task, or a life skips one
-    duplicate      something came again although its offset had been stored or committed before
-    offset-back    a stored or committed offset is lower than one before it
-    offset-ahead   an offset was stored or committed before what it covers was written or delivered
-    overlap        two lives of one task worked at a time
-    two-leaders    generations in the assignment topic that no single leader can have written
-    unseen         a record in the topic that no sink task got
-    other-value    a sink task got another value than the topic holds at that offset
-    status-lie     a status says RUNNING, for long, and no life works
+    lost            a source offset was stored, or a record acknowledged, that no reader finds
+    gap             a number is missing below the highest of its task, or a life skips one
+    duplicate       something came again although its offset had been stored or committed before
+    offset-back     a stored or committed offset is lower than one before it
+    offset-ahead    an offset was stored or committed before what it covers was written or delivered
+    overlap         two lives of one task worked at a time
+    two-leaders     a leader of a generation that was taken, or an assignment by one that had been replaced
+    generation-back a leader used a generation lower than one before it
+    unseen          a record in the topic that no sink task got
+    other-value     a sink task got another value than the topic holds at that offset
+    status-lie      a status says RUNNING, for long, and no life works
 
 Repeats that at least once allows are counted only, and so are late records: those that a life's client sent before it ended,
 and that arrived after the next life had begun. Pure: tests build histories by hand.
@@ -323,10 +324,13 @@ def _leaders(control: Iterable[AssignmentRecord], counts: Counter[str]) -> Itera
                 yield Violation("two-leaders", "assignment topic", evidence)
             leader, highest = record, max(highest, record.generation)
         elif isinstance(record, Assignment) and record.units is not None:
-            if leader is None or record.generation <= leader.generation or record.generation < highest:
+            if leader is None or record.generation <= leader.generation:
                 by = "nobody" if leader is None else f"{leader.worker} (generation {leader.generation})"
                 evidence = f"{record.worker} was assigned units in generation {record.generation} while {by} led"
                 yield Violation("two-leaders", "assignment topic", evidence)
+            elif record.generation < highest:
+                evidence = f"{record.worker} was assigned units in generation {record.generation} after {highest}"
+                yield Violation("generation-back", "assignment topic", evidence)
             highest = max(highest, record.generation)
 
 

@@ -58,6 +58,8 @@ class Proxy:
         self._do(self._change(link))
 
     def close(self) -> None:
+        if not self._thread.is_alive():
+            return
         self._do(self._change(Link.CUT))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)

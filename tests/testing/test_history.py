@@ -232,6 +232,16 @@ def test_two_leaders(story: Story, written: Leader | Assignment) -> None:
     assert story.names() == ["two-leaders"]
 
 
+def test_generation_back_when_the_same_leader_uses_one_again(story: Story) -> None:
+    story.history.control = [
+        Leader("a:1", "http://a:1/", 1),
+        Assignment("b:1", frozenset(), 3),
+        Assignment("b:1", None),
+        Assignment("a:1", frozenset(), 2),
+    ]
+    assert story.names() == ["generation-back"]
+
+
 def test_a_status_that_lies(story: Story) -> None:
     for second in range(5, 23):
         story.sees(second)

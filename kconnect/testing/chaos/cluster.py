@@ -61,13 +61,15 @@ class Member:
         }
         self.worker = WorkerProcess(directory, f"127.0.0.1:{self.kafka.port}", GROUP, properties=properties)
         self.rest.target_port = self.worker.port
+        self.asked = self.client(5.0)
+        """For the thread of the run only."""
 
     @property
     def id(self) -> str:
         return f"127.0.0.1:{self.rest.port}"
 
     def client(self, timeout: float = 95.0) -> ConnectClient:
-        """Past its proxy, which is for the other workers."""
+        """One for a thread. It goes past the proxy, which is for the other workers."""
         return ConnectClient(self.worker.url, timeout)
 
     def start(self) -> None:
@@ -155,8 +157,7 @@ class ChaosCluster:
             if not member.sees:
                 continue
             try:
-                with member.client(5) as client:
-                    said.add(client.cluster()["leader"])
+                said.add(member.asked.cluster()["leader"])
             except RestError:
                 return None
         return next((member for member in self.members if said == {member.id}), None)
@@ -175,8 +176,7 @@ class ChaosCluster:
         for member in self.live():
             if member.sees:
                 try:
-                    with member.client(5) as client:
-                        moving, statuses = client.cluster()["moving"], client.connectors("status")
+                    moving, statuses = member.asked.cluster()["moving"], member.asked.connectors("status")
                 except RestError as error:
                     return f"{member} gives no statuses: {error}"
                 names = [SOURCE, SINK, *([CHURN] if also_churn else [])]

@@ -24,6 +24,7 @@ from kconnect.testing.history import Violation
 
 _HEAL_S = 120.0
 _DELIVER_S = 60.0
+_LOOK_S = 0.2
 
 
 class ChaosRun:
@@ -137,7 +138,7 @@ class ChaosRun:
             if ails is None:
                 self.say(f"{what}: {time.monotonic() - blow:.1f} s after the blow")
                 return True
-            time.sleep(0.1)
+            time.sleep(_LOOK_S)
         self.violation("not-healed", what, f"after {_HEAL_S:.0f} s: {ails}")
         return False
 
@@ -156,8 +157,7 @@ class ChaosRun:
             try:
                 said = []
                 for each in (member, *others[:1]):
-                    with each.client(5) as client:
-                        cluster = client.cluster()
+                    cluster = each.asked.cluster()
                     said.append((cluster["leader"], cluster["generation"]))
             except RestError:
                 return False
@@ -179,7 +179,7 @@ class ChaosRun:
         while not condition():
             if time.monotonic() > end:
                 return False
-            time.sleep(0.1)
+            time.sleep(_LOOK_S)
         return True
 
     # --- checks ---

@@ -34,7 +34,8 @@ class Watcher(ABC):
 
     def end(self, timeout: float = 100.0) -> None:
         self._ended.set()
-        self._thread.join(timeout)
+        if self._thread.is_alive():
+            self._thread.join(timeout)
 
     def _run(self) -> None:
         while not self._ended.wait(self._pause_s):
@@ -112,6 +113,7 @@ class Writes(Watcher):
         super().__init__("writes", 1.5)
         self._cluster = cluster
         self._random = random.Random(seed)
+        self._clients = {member: member.client() for member in cluster.members}
         self.seconds: list[float] = []
         self.acknowledged, self.tried = 0, 0
         self.unknown: set[int] = set()
@@ -127,8 +129,7 @@ class Writes(Watcher):
         self.tried += 1
         began = time.monotonic()
         try:
-            with member.client() as client:
-                client.put_config(CHURN, self._cluster.churn_config(self.tried))
+            self._clients[member].put_config(CHURN, self._cluster.churn_config(self.tried))
         except RestError as error:
             self.unknown.add(self.tried)
             self.refused += 1
@@ -146,8 +147,7 @@ class Writes(Watcher):
         """To be called when the cluster is whole and this watcher has ended."""
         found = list(self.violations)
         for member in self._cluster.live():
-            with member.client(READ_LIMIT_S) as client:
-                revision = int(client.get_config(CHURN)["revision"] or 0)
+            revision = int(member.asked.get_config(CHURN)["revision"] or 0)
             if revision != self.acknowledged and revision not in self.unknown:
                 evidence = f"{member} has revision {revision}, but {self.acknowledged} was acknowledged last"
                 found.append(Violation("lost-write", CHURN, evidence))
