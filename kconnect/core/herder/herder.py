@@ -402,7 +402,7 @@ class Herder:
             return []
         if not mine:
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.
-            return [records.placement(placement), *self.unassigned_statuses(me.worker_id)]
+            return [records.placement(placement), *self.unassigned_statuses(me.worker_id, self.owned)]
         shown = [unit for unit in restarts if unit in self.status.units]
         version = {unit: self.status.units[unit].version for unit in shown}
         return [
@@ -441,13 +441,13 @@ class Herder:
                 entries.append(records.status(unit, stopped))
         return entries
 
-    def unassigned_statuses(self, worker: str, units: Collection[UnitId] | None = None) -> list[Entry]:
-        """For `units`, or all, of which the last word is that they run on `worker`, when they do not."""
+    def unassigned_statuses(self, worker: str, units: Collection[UnitId]) -> list[Entry]:
+        """For those of `units` of which the last word is that they run on `worker`, when they do not."""
         live = (State.RUNNING, State.PAUSED, State.RESTARTING)
         return [
             records.status(unit, UnitStatus(State.UNASSIGNED, worker, status.generation))
             for unit, status in sorted(self.status.units.items())
-            if status.worker_id == worker and status.state in live and (units is None or unit in units)
+            if status.worker_id == worker and status.state in live and unit in units
         ]
 
     def _dead_host_statuses(self) -> list[Entry]:

@@ -77,8 +77,8 @@ class Leading:
         )
         for worker in sorted(herder.assignment.assignments.keys() - herder.members):
             if records.assignment(Assignment(worker, None)) in entries:
-                # In the same transaction, and so before anybody else can say that it runs them.
-                entries += herder.unassigned_statuses(worker)
+                # In the transaction that takes them away, and so before anybody else can say that it runs them.
+                entries += herder.unassigned_statuses(worker, herder.assignment.assignments[worker].units or ())
         return entries
 
     def _stale_task_sets(self) -> list[str]:
