@@ -36,11 +36,11 @@ class Leading:
         """What had been read when all task sets were found to be in force."""
 
     def run(self) -> Procedure:
-        herder, me = self._herder, self._herder.identity
+        herder = self._herder
         ends = yield effects.TakeLead()
         yield Until(lambda: herder._has_read({place: end - 1 for place, end in ends.items() if end > 0}))
         generation = herder.assignment.generation + 1
-        yield from herder.write([records.leader(Leader(me.worker_id, me.url, generation))], as_leader=True)
+        yield from herder.write([records.leader(self._record(generation))], as_leader=True)
         self.in_charge = True
         herder.log("INFO", f"This worker leads the cluster now, generation {generation}")
         seen, key_at = -1, None
@@ -75,11 +75,19 @@ class Leading:
         entries = self._handover.decide(
             *(herder.assignment, units, herder.members, herder.config.offset, now, herder.weights(), herder.dead_hosts)
         )
-        for worker in sorted(herder.assignment.assignments.keys() - herder.members):
-            if records.assignment(Assignment(worker, None)) in entries:
-                # In the transaction that takes them away, and so before anybody else can say that it runs them.
-                entries += herder.unassigned_statuses(worker, herder.assignment.assignments[worker].units or ())
+        assignments = herder.assignment.assignments
+        buried = [w for w in sorted(assignments.keys() - herder.members) if records.assignment(Assignment(w, None)) in entries]
+        for worker in buried:
+            # In the transaction that takes them away, and so before anybody else can say that it runs them.
+            entries += herder.unassigned_statuses(worker, assignments[worker].units or ())
+        if buried:
+            # The highest generation may go with them, and would be given a second time: one higher stays in this record.
+            entries.append(records.leader(self._record(herder.assignment.generation + 2)))
         return entries
+
+    def _record(self, generation: int) -> Leader:
+        me = self._herder.identity
+        return Leader(me.worker_id, me.url, generation)
 
     def _stale_task_sets(self) -> list[str]:
         """Connectors whose instance made other task configs than those in force, or which are STOPPED with tasks."""
