@@ -54,7 +54,9 @@ class Prober:
             if self._ended.wait(0.05):
                 return
             worker = self.live[number % len(self.live)]
-            client = clients.setdefault(worker.url, ConnectClient(worker.url))
+            if worker.url not in clients:
+                clients[worker.url] = ConnectClient(worker.url)
+            client = clients[worker.url]
             name = f"c-{number % self._connectors}"
             asked: list[tuple[str, Callable[[], Any]]] = [
                 ("GET connectors", client.connectors),
@@ -85,7 +87,8 @@ def main() -> None:
         try:
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
             admin.create_topics([NewTopic(DATA, 1, 1, config={"message.timestamp.type": "LogAppendTime"})])[DATA].result()
-            properties = {"plugin.path": str(verifiable.write_plugin(directory / "plugins"))}
+            plugins = str(verifiable.write_plugin(directory / "plugins"))
+            properties = {"plugin.path": plugins, "offset.flush.interval.ms": "10000"}
             servers = broker.bootstrap_servers
             workers = [WorkerProcess(directory / str(n), servers, GROUP, properties=properties) for n in range(3)]
             measure(broker, workers, directory, options.connectors)
