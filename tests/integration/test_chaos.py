@@ -15,6 +15,9 @@ import pytest
 from kconnect.testing.chaos.faults import FAULTS, Fault
 from kconnect.testing.chaos.run import ChaosRun
 
+# Healing and delivery have limits of their own, which say more than pytest's.
+pytestmark = pytest.mark.timeout(600)
+
 ALL = [pytest.param(name, fault, id=f"{name}-{fault.__name__}") for name, faults in FAULTS.items() for fault in faults]
 
 
@@ -38,6 +41,7 @@ def test_a_fault_heals_and_nothing_is_lost_or_run_twice(run: ChaosRun, name: str
 def test_at_the_end_everything_is_whole_and_no_process_is_left(run: ChaosRun) -> None:
     before = len(run.violations)
     run.finish()
+    print(run.report())  # noqa: T201 - what was checked, for who asks pytest for it
     found = run.violations[before:]
     assert not found, said(run, found)
     # There was something to check, and the faults did hit it.
