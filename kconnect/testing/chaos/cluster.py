@@ -162,6 +162,14 @@ class ChaosCluster:
                 return None
         return next((member for member in self.members if said == {member.id}), None)
 
+    def busy(self) -> list[Member]:
+        """The live workers that tasks run on."""
+        leader = self.leader()
+        if leader is None:
+            return []
+        tasks = {worker["worker_id"]: worker["tasks"] for worker in leader.asked.cluster()["workers"]}
+        return [member for member in self.live() if tasks.get(member.id)]
+
     def ails(self, since: float, also_churn: bool = False) -> str | None:
         """
         What is not yet as it should be; None: one leader, nothing moves, every task is RUNNING on a live worker, and has

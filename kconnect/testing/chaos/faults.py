@@ -30,7 +30,7 @@ def kill_leader(run: ChaosRun) -> None:
 
 
 def kill_follower(run: ChaosRun) -> None:
-    _kill_worker(run, run.follower())
+    _kill_worker(run, run.victim(but=run.leader()))
 
 
 def _kill_worker(run: ChaosRun, member: Member) -> None:
@@ -47,7 +47,7 @@ def _kill_worker(run: ChaosRun, member: Member) -> None:
 
 def kill_host_then_driver(run: ChaosRun) -> None:
     for _ in range(2):
-        member = run.random.choice(run.cluster.live())
+        member = run.victim()
         hosts = member.worker.hosts()
         if hosts:
             host = run.random.choice(hosts)
@@ -99,12 +99,12 @@ def _suspend_broker(run: ChaosRun, seconds: float) -> None:
 
 def suspend_worker(run: ChaosRun) -> None:
     """The worker's process alone: its driver and its hosts go on, and must obey the log."""
-    member = run.random.choice(run.cluster.live())
+    member = run.victim()
     _suspend_member(run, member, member.worker.tree()[:1], "the process of")
 
 
 def suspend_tree(run: ChaosRun) -> None:
-    member = run.random.choice(run.cluster.live())
+    member = run.victim()
     _suspend_member(run, member, member.worker.tree(), "all processes of")
 
 
@@ -139,7 +139,7 @@ def slow(run: ChaosRun) -> None:
 
 
 def _partition(run: ChaosRun, link: Link) -> None:
-    member = run.random.choice(run.cluster.live())
+    member = run.victim()
     leads = " (the leader)" if member is run.cluster.leader() else ""
     seconds = run.random.uniform(SESSION_S - 1, SESSION_S + 5)
     run.say(f"the link of {member}{leads} to the broker is {link.value}, for {seconds:.1f} s")

@@ -121,9 +121,11 @@ class ChaosRun:
         self._wait(self.cluster.leader)
         return self.cluster.leader() or self.cluster.live()[0]
 
-    def follower(self) -> Member:
-        leader = self.leader()
-        return self.random.choice([member for member in self.cluster.live() if member is not leader])
+    def victim(self, but: Member | None = None) -> Member:
+        """A worker that tasks run on: to hurt one that does nothing would prove little."""
+        self._wait(lambda: [member for member in self.cluster.busy() if member is not but])
+        found = [member for member in self.cluster.busy() if member is not but]
+        return self.random.choice(found or [member for member in self.cluster.live() if member is not but])
 
     def violation(self, name: str, subject: str, evidence: str) -> None:
         self._add([Violation(name, subject, evidence)])
