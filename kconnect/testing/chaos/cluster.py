@@ -167,7 +167,10 @@ class ChaosCluster:
         leader = self.leader()
         if leader is None:
             return []
-        tasks = {worker["worker_id"]: worker["tasks"] for worker in leader.asked.cluster()["workers"]}
+        try:
+            tasks = {worker["worker_id"]: worker["tasks"] for worker in leader.asked.cluster()["workers"]}
+        except RestError:
+            return []
         return [member for member in self.live() if tasks.get(member.id)]
 
     def ails(self, since: float, also_churn: bool = False) -> str | None:
