@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("--directory", type=Path, help="where logs and data go; default: a new one for temporary files")
     options = parser.parse_args()
     directory = options.directory or Path(tempfile.mkdtemp(prefix="kconnect-chaos-"))
+    # Whoever ends this one must not leave a cluster behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
     run = ChaosRun(directory, options.seed, lambda line: print(line, flush=True))
     try:
         run.start()
