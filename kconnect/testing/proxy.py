@@ -60,7 +60,7 @@ class Proxy:
     def close(self) -> None:
         if not self._thread.is_alive():
             return
-        self._do(self._change(Link.CUT))
+        self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
         self._loop.close()
@@ -81,6 +81,13 @@ class Proxy:
                 connection.abort()
         if link is not Link.CUT and self._server is None:
             await self._listen()
+
+    async def _end(self) -> None:
+        await self._change(Link.CUT)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = _Connection(self, writer)

@@ -37,7 +37,7 @@ def collect(
         if not isinstance(decoded, (records.Broken, records.NewerFormat)):
             history.control.append(decoded)
     history.events = list(Tail(directory / verifiable.JOURNAL).read())
-    history.delivered = list(_delivered(directory))
+    history.delivered = list(delivered(directory))
     for topic in topics:
         for message in read(bootstrap_servers, topic):
             value = json.loads(message.value() or b"null")
@@ -105,7 +105,8 @@ def _event(line: dict[str, Any]) -> Event:
     return Event(line["unit"], line["life"], line["event"], line["at"], int(line["time"] * 1000), places=places, **facts)
 
 
-def _delivered(directory: Path) -> Iterator[Delivered]:
+def delivered(directory: Path) -> Iterator[Delivered]:
+    """What all lives of all sink tasks wrote down, life by life."""
     before, _, after = verifiable.DELIVERED.partition("*")
     for path in sorted(glob.glob(str(directory / verifiable.DELIVERED))):
         name = os.path.basename(path)[len(before) : -len(after)]
