@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from kconnect.local.broker import Broker
+
+# How long an example takes says something about the machine only.
+hypothesis.settings.register_profile("kconnect", deadline=None)
+hypothesis.settings.load_profile("kconnect")
 
 _INTEGRATION = Path(__file__).parent / "integration"
 
