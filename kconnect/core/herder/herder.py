@@ -33,6 +33,7 @@ from kconnect.core.state.status import StatusState
 
 _MEMBERS_MS = 3000
 _REPLACED_MS = 3000
+_LIVE = (State.RUNNING, State.PAUSED, State.RESTARTING)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Herder:
         self._asked: dict[int, Procedure] = {}
         self._out: list[Effect] = []
         self._restarts: set[UnitId] = set()
+        self._started_anew: set[UnitId] = set()
+        """Those of `_restarts` that nobody asked for."""
         self._healing = Healing()
         self._weights: tuple[int, dict[UnitId, int]] = (-1, {})
         self._members_seen = 0
@@ -357,14 +360,28 @@ class Herder:
         """Keep the placement of this worker's units, and the status of its stopped connectors, as they should be."""
         seen = -1
         while True:
+            restarts = self._restarts
             entries = self._clear_old_hosts()
             if not entries:
                 entries = self._placement()
+            lost: set[UnitId] = set()
             if not entries:
-                entries = self._stopped_statuses() + self._dead_host_statuses()
+                lost = self._lost_with_hosts()
+                entries = self._stopped_statuses() + self.unassigned_statuses(self.identity.worker_id, lost)
             self._heal()
             if entries:
-                yield from self.write(entries)
+                # Statuses first: what the placement sets going writes statuses of its own, which must come after them.
+                statuses = [entry for entry in entries if entry.topic is Topic.STATUS]
+                try:
+                    for part in (statuses, [entry for entry in entries if entry.topic is not Topic.STATUS]):
+                        if part:
+                            yield from self.write(part)
+                except ConnectError:
+                    self._restarts |= restarts
+                    raise
+                # Should they run again meanwhile, with a status that came too early, they start anew.
+                self._started_anew |= lost
+                self._restarts |= lost
                 continue
             seen = self.changes
             again = self.now + 1000
@@ -403,7 +420,8 @@ class Herder:
         if not mine:
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.
             return [records.placement(placement), *self.unassigned_statuses(me.worker_id, self.owned)]
-        shown = [unit for unit in restarts if unit in self.status.units]
+        shown = [unit for unit in restarts - self._started_anew if unit in self.status.units]
+        self._started_anew -= restarts
         version = {unit: self.status.units[unit].version for unit in shown}
         return [
             records.placement(placement),
@@ -443,24 +461,30 @@ class Herder:
 
     def unassigned_statuses(self, worker: str, units: Collection[UnitId]) -> list[Entry]:
         """For those of `units` of which the last word is that they run on `worker`, when they do not."""
-        live = (State.RUNNING, State.PAUSED, State.RESTARTING)
         return [
-            records.status(unit, UnitStatus(State.UNASSIGNED, worker, status.generation))
-            for unit, status in sorted(self.status.units.items())
-            if status.worker_id == worker and status.state in live and unit in units
+            records.status(unit, UnitStatus(State.UNASSIGNED, worker, self.status.units[unit].generation))
+            for unit in sorted(units)
+            if self._is_live(unit, worker)
         ]
 
-    def _dead_host_statuses(self) -> list[Entry]:
-        """For the units of a host that is dead and that nobody has replaced: Spark does so within a second, or can't."""
+    def _lost_with_hosts(self) -> set[UnitId]:
+        """
+        The units of hosts that are dead and that nobody has replaced (Spark does so within a second, or can't), as far as
+        their statuses still say that they run.
+        """
         me = self.identity.worker_id
         dead = {host for host, since in self._dead_since.items() if self.now - since >= _REPLACED_MS}
-        lost = {
+        return {
             unit
-            for held in self.assignment.hosts_of(me)
+            for held in (self.assignment.hosts_of(me) if dead else ())
             if (me, held.host, held.incarnation) in dead
             for unit in held.units or ()
+            if self._is_live(unit, me)
         }
-        return self.unassigned_statuses(me, lost) if lost else []
+
+    def _is_live(self, unit: UnitId, worker: str) -> bool:
+        status = self.status.units.get(unit)
+        return status is not None and status.worker_id == worker and status.state in _LIVE
 
     def weights(self) -> dict[UnitId, int]:
         """Of the tasks that count for more than one."""
