@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import IO, Any
 
 import orjson
@@ -22,7 +23,7 @@ import orjson
 from kconnect.api.config import Config, ConfigDef, Password, Type, parse
 from kconnect.api.connector import Connector, ExactlyOnceSupport, SinkConnector, SourceConnector
 from kconnect.api.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
-from kconnect.core.settings import secrets
+from kconnect.core.settings import aliases, secrets
 from kconnect.core.settings.validation import Asked, Section, validate
 from kconnect.plugins.registry import PluginDesc, Registry
 
@@ -120,6 +121,9 @@ class Call:
         if isinstance(connector, SourceConnector):
             self._exactly_once(found, connector, given, errors)
         sections = [*self._converter_sections(given, errors)]
+        by_alias = [*self._alias_sections("transforms", given), *self._alias_sections("predicates", given)]
+        for setting, message in aliases.errors(given):
+            _add_error(by_alias, setting, message)
         asked = Asked(_type(connector), config_def, result.values)
         return validate(
             plugin,
@@ -127,6 +131,7 @@ class Call:
             asked,
             worker_group=self._worker.get("group", ""),
             errors=errors,
+            aliases=by_alias,
             clients_and_converters=sections,
         )
 
@@ -193,6 +198,43 @@ class Call:
             sections.append(Section(prefix, config_def, config_def.validate({"converter.type": which, **own})))
         return sections
 
+    def _alias_sections(self, setting: str, given: dict[str, str]) -> list[Section]:
+        """One for each transform or predicate; a class that can't be had leaves the framework's settings only."""
+        kind = "transformation" if setting == "transforms" else "predicate"
+        sections: list[Section] = []
+        for name in dict.fromkeys(parse(setting, given.get(setting) or "", Type.LIST)):
+            prefix = f"{setting}.{name}."
+            own = {key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)}
+            found, made, problem = self._alias_class(own.get("type"), kind, f"{prefix}type")
+            before, after = aliases.framework_keys(setting, name, found.version if found is not None else None)
+            keys = [*before]
+            if found is not None and made is not None:
+                declared = self._config_def(found, made).keys.values()
+                # A key of the plugin's that the framework has too is masked by it.
+                reserved = {key.name for key in (*before, *after)}
+                group = f"{setting.capitalize()}: {name}"
+                keys += [replace(key, group=group) for key in declared if key.name not in reserved]
+            config_def = ConfigDef(*keys, *(after if made is not None else ()))
+            self._secrets |= _passwords(config_def, own)
+            section = Section(prefix, config_def, config_def.validate(own))
+            if problem:
+                # Instead of what its absence would be called.
+                section.values[0].errors[:] = [problem]
+            sections.append(section)
+        return sections
+
+    def _alias_class(self, name: str | None, kind: str, setting: str) -> tuple[PluginDesc | None, Any, str | None]:
+        if not name:
+            return None, None, f'Missing required configuration "{setting}" which has no default value.'
+        try:
+            found = self._registry.find(name, kind)
+        except ConnectError:
+            return None, None, f"Invalid value {name} for configuration {setting}: Class {name} could not be found."
+        try:
+            return found, self._make(found), None
+        except ConnectError as error:
+            return found, None, f"Invalid value {name} for configuration {setting}: {error}"
+
     def _at(self, stage: str, found: PluginDesc) -> None:
         self._stage, self._class = stage, found.class_name
         self._announce({"stage": stage, "class": found.class_name})
@@ -217,6 +259,13 @@ class Call:
         if not isinstance(config_def, ConfigDef):
             raise BadRequestError(f"{found.class_name}.config() must return a ConfigDef that is not null.")
         return config_def
+
+
+def _add_error(sections: list[Section], setting: str, message: str) -> None:
+    for section in sections:
+        for value in section.values:
+            if section.prefix + value.name == setting:
+                value.errors.append(message)
 
 
 def _type(connector: Connector) -> str:

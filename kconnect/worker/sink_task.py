@@ -1,7 +1,7 @@
 """
 A sink task's loop, where a record goes from Kafka to the connector:
 
-    consume ► convert key and value ► task.put ► (now and then) task.pre_commit ► commit the group's offsets
+    consume ► convert key and value ► transforms ► task.put ► (now and then) task.pre_commit ► commit the group's offsets
 
 The task is an ordinary member of the consumer group `connect-<name>`, so its partitions, its lag and its offsets are Kafka's
 business, and a partition has one owner even while a task moves. At least once: an offset is committed only after the task
@@ -28,6 +28,7 @@ from kconnect.core.task.sink_offsets import SinkOffsets
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.worker import converters
+from kconnect.worker.transforms import Transforms
 from kconnect.worker.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class SinkLoop:
             converters.make("value", config, settings, plugins),
             converters.make_header(config, settings, plugins),
         )
+        self._transforms = Transforms(config, plugins)
+        self._steps = self._transforms.steps
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
         self._limit = int(client.pop("max.poll.records", _BATCH))
@@ -87,6 +90,7 @@ class SinkLoop:
             finally:
                 if started:
                     task.stop()
+                self._transforms.close()
 
     def _consume_until_stopped(self) -> None:
         stopping = self._unit.stopping
@@ -132,6 +136,9 @@ class SinkLoop:
 
     def _take(self, messages: list[ck.Message]) -> None:
         records = self._chain.apply(messages)
+        if self._steps:
+            # A dropped record is delivered: its offset counts, in `_ends`, like any other's.
+            records = [record for record in self._steps.apply(records) if record is not None]
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
         self._batch = [*self._batch, *records] if self._batch else records
         if len(self._chain.topics) != len(self._topics):

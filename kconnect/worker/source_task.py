@@ -1,7 +1,7 @@
 """
 A source task's loop, where a record goes from the connector to Kafka:
 
-    task.poll ► convert key and value ► make sure that the topic exists ► produce ► (acknowledged) ► store source offsets
+    task.poll ► transforms ► convert ► make sure that the topic exists ► produce ► (acknowledged) ► store source offsets
 
 All in lists: what a batch can share is done once for it. At least once through every crash: an offset is stored only after
 Kafka has acknowledged every record up to it. Run by `task_unit.py`. Read next: `core/task/chain.py`, `kafka/producer.py`;
@@ -28,6 +28,7 @@ from kconnect.kafka import clients
 from kconnect.kafka.producer import OnAck, TaskProducer
 from kconnect.worker import converters, logs
 from kconnect.worker.connector_unit import StoredOffsets
+from kconnect.worker.transforms import Transforms
 from kconnect.worker.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ class SourceLoop:
             converters.make("value", config, settings, plugins),
             converters.make_header(config, settings, plugins),
         )
+        self._transforms = Transforms(config, plugins)
+        self._steps = self._transforms.steps
         self._flush_s: float = settings.offset_flush_timeout_ms / 1000
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
         self._shutdown_s: float = settings.task_shutdown_graceful_timeout_ms / 1000
@@ -88,6 +91,7 @@ class SourceLoop:
                 if self._stopper.is_alive():
                     log.error("The task's stop() has not returned after %.0f s and is left alone", self._shutdown_s)
             self._producer.close(abandon=unit.abandoned)
+            self._transforms.close()
 
     def _poll_until_stopped(self) -> None:
         unit, stopping = self._unit, self._unit.stopping
@@ -129,12 +133,17 @@ class SourceLoop:
             unit.moved(Event.RESUME)
 
     def _send(self, records: list[SourceRecord]) -> None:
-        messages = self._chain.apply(records)
+        given = records
+        if self._steps:
+            given, kept = self._transformed(records)
+            messages = self._chain.apply(kept)
+        else:
+            messages = self._chain.apply(records)
         new = [topic for topic in self._chain.topics if topic not in self._ready_topics]
         if not all(self._producer.require_topic(topic) for topic in new):
             sent = False
         elif self._tracks:
-            sent = self._producer.send_reported(self._reported(records, messages))
+            sent = self._producer.send_reported(self._reported(given, messages))
         else:
             sent = self._producer.send(messages)
         if not sent:
@@ -149,15 +158,29 @@ class SourceLoop:
             for topic in new:
                 self._unit.ports.topic_used(self._unit.spec.connector, self._unit.spec.task or 0, topic)
 
+    def _transformed(self, records: list[SourceRecord]) -> tuple[list[SourceRecord], list[SourceRecord]]:
+        """Those that the transforms did not drop: as the task gave them, and as they are now."""
+        done = self._steps.apply(records)
+        if None not in done:
+            return records, done
+        if self._tracks:
+            for record, result in zip(records, done):
+                if result is None:
+                    self._committed(record, None)
+        return [record for record, result in zip(records, done) if result is not None], [r for r in done if r is not None]
+
+    def _committed(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
+        try:
+            self._task.commit_record(record, metadata)
+        except Exception:
+            log.exception("The task's commit_record() failed")
+
     def _reported(self, records: list[SourceRecord], messages: list[Outgoing]) -> Iterator[tuple[Outgoing, OnAck]]:
         for record, message in zip(records, messages):
 
             def acknowledged(delivered: ck.Message, record: SourceRecord = record) -> None:
                 place = (delivered.topic() or "", delivered.partition() or 0, delivered.offset() or 0)
-                try:
-                    self._task.commit_record(record, RecordMetadata(*place, delivered.timestamp()[1]))
-                except Exception:
-                    log.exception("The task's commit_record() failed")
+                self._committed(record, RecordMetadata(*place, delivered.timestamp()[1]))
 
             yield message, acknowledged
 

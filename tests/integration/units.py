@@ -30,7 +30,7 @@ class Plugins:
         self._own = own
         self._others = Registry.scan([])
 
-    def load(self, name: str, kind: str) -> type[Any]:
+    def load(self, name: str, kind: str, version: str | None = None) -> type[Any]:
         return self._own[name] if name in self._own else self._others.load(name, kind)
 
 

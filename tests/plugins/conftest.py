@@ -122,6 +122,26 @@ class UpperConverter(Converter):
                          ConfigKey("upper", Type.BOOLEAN, True, group="Case", order=1))
 '''
 
+CHAIN = '''
+from kconnect.api.config import ConfigDef, ConfigKey, Type
+from kconnect.api.predicate import Predicate
+from kconnect.api.transformation import Transformation
+
+
+class Rename(Transformation):
+    def configure(self, configs): ...
+    def apply(self, record): return record
+    def version(self): return "3.0"
+    def config(self):
+        return ConfigDef(ConfigKey("to", Type.STRING, doc="new name"), ConfigKey("negate", Type.STRING, "mine"))
+
+
+class Named(Predicate):
+    def configure(self, configs): ...
+    def test(self, record): return True
+    def config(self): return ConfigDef(ConfigKey("size", Type.INT, doc="its size"))
+'''
+
 
 def install(directory: Path, name: str, version: str, files: dict[str, str], entry_points: str) -> Path:
     """What `pip install --target` leaves of a distribution."""
@@ -146,6 +166,13 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "2.5",
         {"demo_connectors.py": CONNECTORS, "demo_broken.py": BROKEN},
         f"[kconnect.connectors]\n{names}BrokenSource = demo_broken:BrokenSource\n",
+    )
+    install(
+        root / "chain",
+        "chain",
+        "3.0",
+        {"demo_chain.py": CHAIN},
+        "[kconnect.transforms]\nRename = demo_chain:Rename\n[kconnect.predicates]\nNamed = demo_chain:Named\n",
     )
     install(
         root / "upper",

@@ -103,6 +103,59 @@ def test_a_converter_of_another_directory(sandbox: Sandbox) -> None:
     assert "can't be imported: AttributeError" in broken["key.converter"][0]
 
 
+CHAIN = {
+    "transforms": "r",
+    "transforms.r.type": "Rename",
+    "transforms.r.to": "b",
+    "transforms.r.predicate": "p",
+    "predicates": "p",
+    "predicates.p.type": "Named",
+    "predicates.p.size": "3",
+}
+
+
+def test_a_chain_s_settings_come_by_alias(sandbox: Sandbox) -> None:
+    infos = sandbox.validate("DemoSource", config("DemoSource", **CHAIN))
+    assert errors(infos) == {}
+    names = [row["definition"]["name"] for row in infos["configs"]]
+    first = names.index("transforms.r.type")
+    assert names[first : first + 8] == [
+        *("transforms.r.type", "transforms.r.plugin.version", "transforms.r.to"),
+        *("transforms.r.negate", "transforms.r.predicate"),
+        *("predicates.p.type", "predicates.p.plugin.version", "predicates.p.size"),
+    ]
+    rows = {row["definition"]["name"]: row for row in infos["configs"]}
+    assert rows["transforms.r.negate"]["definition"]["type"] == "BOOLEAN", "the framework's masks the plugin's own"
+    assert rows["transforms.r.plugin.version"]["definition"]["default_value"] == "3.0"
+    assert infos["groups"][-3:] == ["Transforms: r", "Predicates: p", "Demo"]
+
+
+@pytest.mark.parametrize(
+    ("change", "setting", "message"),
+    [
+        ({"transforms.r.type": "Nope"}, "transforms.r.type", "Class Nope could not be found."),
+        ({"transforms.r.type": None}, "transforms.r.type", 'Missing required configuration "transforms.r.type"'),
+        ({"transforms.r.to": None}, "transforms.r.to", 'Missing required configuration "to" which has no default value.'),
+        ({"transforms.r.negate": "maybe"}, "transforms.r.negate", "Expected value to be either true or false"),
+        ({"predicates.p.size": "x"}, "predicates.p.size", "Not a number of type INT"),
+        ({"transforms.r.predicate": "q"}, "transforms.r.predicate", "there is no predicate of that alias"),
+        ({"transforms.r.predicate": None}, "predicates.p.type", "is used by no transform"),
+        (
+            {"transforms.r.predicate": None, "transforms.r.negate": "true"},
+            "transforms.r.type",
+            "Config 'transforms.r.negate' was provided but there is no config 'transforms.r.predicate' defining a predicate",
+        ),
+        ({"transforms": "r, r"}, "transforms", "Duplicate alias provided."),
+    ],
+)
+def test_what_is_wrong_with_a_chain(
+    sandbox: Sandbox, change: dict[str, str | None], setting: str, message: str
+) -> None:
+    changed = {name: value for name, value in {**CHAIN, **change}.items() if value is not None}
+    found = errors(sandbox.validate("DemoSource", config("DemoSource", **changed)))
+    assert any(message in text for text in found[setting]), found
+
+
 def test_a_sink_may_not_join_the_workers_group(sandbox: Sandbox) -> None:
     submitted = config("DemoSink", topics="t", **{"consumer.override.group.id": "workers"})
     assert errors(sandbox.validate("DemoSink", submitted)) == {

@@ -1,7 +1,7 @@
 """
 What happens to a batch between a task and Kafka, compiled once a task: stages that take a list and return a list.
 
-For now conversion is the only stage; transformations will come before it (source) and after it (sink). `worker/
+Conversion is the stage that is here; the transforms (`steps.py`) come before it (source) or after it (sink). `worker/
 source_task.py` and `worker/sink_task.py` build one chain each. The loops here run for every record: each line in them
 counts. Read next: `source_offsets.py`, `sink_offsets.py`.
 """

@@ -1,0 +1,62 @@
+"""
+The transforms and predicates of one task. Built in the task's thread by `source_task.py` and `sink_task.py`.
+
+Read next: `core/task/steps.py`, which runs them, and `core/settings/aliases.py` for how a config names them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.core.settings import aliases
+from kconnect.core.settings.aliases import Alias
+from kconnect.core.task.steps import Step, Steps
+from kconnect.plugins.registry import Registry
+
+log = logging.getLogger(__name__)
+
+
+class Transforms:
+    """`steps` are those of a connector's config, each configured once; `close` when the task ends."""
+
+    def __init__(self, config: Mapping[str, str], plugins: Registry) -> None:
+        """ConfigError, naming alias and setting, if one can't be had or does not take its settings."""
+        self._plugins = plugins
+        self._made: list[tuple[str, Any]] = []
+        known = aliases.predicates(config)
+        try:
+            self.steps = Steps([self._step(alias, known) for alias in aliases.transforms(config)])
+        except Exception:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        for name, made in self._made:
+            try:
+                made.close()
+            except Exception:
+                log.exception("Closing %s failed", name)
+        self._made = []
+
+    def _step(self, alias: Alias, known: Mapping[str, Alias]) -> Step:
+        transform = self._make(alias, "transformation")
+        if alias.predicate is None:
+            return Step(alias.name, transform.apply)
+        if alias.predicate not in known:
+            raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
+        predicate = self._make(known[alias.predicate], "predicate")
+        return Step(alias.name, transform.apply, predicate.test, alias.negate)
+
+    def _make(self, alias: Alias, kind: str) -> Any:
+        if not alias.type:
+            raise ConfigError(f'Missing required configuration "{alias.prefix}type" which has no default value.')
+        try:
+            made = self._plugins.load(alias.type, kind, alias.version)()
+            made.configure(dict(alias.properties))
+        except ConnectError as error:
+            raise ConfigError(f"{alias.prefix.rstrip('.')} ({alias.type}) can't be used: {error}") from error
+        self._made.append((f"{alias.prefix.rstrip('.')} ({alias.type})", made))
+        return made

@@ -1,0 +1,160 @@
+"""Transforms and predicates of plugins in the tasks' loops, on a real broker (KIP-585)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kconnect.api.config import ConfigDef
+from kconnect.api.predicate import Predicate
+from kconnect.api.record import RecordMetadata, SourceRecord
+from kconnect.api.transformation import Transformation
+
+from .test_task_units import bootstrap, create, numbers, topic, values
+from .units import MemoryHost, Numbers, Plugins, Shelf, committed, end, sink_of, source_of, until, write
+
+__all__ = ["bootstrap", "topic"]
+
+pytestmark = pytest.mark.integration
+
+
+class Append(Transformation):
+    """Adds `text` to the value. Has a setting that the framework's `negate` masks."""
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        assert "predicate" not in configs
+        assert "negate" not in configs
+        self.text = configs["text"]
+
+    def apply(self, record: Any) -> Any:
+        return record.new_record(value=f"{record.value}{self.text}")
+
+    def config(self) -> ConfigDef:
+        return ConfigDef()
+
+
+class Drop(Append):
+    def configure(self, configs: Mapping[str, str]) -> None:
+        assert not configs
+
+    def apply(self, record: Any) -> Any:
+        return None
+
+
+class Ends(Predicate):
+    """Whether the value ends with `text`."""
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        self.text = configs["text"]
+
+    def test(self, record: Any) -> bool:
+        if record.value == "666":
+            raise ValueError("not this one")
+        return str(record.value).endswith(self.text)
+
+    def config(self) -> ConfigDef:
+        return ConfigDef()
+
+
+CHAIN = {
+    "transforms": "tail, drop",
+    "transforms.tail.type": "Append",
+    "transforms.tail.text": "!",
+    "transforms.tail.predicate": "even",
+    "transforms.tail.negate": "true",
+    "transforms.drop.type": "Drop",
+    "transforms.drop.predicate": "even",
+    "predicates": "even",
+    "predicates.even.type": "Ends",
+    "predicates.even.text": "0",
+}
+PLUGINS = {"Append": Append, "Drop": Drop, "Ends": Ends}
+EXPECTED = [f"{number}!" for number in numbers(100) if not number.endswith("0")]
+
+
+class Reported(Numbers):
+    """Keeps what it was told of each record."""
+
+    def start(self, props: dict[str, str]) -> None:
+        self.committed: list[tuple[str, bool]] = []
+        super().start(props)
+
+    def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
+        self.committed.append((record.value, metadata is not None))
+
+
+def source_host(bootstrap: str, made: list[Numbers], task: type[Numbers] = Numbers) -> MemoryHost:
+    def make() -> Numbers:
+        made.append(task())
+        return made[-1]
+
+    return MemoryHost(bootstrap, Plugins(Numbers=source_of(make), **PLUGINS))
+
+
+def test_a_source_s_records_pass_the_chain_and_dropped_ones_move_the_offset(bootstrap: str, topic: str) -> None:
+    host = source_host(bootstrap, [])
+    unit = host.unit({"connector.class": "Numbers", "topic": topic, **CHAIN})
+    until(lambda: {"last": 100} in host.offsets.values())
+    end(unit)
+    assert values(bootstrap, topic) == EXPECTED
+
+
+def test_when_all_are_dropped_the_offset_moves_all_the_same(bootstrap: str, topic: str) -> None:
+    host = source_host(bootstrap, [])
+    config = {"transforms": "drop", "transforms.drop.type": "Drop"}
+    unit = host.unit({"connector.class": "Numbers", "topic": topic, **config})
+    until(lambda: {"last": 100} in host.offsets.values())
+    end(unit)
+    assert host.topics == []
+
+
+def test_each_record_is_committed_once_a_dropped_one_without_a_place(bootstrap: str, topic: str) -> None:
+    made: list[Any] = []
+    host = source_host(bootstrap, made, Reported)
+    unit = host.unit({"connector.class": "Numbers", "topic": topic, **CHAIN})
+    until(lambda: made and len(made[-1].committed) >= 100)
+    end(unit)
+    assert sorted(made[-1].committed) == sorted((number, not number.endswith("0")) for number in numbers(100))
+
+
+def test_a_sink_gets_what_the_chain_left_and_all_offsets_are_committed(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    write(bootstrap, topic, numbers(100))
+    shelf = Shelf()
+    host = MemoryHost(bootstrap, Plugins(Shelf=sink_of(lambda: shelf), **PLUGINS))
+    unit = host.unit({"name": f"sink-{topic}", "connector.class": "Shelf", "topics": topic, **CHAIN})
+    until(lambda: committed(bootstrap, f"connect-sink-{topic}", topic) == {0: 100})
+    end(unit)
+    assert shelf.values == EXPECTED
+
+
+def test_an_error_in_a_predicate_fails_the_task_and_names_the_transform(bootstrap: str, topic: str) -> None:
+    host = source_host(bootstrap, [])
+    unit = host.unit({"connector.class": "Numbers", "topic": topic, "limit": "700", **CHAIN})
+    until(lambda: "FAILED" in host.states)
+    end(unit)
+    trace = host.statuses[-1][1] or ""
+    assert "the transform tail failed" in trace
+    assert "not this one" in trace
+    stored = [offset["last"] for offset in host.writes if offset]
+    assert all(last <= 660 for last in stored), "the batch of the bad record is not done"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"transforms": "a"}, 'Missing required configuration "transforms.a.type"'),
+        ({"transforms": "a", "transforms.a.type": "Nope"}, "transforms.a (Nope) can't be used"),
+        ({"transforms": "a", "transforms.a.type": "Drop", "transforms.a.predicate": "p"}, "there is no predicate of that"),
+    ],
+)
+def test_a_chain_that_can_t_be_built_fails_the_task(
+    bootstrap: str, topic: str, config: dict[str, str], message: str
+) -> None:
+    host = source_host(bootstrap, [])
+    unit = host.unit({"connector.class": "Numbers", "topic": topic, **config})
+    until(lambda: "FAILED" in host.states)
+    end(unit)
+    assert message in (host.statuses[-1][1] or "")
