@@ -1,14 +1,15 @@
 """
 A real log and a real group in memory, for scenarios that need no broker.
 
-Used by `kconnect.testing`. It keeps order, offsets, transactions' all-or-nothing, fencing by epoch, and the ownership of
-one partition. What it lacks, on purpose: partitions (every topic has one), compaction, transaction markers' offsets, time.
-Read next: `testing/cluster.py`.
+Used by `kconnect.testing`. They keep order, offsets, transactions' all-or-nothing, fencing by epoch, and the ownership of
+one partition. A reader gets the topics in any order, and begins with what compaction has left by then. What they lack, on
+purpose: partitions (every topic has one), transaction markers' offsets, time. Read next: `testing/cluster.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from kconnect.core.herder.effects import FencedError
@@ -17,23 +18,26 @@ from kconnect.core.state.records import Entry, LogRecord, Topic
 
 @dataclass
 class MemoryLog:
-    """One sequence of records for all topics: a reader that follows it sees what one consumer of all topics may see."""
+    """Each topic by itself in `topics`; `records` has all of them in the order in which they were written."""
 
     records: list[LogRecord] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     """For each record the epoch of the leader that wrote it, 0 where it was not written as leader."""
-    _next: dict[Topic, int] = field(default_factory=dict)
+    topics: dict[Topic, list[LogRecord]] = field(default_factory=lambda: {topic: [] for topic in Topic})
+    compacted: dict[Topic, int] = field(default_factory=dict)
+    """How many records of each topic the last compaction saw: who begins to read now finds the latest of each key."""
     _epoch: int = 0
 
     def append(self, entries: Iterable[Entry], epoch: int = 0) -> dict[tuple[Topic, int], int]:
         """Append in order; gives the highest offset by partition, as `kafka.log.LogWriter.write` does."""
         written: dict[tuple[Topic, int], int] = {}
         for entry in entries:
-            offset = self._next.get(entry.topic, 0)
-            self._next[entry.topic] = offset + 1
-            self.records.append(LogRecord(entry.topic, 0, offset, entry.key, entry.value))
+            topic = self.topics[entry.topic]
+            record = LogRecord(entry.topic, 0, len(topic), entry.key, entry.value)
+            topic.append(record)
+            self.records.append(record)
             self.epochs.append(epoch)
-            written[entry.topic, 0] = offset
+            written[entry.topic, 0] = record.offset
         return written
 
     def fence(self) -> int:
@@ -47,24 +51,92 @@ class MemoryLog:
         return self.append(entries, epoch)
 
     def ends(self) -> dict[tuple[Topic, int], int]:
-        return {(topic, 0): end for topic, end in self._next.items()}
+        return {(topic, 0): len(found) for topic, found in self.topics.items() if found}
+
+    def compact(self, topics: Collection[Topic] = tuple(Topic)) -> None:
+        for topic in topics:
+            self.compacted[topic] = len(self.topics[topic])
+
+
+class MemoryReader:
+    """Follows `topics`: each in its order, but one may run ahead of another, as with every consumer."""
+
+    def __init__(self, log: MemoryLog, topics: Collection[Topic] = tuple(Topic)) -> None:
+        self._log = log
+        self._feeds = [_Feed(topic, log.topics[topic], log.compacted.get(topic, 0)) for topic in topics]
+        self._seen = -1
+
+    @property
+    def at_end(self) -> bool:
+        written = len(self._log.records)
+        if self._seen != written and not any(feed.more for feed in self._feeds):
+            self._seen = written
+        return self._seen == written
+
+    def read(self, choose: random.Random) -> tuple[list[LogRecord], dict[tuple[Topic, int], int]]:
+        """Some of what comes next in one topic, and where that topic goes on if that is known."""
+        feeds = [feed for feed in self._feeds if feed.more]
+        if not feeds:
+            return [], {}
+        feed, count = feeds[int(choose.random() * len(feeds))], (1, 2, 20)[int(choose.random() * 3)]
+        return feed.read(count), {} if feed.kept else {(feed.topic, 0): feed.at}
+
+
+class _Feed:
+    """One topic for one reader: first what compaction has left, then the topic from `at`."""
+
+    def __init__(self, topic: Topic, found: list[LogRecord], compacted_at: int) -> None:
+        self.topic, self.at = topic, compacted_at
+        self.kept = compacted(found[:compacted_at])
+        self._found = found
+        # Where nothing is left, the end has to be told all the same.
+        self._told = not compacted_at
+
+    @property
+    def more(self) -> bool:
+        return self.at < len(self._found) or not self._told
+
+    def read(self, count: int) -> list[LogRecord]:
+        if not self._told:
+            batch, self.kept = self.kept[:count], self.kept[count:]
+            self._told = not self.kept
+            return batch
+        batch = self._found[self.at : self.at + count]
+        self.at += len(batch)
+        return batch
+
+
+def compacted(found: Iterable[LogRecord]) -> list[LogRecord]:
+    """The latest record of each key, where it stood; tombstones are gone."""
+    latest: dict[tuple[Topic, bytes | None], LogRecord] = {}
+    for record in found:
+        latest.pop((record.topic, record.key), None)
+        latest[record.topic, record.key] = record
+    return [record for record in latest.values() if record.value is not None]
 
 
 @dataclass
 class MemoryGroup:
-    """A consumer group with one partition: its owner stays owner while it lives, the next is the longest-standing."""
+    """
+    A consumer group with one partition: its owner stays owner while it lives, the next is the longest-standing.
+    A member is any string; what it stands for is its worker's id. Two processes may believe that they are one worker.
+    """
 
     members: dict[str, str] = field(default_factory=dict)
     owner: str | None = None
 
-    def join(self, member: str, url: str) -> None:
-        self.members[member] = url
-        self._elect()
+    def join(self, member: str, worker: str) -> None:
+        self.members.setdefault(member, worker)
+        self.elect()
 
     def leave(self, member: str) -> None:
-        self.members.pop(member, None)
-        self._elect()
+        if self.members.pop(member, None) is not None:
+            self.elect()
 
-    def _elect(self) -> None:
-        if self.owner not in self.members:
-            self.owner = next(iter(self.members), None)
+    def elect(self, owner: str | None = None) -> None:
+        """Settle who owns the partition: `owner` if it is a member, or else who owned it before, or the longest-standing."""
+        for candidate in (owner, self.owner, *self.members):
+            if candidate in self.members:
+                self.owner = candidate
+                return
+        self.owner = None

@@ -4,6 +4,7 @@ A whole cluster in memory: real herders and real host states over a log in memor
 `MemoryCluster` runs the same `Herder` and `HostState` as production; only the outside is replaced: the log, the group, the
 clock, and the plugins (every connector makes `tasks.max` tasks). After each step it checks that no unit runs twice.
 Used by the scenario tests under `tests/scenarios`, and by anybody who wants to see how the protocol behaves.
+Read next: `histories.py`, which does to such a cluster whatever can happen to it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from kconnect.core.herder import effects, events
 from kconnect.core.herder.herder import Herder, Identity
 from kconnect.core.herder.requests import Request
 from kconnect.core.state import records
-from kconnect.core.state.records import Entry, GeneratedTasks, State, TargetState, UnitId, UnitStatus
-from kconnect.kafka.memory import MemoryGroup, MemoryLog
+from kconnect.core.state.records import Entry, GeneratedTasks, State, TargetState, Topic, UnitId, UnitStatus
+from kconnect.kafka.memory import MemoryGroup, MemoryLog, MemoryReader
 
 _ROUTINE = (effects.FindMembers, events.Members)
+_WRITES = (effects.Write, effects.TakeLead)
 
 
 class OverlapError(AssertionError):
@@ -34,15 +36,14 @@ class OverlapError(AssertionError):
 class MemoryCluster:
     """
     `seed` decides the order in which actors take their steps; every run with one seed is the same run.
-    `stale_reads` is how far an actor may lag behind: it reads at most so many records at a step.
     """
 
-    def __init__(self, seed: int = 0, session_ms: int = 10_000, grace_ms: int = 2_000) -> None:
+    def __init__(self, seed: int = 0, session_ms: int = 10_000, grace_ms: int = 2_000, delay_ms: int = 0) -> None:
         self.random = random.Random(seed)
         self.log = MemoryLog()
         self.group = MemoryGroup()
         self.now = 0
-        self.session_ms, self.grace_ms = session_ms, grace_ms
+        self.session_ms, self.grace_ms, self.delay_ms = session_ms, grace_ms, delay_ms
         self.workers: dict[str, MemoryWorker] = {}
         self.hosts: dict[tuple[str, int], MemoryHost] = {}
         self.lines: list[str] = []
@@ -53,13 +54,11 @@ class MemoryCluster:
     def add_worker(self, name: str, hosts: int = 2) -> MemoryWorker:
         worker = MemoryWorker(self, name, hosts, f"{next(self._lives):06d}")
         self.workers[name] = worker
-        self.group.join(name, f"http://{name}/")
         return worker
 
     def kill_worker(self, name: str, hosts_too: bool = True) -> None:
         """End a worker without a word. Its hosts die with it, or live on until the log tells them otherwise."""
-        del self.workers[name]
-        self.group.leave(name)
+        self.group.leave(self.workers.pop(name).member)
         if hosts_too:
             for key in [key for key in self.hosts if key[0] == name]:
                 self.kill_host(*key)
@@ -115,7 +114,7 @@ class MemoryCluster:
         """Who really runs what: by the hosts' threads, not by what anybody says of them."""
         found: dict[UnitId, list[tuple[str, int]]] = {}
         for key, host in self.hosts.items():
-            for unit in host.threads:
+            for unit in host.threads.keys() - host.failed:
                 found.setdefault(unit, []).append(key)
         return found
 
@@ -130,12 +129,16 @@ class MemoryCluster:
     def _start_hosts(self) -> None:
         for name, worker in self.workers.items():
             placement = worker.herder.assignment.placements.get(name)
-            if placement is None or placement.incarnation != worker.incarnation:
+            if placement is None or placement.incarnation != worker.incarnation or not placement.hosts:
                 continue
-            for number in placement.hosts or {}:
+            for number in placement.hosts:
                 # A host of the worker's earlier life keeps its place until it ends, as another process would.
-                if (name, number) not in self.hosts:
+                if (name, number) not in self.hosts and self.may_start(name, number):
                     self.hosts[name, number] = self.make_host(name, number, worker.incarnation, next(self._lives))
+
+    def may_start(self, worker: str, number: int) -> bool:
+        """Whether Spark has the means to start this host."""
+        return True
 
     def make_host(self, worker: str, number: int, worker_incarnation: str, life: int) -> MemoryHost:
         return MemoryHost(self, worker, number, worker_incarnation, life)
@@ -149,8 +152,11 @@ class Answer:
 
 
 class MemoryWorker:
-    def __init__(self, cluster: MemoryCluster, name: str, hosts: int, incarnation: str) -> None:
+    """A worker's process: it reads the log, joins the group once it has done so, and performs what its herder wants."""
+
+    def __init__(self, cluster: MemoryCluster, name: str, hosts: int, incarnation: str, member: str = "") -> None:
         self.cluster, self.name, self.incarnation = cluster, name, incarnation
+        self.member = member or name
         self.herder = Herder(
             Identity(
                 name,
@@ -161,23 +167,27 @@ class MemoryWorker:
                 hosts,
                 session_timeout_ms=cluster.session_ms,
                 handover_grace_ms=cluster.grace_ms,
+                rebalance_delay_ms=cluster.delay_ms,
             )
         )
         self.left = False
-        self._read = 0
+        self._reader = MemoryReader(cluster.log)
         self._owner = False
         self._caught_up = False
         self._epoch = 0
         self._inbox: deque[events.Event] = deque()
-        self._outbox: deque[effects.Effect] = deque()
+        self._writes: deque[effects.Effect] = deque()
+        self._asks: list[effects.Effect] = []
+        self._written: dict[tuple[Topic, int], int] = {}
         self._tickets = itertools.count(1)
         self._answers: dict[int, Answer] = {}
 
     @property
     def busy(self) -> bool:
         """Asking for the members, which a leader does for ever, counts as idle."""
-        work = [item for item in (*self._inbox, *self._outbox) if not isinstance(item, _ROUTINE)]
-        return bool(work) or self._read < len(self.cluster.log.records)
+        if self._writes or not self._reader.at_end or not self._caught_up:
+            return True
+        return any(not isinstance(item, _ROUTINE) for item in (*self._inbox, *self._asks))
 
     def ask(self, request: Request, answer: Answer) -> None:
         ticket = next(self._tickets)
@@ -185,58 +195,43 @@ class MemoryWorker:
         self._inbox.append(events.Requested(ticket, request))
 
     def step(self) -> None:
-        log, choose = self.cluster.log, self.cluster.random
-        owns = self.cluster.group.owner == self.name
-        if self._outbox and choose.random() < 0.5:
-            self._perform(self._outbox.popleft())
+        choose = self.cluster.random
+        owns = self.cluster.group.owner == self.member
+        # As in `worker/loop.py`: one thread writes in order, several others ask, and who is ready first is ready first.
+        if self._writes and choose.random() < 0.5:
+            self._perform(self._writes.popleft())
+        elif self._asks and choose.random() < 0.5:
+            self._perform(self._asks.pop(int(choose.random() * len(self._asks))))
         elif self._inbox:
             self._handle(self._inbox.popleft())
-        elif self._read < len(log.records):
-            end = min(len(log.records), self._read + choose.choice((1, 2, 20)))
-            batch, self._read = tuple(log.records[self._read : end]), end
-            self._handle(events.Read(batch))
+        elif not self._reader.at_end:
+            batch, ends = self._reader.read(choose)
+            self._handle(events.Read(tuple(batch), ends))
         elif not self._caught_up:
             self._caught_up = True
             self._handle(events.CaughtUp())
+            self.cluster.group.join(self.member, self.name)
         elif owns != self._owner:
             self._owner = owns
             self._handle(events.Owned() if owns else events.Lost())
         else:
-            dead = frozenset(
-                (held.worker, held.host, held.incarnation)
-                for held in self.herder.assignment.hosts_of(self.name)
-                if self._is_dead(held)
-            )
+            dead = self._dead_hosts()
             self._handle(events.HostsDead(dead) if dead != self.herder.dead_hosts else events.Tick())
 
+    def _dead_hosts(self) -> frozenset[tuple[str, int, str]]:
+        return frozenset(
+            (held.worker, held.host, held.incarnation)
+            for held in self.herder.assignment.hosts_of(self.name)
+            if self._is_dead(held)
+        )
+
     def _is_dead(self, held: records.Held) -> bool:
-        host = self.cluster.hosts.get((self.name, held.host))
+        host = self.cluster.hosts.get((held.worker, held.host))
         return host is None or host.incarnation != held.incarnation
 
     def _handle(self, event: events.Event) -> None:
-        self._outbox += self.herder.handle(event, self.cluster.now)
-
-    def _perform(self, effect: effects.Effect) -> None:
-        log = self.cluster.log
-        try:
+        for effect in self.herder.handle(event, self.cluster.now):
             match effect:
-                case effects.Write(entries, as_leader, id):
-                    written = log.append_as(self._epoch, entries) if as_leader else log.append(entries)
-                    self._inbox.append(events.Done(id, written))
-                case effects.TakeLead(id):
-                    self._epoch = log.fence()
-                    self._inbox.append(events.Done(id, log.ends()))
-                case effects.FindMembers():
-                    group = self.cluster.group
-                    self._inbox.append(events.Members(dict(group.members), group.owner))
-                case effects.NewSessionKey(current, id):
-                    key = records.SessionKey("c2VjcmV0", "HmacSHA256", self.cluster.now) if current is None else None
-                    self._inbox.append(events.Done(id, key))
-                case effects.Validate(_, _, id):
-                    self._inbox.append(events.Done(id, {"error_count": 0, "configs": []}))
-                case effects.DescribePlugin(plugin, id):
-                    kind = "sink" if "Sink" in plugin else "source"
-                    self._inbox.append(events.Done(id, {"class": plugin, "type": kind, "version": "test"}))
                 case effects.Reply(ticket, value):
                     self._settle(ticket, value, None)
                 case effects.Refuse(ticket, error):
@@ -245,11 +240,47 @@ class MemoryWorker:
                     self.cluster.lines.append(f"{self.name} {level} {message}")
                 case effects.Bye():
                     self.left = True
-                    self.cluster.group.leave(self.name)
+                    self.cluster.group.leave(self.member)
+                case effects.Write() | effects.TakeLead():
+                    self._writes.append(effect)
+                case _:
+                    self._asks.append(effect)
+
+    def _perform(self, effect: effects.Effect) -> None:
+        log = self.cluster.log
+        try:
+            match effect:
+                case effects.Write(entries, True, id):
+                    self._inbox.append(events.Done(id, log.append_as(self._epoch, entries)))
+                case effects.Write(entries, False, id):
+                    # Without a transaction, what goes to several topics arrives there one after the other, in any order.
+                    topic = self.cluster.random.choice(sorted({entry.topic for entry in entries}, key=lambda t: t.value))
+                    self._written |= log.append(entry for entry in entries if entry.topic is topic)
+                    rest = tuple(entry for entry in entries if entry.topic is not topic)
+                    if rest:
+                        self._writes.appendleft(effects.Write(rest, False, id))
+                        return
+                    self._inbox.append(events.Done(id, self._written))
+                    self._written = {}
+                case effects.TakeLead(id):
+                    self._epoch = log.fence()
+                    self._inbox.append(events.Done(id, log.ends()))
+                case effects.FindMembers():
+                    group = self.cluster.group
+                    urls = {worker: f"http://{worker}/" for worker in group.members.values()}
+                    self._inbox.append(events.Members(urls, group.members.get(group.owner or "")))
+                case effects.NewSessionKey(current, id):
+                    key = records.SessionKey("c2VjcmV0", "HmacSHA256", self.cluster.now) if current is None else None
+                    self._inbox.append(events.Done(id, key))
+                case effects.Validate(_, _, id):
+                    self._inbox.append(events.Done(id, {"error_count": 0, "configs": []}))
+                case effects.DescribePlugin(plugin, id):
+                    kind = "sink" if "Sink" in plugin else "source"
+                    self._inbox.append(events.Done(id, {"class": plugin, "type": kind, "version": "test"}))
                 case effects.ListPlugins(_, id) | effects.PluginConfig(_, _, id) | effects.GroupOffsets(_, _, id):
                     self._inbox.append(events.Done(id, []))
         except ConnectError as error:
-            if isinstance(effect, effects.Write | effects.TakeLead):
+            if isinstance(effect, _WRITES):
                 self._inbox.append(events.Failed(effect.id, error))
 
     def _settle(self, ticket: int, value: Any, error: Exception | None) -> None:
@@ -265,24 +296,37 @@ class MemoryHost:
         self.incarnation = f"{life:06d}"
         self.state = HostState(worker, number, worker_incarnation, self.incarnation, None, cluster.session_ms)
         self.threads: dict[UnitId, UnitSpec] = {}
+        self.failed: set[UnitId] = set()
+        """Those of `threads` that have ended by themselves: the host still answers for them."""
         self._stopping: list[UnitId] = []
-        self._read = 0
+        self._reader = MemoryReader(cluster.log, (Topic.CONFIG, Topic.ASSIGNMENT))
         self._unsent: deque[Entry] = deque()
         self._cut_off = False
+        self._undecided = True
 
     @property
     def busy(self) -> bool:
-        return bool(self._unsent or self._stopping) or self._read < len(self.cluster.log.records)
+        return self._undecided or bool(self._unsent or self._stopping) or not self._reader.at_end
 
     def cut_off(self) -> None:
         """From now on this host reaches no broker; it notices, as it must, before its worker's session is over."""
         self._cut_off = True
-        self.state.readable(False)
+        self._readable(False)
 
     def reconnect(self) -> None:
         """It reaches brokers again, and knows that before it has read what it missed."""
         self._cut_off = False
-        self.state.readable(True)
+        self._readable(True)
+
+    def _readable(self, readable: bool) -> None:
+        self.state.readable(readable)
+        self._undecided = True
+
+    def fail(self, unit: UnitId) -> None:
+        """The unit's thread ends with an error, and says so."""
+        if unit in self.threads and unit not in self.failed and unit not in self._stopping:
+            self._say(self.threads[unit], State.FAILED, "boom")
+            self.failed.add(unit)
 
     def step(self) -> None:
         log, choose = self.cluster.log, self.cluster.random
@@ -293,24 +337,31 @@ class MemoryHost:
             log.append([self._unsent.popleft()])
         elif self._stopping and choose.random() < 0.5:
             self._end_one()
-        elif self._read < len(log.records):
-            end = min(len(log.records), self._read + choose.choice((1, 2, 20)))
-            for record in log.records[self._read : end]:
-                if record.topic in (records.Topic.CONFIG, records.Topic.ASSIGNMENT):
-                    self.state.apply(record)
-            self._read = end
-            if self._read == len(log.records):
+        elif not self._reader.at_end:
+            for record in self._reader.read(choose)[0]:
+                self.state.apply(record)
+            if self._reader.at_end:
                 self.state.ready(self.cluster.now)
+            self._undecided = True
         before = self.state.predecessor
         if before is not None and self._is_dead(before):
             self.state.predecessor_dead()
-        for effect in self.state.decide(self.cluster.now):
-            self._perform(effect)
+            self._undecided = True
+        # Without anything new it decides nothing new, unless it waits for time to pass.
+        if self._undecided or before is not None:
+            self._undecided = False
+            for effect in self.state.decide(self.cluster.now):
+                self._perform(effect)
 
     def _end_one(self) -> None:
         unit = self._stopping.pop(self.cluster.random.randrange(len(self._stopping)))
-        self._say(self.threads.pop(unit), State.UNASSIGNED)
+        spec = self.threads.pop(unit)
+        if unit in self.failed:
+            self.failed.remove(unit)
+        else:
+            self._say(spec, State.UNASSIGNED)
         self.state.stopped(unit)
+        self._undecided = True
 
     def _is_dead(self, held: records.Held) -> bool:
         return all(host.incarnation != held.incarnation for host in self.cluster.hosts.values())
@@ -322,7 +373,7 @@ class MemoryHost:
                 self._run(spec, target, wish)
             case decisions.Stop(unit):
                 self._stopping.append(unit)
-            case decisions.SetTarget(unit, target, wish):
+            case decisions.SetTarget(unit, target, wish) if unit not in self.failed:
                 self._run(self.threads[unit], target, wish)
             case decisions.Declare(held):
                 self._unsent.append(records.held(held))
@@ -337,7 +388,7 @@ class MemoryHost:
             configs = tuple({"task": str(number)} for number in range(count))
             self._unsent.append(records.generated_tasks(GeneratedTasks(spec.connector, configs, wish)))
 
-    def _say(self, spec: UnitSpec, state: State) -> None:
+    def _say(self, spec: UnitSpec, state: State, trace: str | None = None) -> None:
         assigned = self.state.assignment.assignments.get(self.worker)
         generation = assigned.generation if assigned else 0
-        self._unsent.append(records.status(spec.unit, UnitStatus(state, self.worker, generation, None, "test")))
+        self._unsent.append(records.status(spec.unit, UnitStatus(state, self.worker, generation, trace, "test")))
