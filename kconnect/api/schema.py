@@ -5,8 +5,9 @@ Schemas and the values they describe: Connect's data model in Python's own types
     ARRAY          list         MAP               dict       STRUCT   Struct
     Decimal        decimal.Decimal    Date, Time, Timestamp   datetime.datetime in UTC (Time on 1970-01-01)
 
-A value without a schema (`schema` is None) is any of these, with dicts for objects. Schemas are immutable and may be shared
-by all records of a batch, which is also what makes converters quick: they cache by identity. Read next: `record.py`.
+A value without a schema (`schema` is None) is any of these, with dicts for objects; there an int is a Java long, a float a
+double, and `Int8` to `Float32` say otherwise for who needs it. Schemas are immutable and may be shared by all records of a
+batch, which is also what makes converters quick: they cache by identity. Read next: `record.py`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,52 @@ DATE = "org.apache.kafka.connect.data.Date"
 TIME = "org.apache.kafka.connect.data.Time"
 TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 
+
+class Int8(int):
+    """A Java Byte; like the next five, for values without a schema, where a plain int is a Long and a float a Double."""
+
+
+class Int16(int):
+    """A Java Short."""
+
+
+class Int32(int):
+    """A Java Integer."""
+
+
+class Int64(int):
+    """A Java Long, which a schema of other integers does not take as it does a plain int."""
+
+
+class Float32(float):
+    """A Java Float."""
+
+
+class Float64(float):
+    """A Java Double, which a schema of FLOAT32 does not take as it does a plain float."""
+
+
+_JAVA_CLASSES: Mapping[type, str] = {
+    Int8: "java.lang.Byte",
+    Int16: "java.lang.Short",
+    Int32: "java.lang.Integer",
+    Int64: "java.lang.Long",
+    Float32: "java.lang.Float",
+    Float64: "java.lang.Double",
+    str: "java.lang.String",
+    bool: "java.lang.Boolean",
+    int: "java.lang.Long",
+    float: "java.lang.Double",
+    bytes: "[B",
+    bytearray: "[B",
+    memoryview: "java.nio.HeapByteBuffer",
+    list: "java.util.ArrayList",
+    tuple: "java.util.ArrayList",
+    dict: "java.util.HashMap",
+    decimal.Decimal: "java.math.BigDecimal",
+    datetime.datetime: "java.util.Date",
+}
+
 _LOGICAL: Mapping[str, type] = {
     DECIMAL: decimal.Decimal,
     DATE: datetime.datetime,
@@ -52,18 +99,21 @@ _LOGICAL: Mapping[str, type] = {
     TIMESTAMP: datetime.datetime,
 }
 _PYTHON: Mapping[SchemaType, tuple[type, ...]] = {
-    SchemaType.INT8: (int,),
-    SchemaType.INT16: (int,),
-    SchemaType.INT32: (int,),
-    SchemaType.INT64: (int,),
-    SchemaType.FLOAT32: (float,),
-    SchemaType.FLOAT64: (float,),
+    SchemaType.INT8: (int, Int8),
+    SchemaType.INT16: (int, Int16),
+    SchemaType.INT32: (int, Int32),
+    SchemaType.INT64: (int, Int64),
+    SchemaType.FLOAT32: (float, Float32),
+    SchemaType.FLOAT64: (float, Float64),
     SchemaType.BOOLEAN: (bool,),
     SchemaType.STRING: (str,),
     SchemaType.BYTES: (bytes, bytearray, memoryview),
     SchemaType.ARRAY: (list, tuple),
     SchemaType.MAP: (dict,),
 }
+_EXACT = (bool, Int8, Int16, Int32, Int64, Float32, Float64)
+"""Subclasses of int and float that are no other number."""
+_WIDE = frozenset(kind for kind, types in _PYTHON.items() if types[0] in (int, float))
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 
 
@@ -81,7 +131,8 @@ class Schema:
     The type of a value, immutable.
 
     Build primitive ones from the constants below, and the others with `array`, `mapping`, `struct`, or with this
-    constructor; `optional_copy` and `replace` derive. A default is checked at construction (DataError).
+    constructor; `optional_copy` and `replace` derive. A default is checked at construction (DataError). An array or map
+    made by the constructor may lack the schemas of its elements: `values.parse_string` gives such of `[null]` and `{}`.
     """
 
     __slots__ = (
@@ -125,9 +176,6 @@ class Schema:
                 raise DataError("fieldName cannot be null.")
             if self._by_name[field.name] is not field:
                 raise DataError(f"Cannot create field because of field name duplication {field.name}")
-        needed = {SchemaType.ARRAY: (value_schema,), SchemaType.MAP: (key_schema, value_schema)}.get(type, ())
-        if None in needed:
-            raise DataError(f"A schema of type {type.value} needs the schemas of its elements")
         self.key_schema = key_schema
         self.value_schema = value_schema
         self.default = default
@@ -276,48 +324,85 @@ class Struct:
         return f"Struct({', '.join(field.name for field in self.schema.fields)})"
 
 
-def validate(schema: Schema, value: Any, field: str | None = None) -> None:
-    """DataError, naming the field, unless `value` is one of `schema`."""
-    where = "" if field is None else f' for field: "{field}"'
+def validate(schema: Schema, value: Any, field: str | None = None, part: str = "") -> None:
+    """
+    DataError, with Connect's text and naming the field, unless `value` is one of `schema`.
+
+    `part` is for its own calls: what the value is of the field's, such as `element of array `.
+    """
     if value is None:
         if schema.optional:
             return
-        kind = schema.name or schema.type.value
-        raise DataError(f"Invalid value: null used for required field: \"{field}\", schema type: {kind}")
+        raise DataError(f"Invalid value: null used for required {_where(field, part)}, schema type: {schema.type.value}")
+    kind = schema.type
     logical = _LOGICAL.get(schema.name or "")
     if logical is not None:
         if not isinstance(value, logical):
-            raise DataError(f"Invalid type {type(value).__name__} for {schema.name}{where}")
-        return
-    if schema.type is SchemaType.STRUCT:
-        if not isinstance(value, Struct) or value.schema != schema:
-            raise DataError(f"Struct schemas do not match{where}")
-        return
-    fits = isinstance(value, _PYTHON[schema.type])
-    if fits and isinstance(value, bool) and schema.type is not SchemaType.BOOLEAN:
-        fits = False
-    if not fits:
-        raise DataError(f"Invalid type {type(value).__name__} for schema type {schema.type.value}{where}")
-    bits = _BITS.get(schema.type)
-    if bits is not None and not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise DataError(f"The number does not fit into schema type {schema.type.value}{where}")
-    if schema.type is SchemaType.ARRAY:
-        assert schema.value_schema is not None
-        for element in value:
-            validate(schema.value_schema, element, field)
-    elif schema.type is SchemaType.MAP:
-        assert schema.key_schema is not None
-        assert schema.value_schema is not None
+            raise _misfit(schema, value, _where(field, part))
+    elif kind is SchemaType.STRUCT:
+        if not isinstance(value, Struct):
+            raise _misfit(schema, value, _where(field, part))
+        if value.schema is not schema and value.schema != schema:
+            raise DataError("Struct schemas do not match.")
+        value.validate()
+    elif type(value) not in _PYTHON[kind] and (isinstance(value, _EXACT) or not isinstance(value, _PYTHON[kind])):
+        raise _misfit(schema, value, _where(field, part))
+    elif kind in _BITS:
+        bits = _BITS[kind]
+        if not -(1 << bits - 1) <= value < 1 << bits - 1:
+            raise _misfit(schema, value, _where(field, part))
+    elif kind is SchemaType.ARRAY:
+        if schema.value_schema is not None:
+            part = f"element of array {part}"
+            for element in value:
+                validate(schema.value_schema, element, field, part)
+    elif kind is SchemaType.MAP and schema.key_schema is not None:
         for key, element in value.items():
-            validate(schema.key_schema, key, field)
-            validate(schema.value_schema, element, field)
+            validate(schema.key_schema, key, field, f"key of map {part}")
+            if schema.value_schema is not None:
+                validate(schema.value_schema, element, field, f"value of map {part}")
+
+
+def _where(field: str | None, part: str) -> str:
+    return f"{part}value" if field is None else f'{part}field: "{field}"'
+
+
+def _misfit(schema: Schema, value: Any, where: str) -> DataError:
+    name = "" if schema.name is None else f'"{schema.name}" '
+    return DataError(
+        f"Invalid Java object for schema {name}with type {schema.type.value}: class {java_class(value)} "
+        f"for {where}"
+    )
+
+
+def java_class(value: Any, schema: Schema | None = None) -> str:
+    """
+    The Java class that Connect's messages name for a value like this one; Python's own name if there is none.
+
+    With the value's schema, a plain number is as wide as that says.
+    """
+    kind = type(value)
+    if kind is int or kind is float:
+        if schema is not None and schema.type in _WIDE and kind is _PYTHON[schema.type][0]:
+            return _JAVA_CLASSES[_PYTHON[schema.type][1]]
+        if kind is int and not -(1 << 63) <= value < 1 << 63:
+            return "java.math.BigInteger"
+    elif isinstance(value, Struct):
+        return "org.apache.kafka.connect.data.Struct"
+    return _JAVA_CLASSES.get(kind) or f"{kind.__module__}.{kind.__qualname__}"
 
 
 def array(value_schema: Schema, **other: Any) -> Schema:
+    if value_schema is None:
+        raise DataError("valueSchema cannot be null.")
     return Schema(SchemaType.ARRAY, value_schema=value_schema, **other)
 
 
 def mapping(key_schema: Schema, value_schema: Schema, **other: Any) -> Schema:
+    if key_schema is None:
+        raise DataError("keySchema cannot be null.")
+    if value_schema is None:
+        raise DataError("valueSchema cannot be null.")
     return Schema(SchemaType.MAP, key_schema=key_schema, value_schema=value_schema, **other)
 
 

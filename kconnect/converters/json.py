@@ -9,17 +9,16 @@ values, `json_schema.py` for the schemas, `json_text.py` for the text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from typing import Any, NamedTuple
 
 import orjson
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type
-from kconnect.api.converter import Converter
 from kconnect.api.errors import DataError
 from kconnect.api.record import Header
 from kconnect.api.schema import NULL, Schema, SchemaAndValue
 from kconnect.converters import json_schema, json_text
+from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
 
@@ -27,13 +26,7 @@ SCHEMAS_ENABLE, CACHE_SIZE, SCHEMA_CONTENT = "schemas.enable", "schemas.cache.si
 DECIMAL_FORMAT, REPLACE_NULL = "decimal.format", "replace.null.with.default"
 
 CONFIG = ConfigDef(
-    ConfigKey(
-        "converter.type",
-        Type.STRING,
-        importance=Importance.LOW,
-        doc="What is converted; set by the framework.",
-        validator=OneOf(("key", "value", "header")),
-    ),
+    CONVERTER_TYPE,
     ConfigKey(
         SCHEMAS_ENABLE,
         Type.BOOLEAN,
@@ -93,17 +86,14 @@ class Reading(NamedTuple):
     read: Convert
 
 
-class JsonConverter(Converter):
+class JsonConverter(AnyConverter):
     def __init__(self) -> None:
         self.configure({}, False)
 
     def config(self) -> ConfigDef:
         return CONFIG
 
-    def version(self) -> str:
-        return metadata.version("kconnect")
-
-    def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
+    def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
         parsed = CONFIG.parse({"converter.type": "key" if is_key else "value", **configs})
         self._enveloped: bool = parsed[SCHEMAS_ENABLE]
         self._limit: int = max(0, parsed[CACHE_SIZE])

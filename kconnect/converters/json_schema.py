@@ -34,11 +34,11 @@ _TYPES = {name: kind for kind, name in _NAMES.items()}
 def write(schema: Schema, writers: Writers) -> dict[str, Any]:
     """The JSON form of a schema; `writers` are for defaults."""
     body: dict[str, Any] = {"type": _NAMES[schema.type]}
-    if schema.type is SchemaType.ARRAY and schema.value_schema is not None:
-        body["items"] = write(schema.value_schema, writers)
-    elif schema.type is SchemaType.MAP and schema.key_schema is not None and schema.value_schema is not None:
-        body["keys"] = write(schema.key_schema, writers)
-        body["values"] = write(schema.value_schema, writers)
+    if schema.type is SchemaType.ARRAY:
+        body["items"] = _write_part(schema.value_schema, writers)
+    elif schema.type is SchemaType.MAP:
+        body["keys"] = _write_part(schema.key_schema, writers)
+        body["values"] = _write_part(schema.value_schema, writers)
     elif schema.type is SchemaType.STRUCT:
         body["fields"] = [{**write(field.schema, writers), "field": field.name} for field in schema.fields]
     body["optional"] = schema.optional
@@ -53,6 +53,10 @@ def write(schema: Schema, writers: Writers) -> dict[str, Any]:
     if schema.default is not None:
         body["default"] = writers.of(schema)(schema.default)
     return body
+
+
+def _write_part(schema: Schema | None, writers: Writers) -> dict[str, Any] | None:
+    return None if schema is None else write(schema, writers)
 
 
 def read(body: Any, readers: Readers) -> Schema | None:

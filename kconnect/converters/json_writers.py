@@ -18,7 +18,7 @@ import orjson
 
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
-from kconnect.api.schema import Schema, SchemaType, Struct
+from kconnect.api.schema import Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
 from kconnect.api.values import java_class, to_text
 from kconnect.converters.json_text import float32, float64
 
@@ -78,12 +78,10 @@ class Writers:
     def _of_type(self, schema: Schema) -> Convert:
         kind = schema.type
         if kind is SchemaType.ARRAY:
-            assert schema.value_schema is not None
-            return self._of_array(self.of(schema.value_schema))
+            return self._of_array(self._part(schema.value_schema))
         if kind is SchemaType.MAP:
-            assert schema.key_schema is not None
-            assert schema.value_schema is not None
-            return self._of_map(schema.key_schema, self.of(schema.key_schema), self.of(schema.value_schema))
+            as_object = schema.key_schema is not None and schema.key_schema.type is SchemaType.STRING
+            return self._of_map(as_object, self._part(schema.key_schema), self._part(schema.value_schema))
         if kind is SchemaType.STRUCT:
             return self._of_struct(schema)
         if kind is SchemaType.BYTES:
@@ -93,6 +91,9 @@ class Writers:
         if kind is SchemaType.FLOAT64:
             return _writer_of(kind, float, float64)
         return _writer_of(kind, _AS_IS[kind], lambda value: value)
+
+    def _part(self, schema: Schema | None) -> Convert:
+        return self.free if schema is None else self.of(schema)
 
     @staticmethod
     def _of_array(element: Convert) -> Convert:
@@ -104,9 +105,7 @@ class Writers:
         return write
 
     @staticmethod
-    def _of_map(key_schema: Schema, key: Convert, element: Convert) -> Convert:
-        as_object = key_schema.type is SchemaType.STRING
-
+    def _of_map(as_object: bool, key: Convert, element: Convert) -> Convert:
         def write(value: Any) -> Any:
             if not isinstance(value, dict):
                 raise _wrong(SchemaType.MAP, value)
@@ -145,6 +144,10 @@ class Writers:
             return _base64(value)
         if isinstance(value, Struct):
             return self.of(value.schema)(value)
+        if isinstance(value, Float32):
+            return float32(value)
+        if isinstance(value, Int8 | Int16 | Int32 | Int64 | Float64):
+            return self.free(float(value) if isinstance(value, float) else int(value))
         raise DataError(f"Java class class {java_class(value)} does not have corresponding schema type.")
 
 

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from typing import Any
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type
-from kconnect.api.converter import Converter
+from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.errors import ConfigError
 from kconnect.api.record import Header
 from kconnect.api.schema import OPTIONAL_STRING_SCHEMA, Schema, SchemaAndValue
 from kconnect.api.values import to_text
+from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
 
 ENCODING = "converter.encoding"
 
 CONFIG = ConfigDef(
-    ConfigKey(
-        "converter.type",
-        Type.STRING,
-        importance=Importance.LOW,
-        doc="What is converted; set by the framework.",
-        validator=OneOf(("key", "value", "header")),
-    ),
+    CONVERTER_TYPE,
     ConfigKey(ENCODING, Type.STRING, "UTF-8", Importance.HIGH, "Name of the character set."),
 )
 
@@ -37,12 +30,12 @@ _NULL = SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)
 _WIDE = {"utf-16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE), "utf-32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE)}
 
 
-class StringConverter(Converter):
+class StringConverter(AnyConverter):
     def __init__(self) -> None:
         self._encoding = "utf-8"
         self._wide: tuple[bytes, bytes] | None = None
 
-    def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
+    def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
         name = configs.get(ENCODING, "UTF-8")
         try:
             # Python also knows "encodings" from text to text; only encoding tells them from the others.
@@ -54,9 +47,6 @@ class StringConverter(Converter):
 
     def config(self) -> ConfigDef:
         return CONFIG
-
-    def version(self) -> str:
-        return metadata.version("kconnect")
 
     def from_connect_data(
         self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None

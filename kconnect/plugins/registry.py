@@ -34,6 +34,16 @@ _JAVA_NAMES = {
         "org.apache.kafka.connect.file.FileStreamSourceConnector"
     ),
     "kconnect.connectors.file_sink:FileStreamSinkConnector": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+    "kconnect.converters.bytes:ByteArrayConverter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+    "kconnect.converters.numbers:BooleanConverter": "org.apache.kafka.connect.converters.BooleanConverter",
+    "kconnect.converters.numbers:DoubleConverter": "org.apache.kafka.connect.converters.DoubleConverter",
+    "kconnect.converters.numbers:FloatConverter": "org.apache.kafka.connect.converters.FloatConverter",
+    "kconnect.converters.numbers:IntegerConverter": "org.apache.kafka.connect.converters.IntegerConverter",
+    "kconnect.converters.numbers:LongConverter": "org.apache.kafka.connect.converters.LongConverter",
+    "kconnect.converters.numbers:ShortConverter": "org.apache.kafka.connect.converters.ShortConverter",
+    "kconnect.converters.simple_header:SimpleHeaderConverter": (
+        "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+    ),
     "kconnect.converters.json:JsonConverter": "org.apache.kafka.connect.json.JsonConverter",
     "kconnect.converters.string:StringConverter": "org.apache.kafka.connect.storage.StringConverter",
 }

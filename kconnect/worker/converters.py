@@ -6,15 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.schema import STRING_SCHEMA, Schema, SchemaAndValue
-from kconnect.api.values import to_text
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.plugins.registry import Registry
-
-_SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
 def make(
@@ -39,8 +34,6 @@ def make_header(
     @cache
     def get() -> HeaderConverter:
         name, given = _asked("header", config, settings)
-        if name == _SIMPLE:
-            return _TextHeaders()
         converter: HeaderConverter = plugins.load(name, "header_converter")()
         converter.configure({**given, "converter.type": "header"})
         return converter
@@ -55,16 +48,3 @@ def _asked(which: str, config: Mapping[str, str | None], settings: WorkerSetting
     source: Mapping[str, str | None] = config if own else settings.raw
     given = {key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None}
     return own or getattr(settings, f"{which}_converter"), given
-
-
-class _TextHeaders(HeaderConverter):
-    """Stands in for SimpleHeaderConverter until there is one: writes what it would, and reads everything as text."""
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        """Has no settings."""
-
-    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
-        return None if value is None else bytes(value) if isinstance(value, bytes | bytearray) else to_text(value).encode()
-
-    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
-        return SchemaAndValue(None, None) if data is None else SchemaAndValue(STRING_SCHEMA, data.decode("utf-8", "replace"))

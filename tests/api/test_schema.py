@@ -86,14 +86,39 @@ def test_an_optional_copy() -> None:
     [
         ({"type": SchemaType.STRUCT, "fields": [("a", s.INT8_SCHEMA), ("a", s.INT8_SCHEMA)]}, "field name duplication a"),
         ({"type": SchemaType.STRUCT, "fields": [("", s.INT8_SCHEMA)]}, "fieldName cannot be null"),
-        ({"type": SchemaType.ARRAY}, "ARRAY needs the schemas of its elements"),
-        ({"type": SchemaType.MAP, "key_schema": s.STRING_SCHEMA}, "MAP needs the schemas of its elements"),
         ({"type": SchemaType.INT8, "default": 1000}, "Invalid default value"),
     ],
 )
 def test_schemas_that_can_not_be(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Schema(**arguments)
+
+
+def test_elements_need_schemas() -> None:
+    with pytest.raises(DataError, match="valueSchema cannot be null"):
+        s.array(None)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="keySchema cannot be null"):
+        s.mapping(None, s.STRING_SCHEMA)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="valueSchema cannot be null"):
+        s.mapping(s.STRING_SCHEMA, None)  # type: ignore[arg-type]
+
+
+def test_elements_without_a_schema_may_be_anything() -> None:
+    s.validate(Schema(SchemaType.ARRAY), [1, None, "a"])
+    s.validate(Schema(SchemaType.MAP, key_schema=s.STRING_SCHEMA), {"a": 1, "b": None})
+    s.validate(Schema(SchemaType.MAP), {1: "a"})
+
+
+def test_marked_numbers_fit_their_own_schema_only() -> None:
+    s.validate(s.INT8_SCHEMA, s.Int8(5))
+    s.validate(s.FLOAT32_SCHEMA, s.Float32(0.5))
+    for schema, value, name in [
+        (s.INT16_SCHEMA, s.Int8(5), "Byte"),
+        (s.INT8_SCHEMA, s.Int64(5), "Long"),
+        (s.FLOAT32_SCHEMA, s.Float64(0.5), "Double"),
+    ]:
+        with pytest.raises(DataError, match=f"class java.lang.{name} for value"):
+            s.validate(schema, value)
 
 
 def test_a_struct_gives_defaults_when_asked_for_them() -> None:

@@ -8,14 +8,25 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.converter import Converter
+from kconnect.api.converter import Converter, HeaderConverter
+from kconnect.api.schema import NULL
+from kconnect.converters import numbers
+from kconnect.converters.bytes import ByteArrayConverter
 from kconnect.converters.json import JsonConverter
+from kconnect.converters.simple_header import SimpleHeaderConverter
 from kconnect.converters.string import StringConverter
 from tests.golden import envelopes
 
 CONVERTERS: dict[str, type[Converter]] = {
     "org.apache.kafka.connect.json.JsonConverter": JsonConverter,
     "org.apache.kafka.connect.storage.StringConverter": StringConverter,
+    "org.apache.kafka.connect.converters.ByteArrayConverter": ByteArrayConverter,
+    "org.apache.kafka.connect.converters.BooleanConverter": numbers.BooleanConverter,
+    "org.apache.kafka.connect.converters.ShortConverter": numbers.ShortConverter,
+    "org.apache.kafka.connect.converters.IntegerConverter": numbers.IntegerConverter,
+    "org.apache.kafka.connect.converters.LongConverter": numbers.LongConverter,
+    "org.apache.kafka.connect.converters.FloatConverter": numbers.FloatConverter,
+    "org.apache.kafka.connect.converters.DoubleConverter": numbers.DoubleConverter,
 }
 """Add a row when there is another one: its cases are in the files."""
 
@@ -78,4 +89,34 @@ def test_one_converter_called_several_times(case: dict[str, Any]) -> None:
 
 
 def test_no_case_is_left_out_unseen() -> None:
-    assert (len(CASES), len(SEQUENCES)) == (342, 6)
+    assert (len(CASES), len(SEQUENCES)) == (426, 6)
+
+
+HEADER_CONVERTERS: dict[str, Any] = {
+    **CONVERTERS,
+    "org.apache.kafka.connect.storage.SimpleHeaderConverter": SimpleHeaderConverter,
+}
+
+
+@pytest.mark.parametrize("case", envelopes.as_params(envelopes.load("header_converters.jsonl")))
+def test_header_converters(case: dict[str, Any]) -> None:
+    converter: HeaderConverter = HEADER_CONVERTERS[case["converter"]]()
+    converter.configure({"converter.type": "header", **case["config"]})
+    if case["error"] is not None:
+        with pytest.raises(Exception) as raised:
+            convert_header(converter, case)
+        envelopes.assert_error(raised.value, case["error"])
+        return
+    found = convert_header(converter, case)
+    if case["direction"] == "fromConnectHeader":
+        assert_bytes(found, bytes_of(case), envelopes.has_unordered_map(case["in"]))
+    elif case.get("java_null"):
+        assert found == NULL
+    else:
+        envelopes.assert_same(found, case["out"])
+
+
+def convert_header(converter: HeaderConverter, case: dict[str, Any]) -> Any:
+    if case["direction"] == "fromConnectHeader":
+        return converter.from_connect_header(case["topic"], case["header"], *envelopes.input_of(case["in"]))
+    return converter.to_connect_header(case["topic"], case["header"], bytes_of(case))

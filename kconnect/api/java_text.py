@@ -1,0 +1,108 @@
+"""
+The text of values as Java shows them: for the String converter, FileStreamSink and messages.
+
+Plugins use it through `values.py`, where to read next; the other text, that of header values, is in `literals.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import math
+import struct
+from typing import Any
+
+from kconnect.api.schema import Float32, Schema, SchemaType, Struct
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+def to_text(value: Any, schema: Schema | None = None) -> str:
+    """
+    Java's `String.valueOf`: `null`, `true`, `1.0E7`, `[1, 2]`, `{a=1}`, `Struct{a=1}`; dates are those of UTC.
+
+    Unset fields of a struct are left out. With the value's schema, 32-bit floats get no more digits than they have. Bytes are
+    base64, as in Connect's `Values`: Java's own text for them is an address.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        narrow = isinstance(value, Float32) or (schema is not None and schema.type is SchemaType.FLOAT32)
+        return float32_text(value) if narrow else float64_text(value)
+    if isinstance(value, list | tuple):
+        inner = None if schema is None else schema.value_schema
+        return f"[{', '.join([to_text(item, inner) for item in value])}]"
+    if isinstance(value, dict):
+        of_key, inner = (None, None) if schema is None else (schema.key_schema, schema.value_schema)
+        return f"{{{', '.join([f'{to_text(key, of_key)}={to_text(item, inner)}' for key, item in value.items()])}}}"
+    if isinstance(value, Struct):
+        shown = [f"{field.name}={to_text(item, field.schema)}" for field, item in value.items() if item is not None]
+        return f"Struct{{{','.join(shown)}}}"
+    if isinstance(value, decimal.Decimal):
+        # Python's text is Java's, but for a negative zero, which Java has not.
+        return str(value if value else abs(value))
+    if isinstance(value, datetime.datetime):
+        utc = value.astimezone(datetime.timezone.utc) if value.tzinfo is not None else value
+        return f"{_DAYS[utc.weekday()]} {_MONTHS[utc.month - 1]} {utc.day:02} {utc:%H:%M:%S} UTC {utc.year}"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode()
+    return str(value)
+
+
+def float64_text(value: float) -> str:
+    """Java's `Double.toString`: plain from 1e-3 up to 1e7, else one digit before the point and `E`."""
+    text = float.__repr__(value)
+    if 1e-3 <= abs(value) < 1e7:
+        return text
+    # Where one digit would do, Java shows the best two: the smallest number is 4.9E-324.
+    return _java_float(value, text if "." in text else f"{value:.1e}")
+
+
+def float32_text(value: float) -> str:
+    """Java's `Float.toString`: the shortest text that means this 32-bit number, of two digits at least."""
+    narrow = float32(value)
+    if not math.isfinite(narrow):
+        return float64_text(narrow)
+    packed = struct.pack(">f", narrow)
+    for digits in range(1, 9):
+        text = f"{narrow:.{digits}e}"
+        try:
+            if struct.pack(">f", float(text)) == packed:
+                break
+        except OverflowError:
+            continue
+    return _java_float(narrow, text)
+
+
+def float32(value: float) -> float:
+    """The 32-bit number nearest to this one, as Java casts."""
+    try:
+        narrow: float = struct.unpack(">f", struct.pack(">f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return narrow
+
+
+def _java_float(value: float, text: str) -> str:
+    """`text` has the digits to show, in any of Python's notations; `value` the size that decides how."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    sign, digits, exponent = decimal.Decimal(text).normalize().as_tuple()
+    shown = "".join(map(str, digits))
+    power = len(shown) + int(exponent) - 1
+    minus = "-" if sign else ""
+    if not 1e-3 <= abs(value) < 1e7:
+        return f"{minus}{shown[0]}.{shown[1:] or '0'}E{power}"
+    if power < 0:
+        return f"{minus}0.{'0' * (-power - 1)}{shown}"
+    whole = shown[: power + 1].ljust(power + 1, "0")
+    return f"{minus}{whole}.{shown[power + 1 :] or '0'}"
