@@ -292,7 +292,8 @@ def honest_status(history: History, whole: Folds) -> Iterator[str]:
             expected = State.PAUSED if target is TargetState.PAUSED else State.RUNNING
             if unit in host.failed:
                 expected = State.FAILED
-                if Operation.of(config.connectors[unit.connector].properties).max_attempts:
+                configs = config.connectors[unit.connector].properties, host.threads[unit].connector_config
+                if all(Operation.of(known).max_attempts for known in configs):
                     yield f"{unit} failed on {host} and is not started again"
             if said is None or (said.state, said.worker_id) != (expected, worker):
                 yield f"{unit} runs on {host}, to be {expected.value}, and its status says {said}"

@@ -167,7 +167,7 @@ class Answers:
                 raise AlreadyExistsError(f"Connector {name} already exists")
             state = [] if target is None else [records.target_state(name, target)]
             yield from herder.write_as_leader([*state, records.connector_config(name, config)])
-            return requests.Created(True, {**(yield from self._info(name)), "tasks": []})
+            return requests.Created(True, {**(yield from self._info(name, config)), "tasks": []})
 
         return (yield from herder.exclusively(name, work))
 
@@ -179,7 +179,7 @@ class Answers:
         def work() -> Procedure:
             created = name not in herder.config.connectors
             yield from herder.write_as_leader([records.connector_config(name, config)])
-            return requests.Created(created, (yield from self._info(name)))
+            return requests.Created(created, (yield from self._info(name, config)))
 
         return (yield from herder.exclusively(name, work))
 
@@ -192,7 +192,7 @@ class Answers:
             config = {key: value for key, value in merged.items() if value is not None}
             yield from self._validated(config)
             yield from herder.write_as_leader([records.connector_config(name, config)])
-            return requests.Created(False, (yield from self._info(name)))
+            return requests.Created(False, (yield from self._info(name, config)))
 
         return (yield from herder.exclusively(name, work))
 
@@ -207,8 +207,11 @@ class Answers:
         if infos["error_count"]:
             raise BadRequestError(errors_message(infos))
 
-    def _info(self, name: str) -> Procedure:
+    def _info(self, name: str, written: ConfigMap) -> Procedure:
         kind = yield from self._kind(name)
+        if name not in self._herder.config.connectors:
+            # Somebody has deleted it meanwhile; it was written all the same.
+            return {"name": name, "config": dict(written), "tasks": [], "type": kind}
         return views.connector_info(self._herder.config, name, kind)
 
     # --- states ---

@@ -79,6 +79,8 @@ class Herder:
         self._restarts: set[UnitId] = set()
         self._started_anew: set[UnitId] = set()
         """Those of `_restarts` that nobody asked for."""
+        self._spoken_of: set[UnitId] = set()
+        """Units whose last status is of this worker."""
         self._healing = Healing()
         self._weights: tuple[int, dict[UnitId, int]] = (-1, {})
         self._members_seen = 0
@@ -379,9 +381,8 @@ class Herder:
                 except ConnectError:
                     self._restarts |= restarts
                     raise
-                # Should they run again meanwhile, with a status that came too early, they start anew.
-                self._started_anew |= lost
-                self._restarts |= lost
+                # Should they run again meanwhile, their statuses came too early.
+                self._start_anew(lost)
                 continue
             seen = self.changes
             again = self.now + 1000
@@ -421,7 +422,7 @@ class Herder:
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.
             return [records.placement(placement), *self.unassigned_statuses(me.worker_id, self.owned)]
         shown = [unit for unit in restarts - self._started_anew if unit in self.status.units]
-        self._started_anew -= restarts
+        self._started_anew &= self._restarts
         version = {unit: self.status.units[unit].version for unit in shown}
         return [
             records.placement(placement),
@@ -467,6 +468,12 @@ class Herder:
             if self._is_live(unit, worker)
         ]
 
+    def _start_anew(self, units: set[UnitId]) -> None:
+        """Have `units`, as far as they run, say once more that they do. Who follows the log sees no more than that."""
+        self._started_anew |= units
+        self._restarts |= units
+        self.changes += bool(units)
+
     def _lost_with_hosts(self) -> set[UnitId]:
         """
         The units of hosts that are dead and that nobody has replaced (Spark does so within a second, or can't), as far as
@@ -498,9 +505,16 @@ class Herder:
         return self._weights[1]
 
     def _read_status(self, unit: UnitId) -> None:
-        connector = self.config.connectors.get(unit.connector)
+        connector, status = self.config.connectors.get(unit.connector), self.status.units.get(unit)
         if unit in self.owned and connector is not None:
-            self._healing.read(unit, self.status.units.get(unit), Operation.of(connector.properties), self.now)
+            self._healing.read(unit, status, Operation.of(connector.properties), self.now)
+        if status is not None and status.worker_id == self.identity.worker_id:
+            self._spoken_of.add(unit)
+        elif unit in self._spoken_of:
+            self._spoken_of.remove(unit)
+            if status is not None and unit in self.owned:
+                # A late word of one who does not know yet that it has lost the unit: it would stay the last.
+                self._start_anew({unit})
 
     def _heal(self) -> None:
         for unit in self._healing.failed:
