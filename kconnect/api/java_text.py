@@ -60,7 +60,7 @@ def float64_text(value: float) -> str:
     if 1e-3 <= abs(value) < 1e7:
         return text
     # Where one digit would do, Java shows the best two: the smallest number is 4.9E-324.
-    return _java_float(value, text if "." in text else f"{value:.1e}")
+    return _java_float(value, _whole_digits(value, 53) or (text if "." in text else f"{value:.1e}"))
 
 
 def float32_text(value: float) -> str:
@@ -68,6 +68,9 @@ def float32_text(value: float) -> str:
     narrow = float32(value)
     if not math.isfinite(narrow):
         return float64_text(narrow)
+    whole = _whole_digits(narrow, 24)
+    if whole is not None:
+        return _java_float(narrow, whole)
     packed = struct.pack(">f", narrow)
     for digits in range(1, 9):
         text = f"{narrow:.{digits}e}"
@@ -77,6 +80,21 @@ def float32_text(value: float) -> str:
         except OverflowError:
             continue
     return _java_float(narrow, text)
+
+
+def _whole_digits(value: float, bits: int) -> str | None:
+    """
+    The digits of a whole number of more bits than the format has, below 2^62; None for all others.
+
+    Up to Java 18 these are not the fewest that do, but all before those that say nothing.
+    """
+    exponent = math.frexp(value)[1] - 1 if math.isfinite(value) else 0
+    if not bits <= exponent < 62:
+        return None
+    spare = exponent - bits - 1
+    step = 10 ** (len(str(1 << spare)) - 1 if spare > 1 else 0)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{(abs(int(value)) + step // 2) // step * step}"
 
 
 def float32(value: float) -> float:
