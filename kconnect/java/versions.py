@@ -142,9 +142,7 @@ def _drop_nothings(items: list[_Item]) -> None:
         if not _is_nothing(items[index]):
             continue
         after = items[index + 1] if index + 1 < len(items) else None
-        if after is None:
-            del items[index]
-        elif isinstance(after, list) and after and isinstance(after[0], _Word | _WordNumber):
+        if after is None or (isinstance(after, list) and after and isinstance(after[0], _Word | _WordNumber)):
             del items[index]
 
 
