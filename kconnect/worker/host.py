@@ -9,6 +9,7 @@ itself when the log says that its worker is gone, or when the log can't be read 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import logging
@@ -201,32 +202,30 @@ class Outbox:
         self._writer = writer
         self._in_touch = in_touch
         self._discards = 0
-        self._entries: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
+        self._entries: queue.SimpleQueue[tuple[int, Entry | None]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
         self._thread.start()
 
     def put(self, entry: Entry) -> None:
-        self._entries.put(entry)
+        self._entries.put((self._discards, entry))
 
     def discard(self) -> None:
-        """Forget what has not been written yet."""
+        """Forget what has not been written yet. Returns at once: the writing thread drops what is older than this call."""
         self._discards += 1
-        while not self._entries.empty():
-            self._entries.get()
 
     def close(self) -> None:
-        self._entries.put(None)
+        self._entries.put((self._discards, None))
         self._thread.join(10)
 
     def _run(self) -> None:
         closing = False
         while not closing:
             batch = [self._entries.get()]
-            while not self._entries.empty() and len(batch) < 500:
-                batch.append(self._entries.get())
-            closing, discards = None in batch, self._discards
-            entries = [entry for entry in batch if entry is not None]
-            while entries and discards == self._discards:
+            with contextlib.suppress(queue.Empty):
+                while len(batch) < 500:
+                    batch.append(self._entries.get_nowait())
+            closing = any(entry is None for _, entry in batch)
+            while entries := [entry for put_at, entry in batch if entry is not None and put_at == self._discards]:
                 if not self._in_touch():
                     time.sleep(0.05)
                     continue
@@ -245,6 +244,8 @@ class SourceOffsets:
         self._client, self._topic, self._writer = client, topic, writer
         self._reader: LogReader | None = None
         self._state = OffsetState()
+        # Reading may have to wait for brokers; what is known, and writing, must not.
+        self._reading = threading.Lock()
         self._lock = threading.Lock()
         self._asked = itertools.count(1)
         self._served = 0
@@ -254,12 +255,18 @@ class SourceOffsets:
     ) -> list[dict[str, Any] | None]:
         """What is stored, as of the end of the topic at the time of the call. ConnectError once `gives_up()`."""
         mine = next(self._asked)
-        with self._lock:
+        while not self._reading.acquire(timeout=0.1):
+            if gives_up():
+                raise ConnectError(f"Stopped while the offset topic {self._topic} was being read")
+        try:
             # One reading serves all who asked before it began: when a host starts, that is each of its units.
             if self._served < mine:
                 latest = next(self._asked)
                 self._read_to_end(gives_up)
                 self._served = latest
+        finally:
+            self._reading.release()
+        with self._lock:
             return [self._state.offset(connector, partition) for partition in partitions]
 
     def write(
@@ -270,9 +277,11 @@ class SourceOffsets:
         self._writer.write(entries, timeout)
 
     def close(self) -> None:
-        with self._lock:
+        """Only once no unit reads any more: whoever still does keeps the reader."""
+        if self._reading.acquire(timeout=1):
             if self._reader is not None:
                 self._reader.close()
+            self._reading.release()
 
     def _read_to_end(self, gives_up: Callable[[], bool]) -> None:
         ends, told_at = None, time.monotonic()
@@ -280,8 +289,10 @@ class SourceOffsets:
             try:
                 self._reader = self._reader or LogReader(self._client, {Topic.OFFSET: self._topic}, timeout=2)
                 ends = ends or self._reader.ends(2)
-                for record in self._reader.read(0.1):
-                    self._state.apply(record)
+                found = self._reader.read(0.1)
+                with self._lock:
+                    for record in found:
+                        self._state.apply(record)
             except RetriableError as error:
                 log.debug("%s", error)
             if ends is not None and self._reader is not None and self._reader.has_read(ends):

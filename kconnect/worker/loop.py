@@ -112,7 +112,7 @@ class Loop:
                 # The event is lost, the worker must live: what it decides, it decides from the log, anew each time.
                 log.exception("The herder failed on %s", type(event).__name__)
             self._probe()
-        for future in self._waiting.values():
+        for future in list(self._waiting.values()):
             if future.set_running_or_notify_cancel():
                 future.set_exception(ConnectionError("Worker is shutting down"))
 

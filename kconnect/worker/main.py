@@ -161,7 +161,8 @@ class Worker:
                     caught_up = True
                     self._loop.post(events.CaughtUp())
                     log.info("The internal topics have been read")
-                    self._join()
+                    if not self._stopping.is_set():
+                        self._join()
         except Exception as error:  # noqa: BLE001 - without the log a worker is blind: it must end, and say why
             self.fatal = error
 

@@ -34,6 +34,7 @@ class Handover:
     grace_ms: int
     delay_ms: int = 0
     _gone_since: dict[str, int] = field(default_factory=dict)
+    _told_at: dict[str, int] = field(default_factory=dict)
     _starting_since: dict[str, int] = field(default_factory=dict)
 
     def decide(
@@ -94,12 +95,15 @@ class Handover:
         entries: list[Entry] = []
         gone = state.workers() - members
         self._gone_since = {worker: self._gone_since.get(worker, now) for worker in sorted(gone)}
+        self._told_at = {worker: at for worker, at in self._told_at.items() if worker in gone}
         for worker, since in self._gone_since.items():
             if worker in state.assignments and now - since >= self.delay_ms:
                 entries.append(records.assignment(Assignment(worker, None)))
             if worker in state.assignments:
+                self._told_at.pop(worker, None)
                 continue
-            waited = now - since >= self.delay_ms + self.grace_ms
+            # From when they can read that their assignment is gone, not from when their worker left the group.
+            waited = now - self._told_at.setdefault(worker, now) >= self.grace_ms
             # Not at once: a worker that has just been started is not in the group yet, and would write its records anew.
             forgotten = now - since >= self.delay_ms + _FORGET_MS
             for held in state.hosts_of(worker):

@@ -22,7 +22,7 @@ from kconnect.core.herder.effects import Effect, FencedError
 from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.leader import Leading
 from kconnect.core.herder.procedures import Procedure, Procedures, Until
-from kconnect.core.herder.requests import NO_LEADER, ForwardError
+from kconnect.core.herder.requests import BUSY, NO_LEADER, ForwardError
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
@@ -286,7 +286,8 @@ class Herder:
         if isinstance(request, requests.Health) and not self.started:
             raise UnavailableError("Worker is still starting up.")
         if self._leaving and request.writes:
-            raise ConnectError("Worker is shutting down")
+            # Whoever sent it on asks again until another worker leads, or owns the task.
+            raise ConflictError(BUSY)
         yield Until(lambda: self.started or isinstance(request, requests.Root))
         while True:
             term = self.leading
