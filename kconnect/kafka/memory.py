@@ -26,6 +26,7 @@ class MemoryLog:
     topics: dict[Topic, list[LogRecord]] = field(default_factory=lambda: {topic: [] for topic in Topic})
     compacted: dict[Topic, int] = field(default_factory=dict)
     """How many records of each topic the last compaction saw: who begins to read now finds the latest of each key."""
+    readers: dict[Topic, list[MemoryReader]] = field(default_factory=lambda: {topic: [] for topic in Topic})
     _epoch: int = 0
 
     def append(self, entries: Iterable[Entry], epoch: int = 0) -> dict[tuple[Topic, int], int]:
@@ -38,6 +39,9 @@ class MemoryLog:
             self.records.append(record)
             self.epochs.append(epoch)
             written[entry.topic, 0] = record.offset
+        for grown, _ in written:
+            for reader in self.readers[grown]:
+                reader.at_end = False
         return written
 
     def fence(self) -> int:
@@ -62,24 +66,20 @@ class MemoryReader:
     """Follows `topics`: each in its order, but one may run ahead of another, as with every consumer."""
 
     def __init__(self, log: MemoryLog, topics: Collection[Topic] = tuple(Topic)) -> None:
-        self._log = log
         self._feeds = [_Feed(topic, log.topics[topic], log.compacted.get(topic, 0)) for topic in topics]
-        self._seen = -1
-
-    @property
-    def at_end(self) -> bool:
-        written = len(self._log.records)
-        if self._seen != written and not any(feed.more for feed in self._feeds):
-            self._seen = written
-        return self._seen == written
+        self.at_end = not any(feed.more for feed in self._feeds)
+        for topic in topics:
+            log.readers[topic].append(self)
 
     def read(self, choose: random.Random) -> tuple[list[LogRecord], dict[tuple[Topic, int], int]]:
         """Some of what comes next in one topic, and where that topic goes on if that is known."""
         feeds = [feed for feed in self._feeds if feed.more]
         if not feeds:
             return [], {}
-        feed, count = feeds[int(choose.random() * len(feeds))], (1, 2, 20)[int(choose.random() * 3)]
-        return feed.read(count), {} if feed.kept else {(feed.topic, 0): feed.at}
+        feed, count = feeds[int(choose.random() * len(feeds))], (1, 3, 20)[int(choose.random() * 3)]
+        batch = feed.read(count)
+        self.at_end = not feed.more and len(feeds) == 1
+        return batch, {} if feed.kept else {(feed.topic, 0): feed.at}
 
 
 class _Feed:

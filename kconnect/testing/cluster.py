@@ -196,18 +196,27 @@ class MemoryWorker:
 
     def step(self) -> None:
         choose = self.cluster.random
-        owns = self.cluster.group.owner == self.member
         # As in `worker/loop.py`: one thread writes in order, several others ask, and who is ready first is ready first.
-        if self._writes and choose.random() < 0.5:
+        ready: list[Any] = [work for work in (self._writes, self._asks, self._inbox) if work]
+        if not self._reader.at_end:
+            ready.append(self._reader)
+        work = ready[int(choose.random() * len(ready))] if ready else None
+        if work is None:
+            self._idle()
+        elif work is self._writes:
             self._perform(self._writes.popleft())
-        elif self._asks and choose.random() < 0.5:
+        elif work is self._asks:
             self._perform(self._asks.pop(int(choose.random() * len(self._asks))))
-        elif self._inbox:
+        elif work is self._inbox:
             self._handle(self._inbox.popleft())
-        elif not self._reader.at_end:
+        else:
             batch, ends = self._reader.read(choose)
             self._handle(events.Read(tuple(batch), ends))
-        elif not self._caught_up:
+
+    def _idle(self) -> None:
+        """What is looked at now and then, in no hurry."""
+        owns = self.cluster.group.owner == self.member
+        if not self._caught_up:
             self._caught_up = True
             self._handle(events.CaughtUp())
             self.cluster.group.join(self.member, self.name)
@@ -330,14 +339,12 @@ class MemoryHost:
 
     def step(self) -> None:
         log, choose = self.cluster.log, self.cluster.random
-        if self._cut_off:
-            if self._stopping:
-                self._end_one()
-        elif self._unsent and choose.random() < 0.5:
-            log.append([self._unsent.popleft()])
-        elif self._stopping and choose.random() < 0.5:
+        unread = not self._cut_off and not self._reader.at_end
+        if self._stopping and (self._cut_off or choose.random() < 0.4):
             self._end_one()
-        elif not self._reader.at_end:
+        elif self._unsent and not self._cut_off and not (unread and choose.random() < 0.5):
+            log.append([self._unsent.popleft()])
+        elif unread:
             for record in self._reader.read(choose)[0]:
                 self.state.apply(record)
             if self._reader.at_end:

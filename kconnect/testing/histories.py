@@ -155,30 +155,41 @@ class History(MemoryCluster):
             self.add_worker(free[0])
 
     def steps(self, count: int) -> None:
+        """So many steps, or fewer once nobody seems to have anything to do."""
+        idle = 0
         for _ in range(count):
-            self.step()
+            idle = 0 if self._step() else idle + 1
+            if idle > 5:
+                return
 
     def step(self) -> None:
+        self._step()
+
+    def _step(self) -> bool:
+        """One step of one actor; whether that had anything to do."""
+        busy = False
         self.now += self.pick((0, 1, 5, 50))
         self._time_passes()
         actors = self._awake()
-        busy = [actor for actor in actors if actor.busy]
-        if busy and self.random.random() < 0.9:
-            actors = busy
         if actors:
             actor = self.pick(actors)
-            if actor.slow and self.random.random() < 0.95:
+            for _ in range(5):
+                # Rather one that has something to do, and seldom a slow one.
+                busy = actor.busy
+                if self.random.random() < (0.05 if actor.slow else 1.0 if busy else 0.1):
+                    break
                 actor = self.pick(actors)
             actor.step()
         if self._pending:
             self._forward()
+        return busy
 
     def rest(self) -> None:
         """Until nobody has anything to do, whatever time passes: sessions, graces and pauses included."""
         self._drain(40)
         self.emitting = False
         quiet = 0
-        for _ in range(150):
+        for _ in range(60):
             self._have_a_worker()
             before = len(self.log.records)
             # Each pause is shorter than what puts a host out of touch, all are longer than session, delay and grace.
@@ -212,18 +223,20 @@ class History(MemoryCluster):
             self._drain()
             self.refused_last.append((asked, len(self.log.records) - before))
 
-    def _drain(self, turns: int = 400) -> None:
+    def _drain(self, turns: int = 150) -> None:
         """Steps of everybody in turn, in random order, until nobody is busy, or for so many turns."""
         for turn in range(turns):
             actors = self._awake()
             self.random.shuffle(actors)
             for actor in actors:
-                if not (turn and actor.slow) or self.random.random() < 0.3:
+                if turn and (not actor.busy or (actor.slow and self.random.random() < 0.7)):
+                    continue
+                for _ in range(1 + int(3 * self.random.random())):
                     actor.step()
             if self._pending:
                 self._forward()
             self._time_passes()
-            if turn and not any(actor.busy for actor in self._awake()):
+            if not any(actor.busy for actor in self._awake()):
                 return
 
     def _awake(self) -> list[HistoryWorker | HistoryHost]:
@@ -582,7 +595,9 @@ class HistoryWorker(MemoryWorker):
     def busy(self) -> bool:
         if self.cut:
             return bool(self._inbox or self._writes)
-        return bool(self._inbox or self._writes or self._asks) or not self._reader.at_end or not self._caught_up
+        if self._inbox or self._writes or self._asks or not self._caught_up or not self._reader.at_end:
+            return True
+        return self._owner != (self.cluster.group.owner == self.member)
 
     def step(self) -> None:
         if not self.cut:
@@ -640,6 +655,10 @@ class HistoryHost(MemoryHost):
         self.tasks: dict[UnitId, SourceTask | SinkTask] = {}
         self._abandoned: set[UnitId] = set()
         self._seen_at = cluster.now
+
+    @property
+    def busy(self) -> bool:
+        return super().busy or not (self.cut or self.state.is_readable)
 
     def step(self) -> None:
         lost = self.state.is_readable and not self.in_touch()

@@ -203,8 +203,8 @@ def test_replay_is_a_function_unless_earlier_records_of_a_key_count(monkeypatch:
         self.units.update(before)
         return decoded
 
-    monkeypatch.setattr(StatusState, "apply", first_counts)
-    assert found_by("I8 replay is a function")
+    # Only once the history is over: a cluster that reads like that never comes to rest.
+    assert found_by("I8 replay is a function", lambda _: monkeypatch.setattr(StatusState, "apply", first_counts))
 
 
 def test_unknown_survives_unless_garbage_changes_something() -> None:
