@@ -8,6 +8,7 @@ the setting, and the remedy.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
@@ -96,11 +97,9 @@ class Admin:
                 ) from error
 
     def _check_compacted(self, topics: list[InternalTopic]) -> None:
-        resources = {topic.name: ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics}
-        described = self._client.describe_configs(list(resources.values()), request_timeout=_TIMEOUT)
         for topic in topics:
             try:
-                entry = described[resources[topic.name]].result().get("cleanup.policy")
+                entry = self._configs(topic.name).get("cleanup.policy")
             except ck.KafkaException as error:
                 if error.args[0].code() == ck.KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     log.warning("No right to describe the topic %s: its cleanup policy is not checked", topic.name)
@@ -116,6 +115,19 @@ class Admin:
                     f"'{topic.setting}' property in the Connect worker configurations to use a topic with "
                     "'cleanup.policy=compact'."
                 )
+
+    def _configs(self, topic: str) -> dict[str, Any]:
+        """A topic that has just been created may be unknown to the broker that is asked, for a moment."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        end = time.monotonic() + _TIMEOUT
+        while True:
+            try:
+                found: dict[str, Any] = self._client.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
+                return found
+            except ck.KafkaException as error:
+                if error.args[0].code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
 
     def members(self, group_id: str) -> dict[str, bool]:
         """The group's live members by their client ids, which are the URLs: whether each owns the one partition."""

@@ -56,10 +56,7 @@ class LogReader:
         )
         partitions = []
         for name in self._roles:
-            try:
-                metadata = self._consumer.list_topics(name, timeout=timeout).topics[name]
-            except ck.KafkaException as error:
-                raise RetriableError(f"No broker told of the topic {name}: {error.args[0].str()}") from error
+            metadata = self._metadata(name, timeout)
             if metadata.error is not None or not metadata.partitions:
                 raise ConnectError(f"The internal topic {name} can't be read: {metadata.error or 'it does not exist'}")
             partitions += [ck.TopicPartition(name, number, ck.OFFSET_BEGINNING) for number in metadata.partitions]
@@ -68,6 +65,18 @@ class LogReader:
         self._reached: dict[Place, int] = {}
         self._partitions = partitions
         self._consumer.assign(partitions)
+
+    def _metadata(self, name: str, timeout: float) -> Any:
+        """Of a topic; one that has just been created may be unknown to the broker that is asked, for a moment."""
+        end = time.monotonic() + min(timeout, 5.0)
+        while True:
+            try:
+                found = self._consumer.list_topics(name, timeout=timeout).topics[name]
+            except ck.KafkaException as error:
+                raise RetriableError(f"No broker told of the topic {name}: {error.args[0].str()}") from error
+            if found.error is None or time.monotonic() > end:
+                return found
+            time.sleep(0.1)
 
     @property
     def at_end(self) -> bool:
