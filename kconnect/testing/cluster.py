@@ -303,7 +303,9 @@ class MemoryHost:
     def __init__(self, cluster: MemoryCluster, worker: str, number: int, worker_incarnation: str, life: int) -> None:
         self.cluster, self.worker, self.number = cluster, worker, number
         self.incarnation = f"{life:06d}"
-        self.state = HostState(worker, number, worker_incarnation, self.incarnation, None, cluster.session_ms)
+        self.state = HostState(
+            *(worker, number, worker_incarnation, self.incarnation, None, cluster.session_ms, cluster.grace_ms)
+        )
         self.threads: dict[UnitId, UnitSpec] = {}
         self.failed: set[UnitId] = set()
         """Those of `threads` that have ended by themselves: the host still answers for them."""
@@ -315,7 +317,7 @@ class MemoryHost:
 
     @property
     def busy(self) -> bool:
-        return self._undecided or bool(self._unsent or self._stopping) or not self._reader.at_end
+        return self._undecided or bool(self._unsent or self._ending()) or not self._reader.at_end
 
     def cut_off(self) -> None:
         """From now on this host reaches no broker; it notices, as it must, before its worker's session is over."""
@@ -340,8 +342,8 @@ class MemoryHost:
     def step(self) -> None:
         log, choose = self.cluster.log, self.cluster.random
         unread = not self._cut_off and not self._reader.at_end
-        if self._stopping and (self._cut_off or choose.random() < 0.4):
-            self._end_one()
+        if (ending := self._ending()) and (self._cut_off or choose.random() < 0.4):
+            self._end(choose.choice(ending))
         elif self._unsent and not self._cut_off and not (unread and choose.random() < 0.5):
             log.append([self._unsent.popleft()])
         elif unread:
@@ -354,14 +356,16 @@ class MemoryHost:
         if before is not None and self._is_dead(before):
             self.state.predecessor_dead()
             self._undecided = True
-        # Without anything new it decides nothing new, unless it waits for time to pass.
-        if self._undecided or before is not None:
-            self._undecided = False
-            for effect in self.state.decide(self.cluster.now):
-                self._perform(effect)
+        self._undecided = False
+        for effect in self.state.decide(self.cluster.now):
+            self._perform(effect)
 
-    def _end_one(self) -> None:
-        unit = self._stopping.pop(self.cluster.random.randrange(len(self._stopping)))
+    def _ending(self) -> list[UnitId]:
+        """Of the units that are to stop, those whose threads may have ended by now."""
+        return self._stopping
+
+    def _end(self, unit: UnitId) -> None:
+        self._stopping.remove(unit)
         spec = self.threads.pop(unit)
         if unit in self.failed:
             self.failed.remove(unit)
@@ -378,7 +382,7 @@ class MemoryHost:
             case decisions.Start(spec, target, wish):
                 self.threads[spec.unit] = spec
                 self._run(spec, target, wish)
-            case decisions.Stop(unit):
+            case decisions.Stop(unit) if unit not in self._stopping:
                 self._stopping.append(unit)
             case decisions.SetTarget(unit, target, wish) if unit not in self.failed:
                 self._run(self.threads[unit], target, wish)

@@ -30,6 +30,8 @@ SINK = "to-file"
 NAMES = (*SOURCES, SINK)
 WORKERS = ("a:1", "b:1", "c:1")
 _WAITS = (300, 1000, 2500, 4000, 6000, 9000, 11_000, 16_000)
+_LAG_MS = 400
+"""A slow actor does nothing for about as long as this."""
 _JUNK = (
     (b"\xff\xfe", b"{"),
     (b"what", b"[]"),
@@ -176,7 +178,8 @@ class History(MemoryCluster):
             for _ in range(5):
                 # Rather one that has something to do, and seldom a slow one.
                 busy = actor.busy
-                if self.random.random() < (0.05 if actor.slow else 1.0 if busy else 0.1):
+                lags = actor.slow and self.now - actor.stepped_at < _LAG_MS
+                if self.random.random() < (0.05 if lags else 1.0 if busy else 0.1):
                     break
                 actor = self.pick(actors)
             actor.step()
@@ -193,9 +196,7 @@ class History(MemoryCluster):
             self._have_a_worker()
             before = len(self.log.records)
             # Each pause is shorter than what puts a host out of touch, all are longer than session, delay and grace.
-            self.now += self.session_ms // 2
-            self._time_passes()
-            self._drain()
+            self._pass(self.session_ms // 2)
             quiet = quiet + 1 if len(self.log.records) == before and self.workers and not self._pending else 0
             if quiet == 4:
                 return
@@ -222,6 +223,18 @@ class History(MemoryCluster):
             self._pending.append((request, asked.answer, 0))
             self._drain()
             self.refused_last.append((asked, len(self.log.records) - before))
+
+    def _pass(self, ms: int, turns: int = 150) -> None:
+        """
+        Time passes, in pieces in which everybody who can does what it can. They are small while hosts have lost their
+        worker: these have only a grace to notice it.
+        """
+        end = self.now + ms
+        while self.now < end:
+            orphans = any(map(self._is_orphan, self.hosts.values()))
+            self.now = min(self.now + (self.grace_ms // 3 if orphans else ms), self.now + self.session_ms // 2, end)
+            self._time_passes()
+            self._drain(turns)
 
     def _drain(self, turns: int = 150) -> None:
         """Steps of everybody in turn, in random order, until nobody is busy, or for so many turns."""
@@ -321,8 +334,8 @@ class History(MemoryCluster):
 
     def started(self, unit: UnitId, host: HistoryHost) -> None:
         other = self.runners.get(unit)
-        # Who is suspended, or knows by its clock that it may do nothing, may not have ended what it ran.
-        if other is not None and not other.suspended and other.in_touch():
+        # Who is suspended, or knows that it may do nothing any more, may not have ended what it ran.
+        if other is not None and not other.suspended and other.in_touch() and unit not in other.abandoned:
             self.overlaps.append(f"{unit} starts on {host} while it runs on {other}")
         self.runners[unit] = host
 
@@ -369,6 +382,14 @@ class History(MemoryCluster):
             for host in self.hosts.values()
             if isinstance(host, HistoryHost) and host.state.worker_incarnation == worker.incarnation
         ]
+
+    def _is_orphan(self, host: MemoryHost) -> bool:
+        """
+        Whether its worker is gone, or seems to be. Nothing more happens to such a host than that: if it were cut off just
+        then, it would go on for longer than the grace that it is given, which only a longer grace could prevent.
+        """
+        known = {worker.incarnation for worker in self._processes() if not (worker.suspended or worker.cut)}
+        return host.state.worker_incarnation not in known
 
     # --- actions: users ---
 
@@ -470,7 +491,7 @@ class History(MemoryCluster):
         """A worker, or it and its hosts, or a host alone; woken by another action, or at the end."""
         if action.number % 3 == 2:
             host = self._some_host(action)
-            if host is not None:
+            if host is not None and not self._is_orphan(host):
                 host.silence()
                 host.suspended = True
             return
@@ -506,10 +527,9 @@ class History(MemoryCluster):
     def _do_cut(self, action: Action) -> None:
         """A host reaches no broker any more, or does again."""
         host = self._some_host(action)
-        if host is not None:
+        if host is not None and (host.cut or not self._is_orphan(host)):
             host.cut = not host.cut
-            if host.cut:
-                host.silence()
+            host.silence()
 
     def _do_cut_worker(self, action: Action) -> None:
         """A worker reaches no broker any more, and if `number` is odd its hosts neither."""
@@ -557,15 +577,12 @@ class History(MemoryCluster):
 
     def _do_wait(self, action: Action) -> None:
         """Time passes, in which whoever can stays in touch."""
-        end = self.now + _WAITS[action.number % len(_WAITS)]
-        while self.now < end:
-            self.now = min(self.now + self.session_ms // 4, end)
-            self._time_passes()
-            self._drain(3)
+        self._pass(_WAITS[action.number % len(_WAITS)], 3)
 
     def _do_stall(self, action: Action) -> None:
         """Time passes in which nobody comes to do anything."""
-        self.now += _WAITS[action.number % len(_WAITS)]
+        if not any(map(self._is_orphan, self.hosts.values())):
+            self.now += _WAITS[action.number % len(_WAITS)]
 
 
 ACTIONS = tuple(name.removeprefix("_do_") for name in vars(History) if name.startswith("_do_"))
@@ -590,6 +607,7 @@ class HistoryWorker(MemoryWorker):
         self.cut = False
         self.suspended = False
         self.slow = cluster.random.random() < 0.2
+        self.stepped_at = cluster.now
 
     @property
     def busy(self) -> bool:
@@ -600,6 +618,7 @@ class HistoryWorker(MemoryWorker):
         return self._owner != (self.cluster.group.owner == self.member)
 
     def step(self) -> None:
+        self.stepped_at = self.cluster.now
         if not self.cut:
             super().step()
         elif self._inbox:
@@ -653,7 +672,9 @@ class HistoryHost(MemoryHost):
         self.suspended = False
         self.slow = cluster.random.random() < 0.2
         self.tasks: dict[UnitId, SourceTask | SinkTask] = {}
-        self._abandoned: set[UnitId] = set()
+        self.abandoned: set[UnitId] = set()
+        self._ends_at: dict[UnitId, int] = {}
+        self.stepped_at = cluster.now
         self._seen_at = cluster.now
 
     @property
@@ -661,6 +682,7 @@ class HistoryHost(MemoryHost):
         return super().busy or not (self.cut or self.state.is_readable)
 
     def step(self) -> None:
+        self.stepped_at = self.cluster.now
         lost = self.state.is_readable and not self.in_touch()
         if lost:
             self._readable(False)
@@ -700,13 +722,17 @@ class HistoryHost(MemoryHost):
     def _is_dead(self, held: records.Held) -> bool:
         return self.cluster.one_machine and super()._is_dead(held)
 
-    def _end_one(self) -> None:
-        before = set(self.threads)
+    def _ending(self) -> list[UnitId]:
+        if not self._stopping:
+            return []
+        return [unit for unit in self._stopping if self._ends_at[unit] <= self.cluster.now]
+
+    def _end(self, unit: UnitId) -> None:
         unsent = len(self._unsent)
-        super()._end_one()
-        (unit,) = before - set(self.threads)
-        abandoned = unit in self._abandoned
-        self._abandoned.discard(unit)
+        super()._end(unit)
+        del self._ends_at[unit]
+        abandoned = unit in self.abandoned
+        self.abandoned.discard(unit)
         while abandoned and len(self._unsent) > unsent:
             self._unsent.pop()
         self.cluster.ended(unit, self)
@@ -717,8 +743,11 @@ class HistoryHost(MemoryHost):
             case decisions.Start(spec, target, _):
                 self.cluster.started(spec.unit, self)
                 self._begin(spec.unit, target)
-            case decisions.Stop(unit, True):
-                self._abandon(unit)
+            case decisions.Stop(unit, abandon):
+                # Mostly at once, but a plugin may take its time.
+                self._ends_at.setdefault(unit, self.cluster.now + self.cluster.pick((0, 0, 0, 0, 0, 0, 700, 4000)))
+                if abandon:
+                    self._abandon(unit)
             case decisions.SetTarget(unit, TargetState.STARTED, _) if unit not in self.tasks and unit not in self.failed:
                 self._begin(unit, TargetState.STARTED)
             case decisions.SetTarget(unit, target, _) if target is not TargetState.STARTED:
@@ -732,7 +761,7 @@ class HistoryHost(MemoryHost):
             self.tasks[unit] = (SinkTask if unit.connector == SINK else SourceTask)(self.cluster, unit)
 
     def _abandon(self, unit: UnitId) -> None:
-        self._abandoned.add(unit)
+        self.abandoned.add(unit)
         if unit in self.tasks:
             self.tasks[unit].abandoned = True
 

@@ -66,6 +66,7 @@ class Host:
             process.incarnation(),
             process.identity(),
             settings.session_timeout_ms,
+            settings.handover_grace_ms,
         )
         client = clients.internal(settings, f"host-{number}")
         topics = clients.topics(settings)
@@ -111,7 +112,7 @@ class Host:
                 self._units[spec.unit] = unit
                 unit.start()
             case decisions.Stop(unit_id, abandon):
-                unit = self._units.pop(unit_id)
+                unit = self._ending[unit_id] if unit_id in self._ending else self._units.pop(unit_id)
                 self._ending[unit_id] = unit
                 if abandon:
                     unit.abandon()

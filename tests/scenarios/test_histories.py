@@ -123,6 +123,11 @@ def test_one_owner_when_hosts_do_not_look_at_the_clock(monkeypatch: pytest.Monke
     assert found_by("I7 one owner", kinds=("cut_worker", "wait", "wake"))
 
 
+def test_one_owner_when_hosts_that_lost_their_worker_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HostState, "_abandon_late", lambda self, now: [])
+    assert found_by("I7 one owner", kinds=("kill_worker", "wait", "add_worker"))
+
+
 def test_no_loss_when_something_was_never_sent() -> None:
     assert found_by("I1 no loss", lambda history: history.emitted and history.emitted.pop(0))
 

@@ -56,7 +56,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop a unit; `abandon` means that the log can't be read, so that somebody else may have it already."""
+    """
+    Stop a unit; `abandon` means that somebody else may have it soon, or has it already, as when the log can't be read. It
+    may follow a `Stop` that did not.
+    """
 
     unit: UnitId
     abandon: bool = False
@@ -87,7 +90,8 @@ HostEffect = Start | Stop | SetTarget | Declare | Exit
 class HostState:
     """
     Times are milliseconds of any steady clock. `takeover_ms` is how long a predecessor under the same name that can be
-    neither asked nor seen dead may still run; it stops by itself within that time (`session.timeout.ms`).
+    neither asked nor seen dead may still run; it stops by itself within that time (`session.timeout.ms`). `grace_ms` is for
+    how long others wait for units of this host once the leader has given its worker up (`handover.grace.ms`).
     """
 
     def __init__(
@@ -98,17 +102,21 @@ class HostState:
         incarnation: str,
         process: tuple[str, int, float] | None,
         takeover_ms: int,
+        grace_ms: int = 2_000,
     ) -> None:
         self.config = ConfigState()
         self.assignment = AssignmentState()
         self.worker, self.host = worker, host
         self.worker_incarnation, self.incarnation = worker_incarnation, incarnation
         self._process = process
-        self._takeover_ms = takeover_ms
+        self._takeover_ms, self._grace_ms = takeover_ms, grace_ms
+        self._given_up_at: int | None = None
         self._ready_at: int | None = None
         self._readable = True
         self._running: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
         self._stopping: set[UnitId] = set()
+        self._in_order: set[UnitId] = set()
+        """Those of `_stopping` that were not abandoned."""
         self._declared: Held | None = None
         self._sequence = 0
         self._confirmed: Units = frozenset()
@@ -160,6 +168,7 @@ class HostState:
     def stopped(self, unit: UnitId) -> None:
         """The unit's thread has ended after a `Stop`."""
         self._stopping.discard(unit)
+        self._in_order.discard(unit)
         self._changed = True
 
     @property
@@ -168,17 +177,22 @@ class HostState:
         return frozenset(self._running) | frozenset(self._stopping)
 
     def decide(self, now: int) -> list[HostEffect]:
-        if self._ready_at is None or self._exited or not (self._changed or self.predecessor):
+        if self._ready_at is None or self._exited:
+            return []
+        late = self._abandon_late(now)
+        if not (self._changed or self.predecessor or late):
             return []
         if self.predecessor is not None and now - self._ready_at >= self._takeover_ms:
             self.predecessor = None
         leave = self._reason_to_leave()
         wanted = {} if leave or not self._readable else self._wanted()
-        effects: list[HostEffect] = []
+        effects: list[HostEffect] = late
         for unit, (spec, target, wish) in list(self._running.items()):
             if unit not in wanted or wanted[unit][0] != spec:
                 del self._running[unit]
                 self._stopping.add(unit)
+                if self._readable:
+                    self._in_order.add(unit)
                 effects.append(Stop(unit, abandon=not self._readable))
             elif wanted[unit][1:] != (target, wish):
                 self._running[unit] = wanted[unit]
@@ -194,6 +208,17 @@ class HostState:
             effects.append(Exit(leave))
         self._changed = bool(effects)
         return effects
+
+    def _abandon_late(self, now: int) -> list[HostEffect]:
+        """What takes too long to stop in order, once the leader no longer counts on this host's worker, is abandoned."""
+        if self.worker in self.assignment.assignments:
+            self._given_up_at = None
+        elif self._given_up_at is None:
+            self._given_up_at = now
+        if self._given_up_at is None or now - self._given_up_at < self._grace_ms // 2:
+            return []
+        late, self._in_order = sorted(self._in_order & self._stopping), set()
+        return [Stop(unit, abandon=True) for unit in late]
 
     def _declare(self, todo: Units) -> list[HostEffect]:
         if not self._readable:
