@@ -35,7 +35,7 @@ def kill_follower(run: ChaosRun) -> None:
 
 def _kill_worker(run: ChaosRun, member: Member) -> None:
     tree = member.worker.tree()
-    run.say(f"kill -9 {member}, pid {member.worker.pid}")
+    run.blow(f"kill -9 {member}, pid {member.worker.pid}")
     member.kill()
     if run.random.random() < 0.7:
         run.wait_whole("all runs on the others")
@@ -51,13 +51,13 @@ def kill_host_then_driver(run: ChaosRun) -> None:
         hosts = member.worker.hosts()
         if hosts:
             host = run.random.choice(hosts)
-            run.say(f"kill -9 a host of {member}, pid {host.pid}")
+            run.blow(f"kill -9 a host of {member}, pid {host.pid}")
             _kill(host)
             run.pause(0.0, 2.0)
         name = run.random.choice(("driver", "jvm"))
         process = member.worker.driver() if name == "driver" else member.worker.jvm()
         if process is not None:
-            run.say(f"kill -9 the {name} of {member}, pid {process.pid}")
+            run.blow(f"kill -9 the {name} of {member}, pid {process.pid}")
             _kill(process)
         run.pause(0.0, 6.0)
 
@@ -72,7 +72,7 @@ def stop_broker(run: ChaosRun) -> None:
 
 def _restart_broker(run: ChaosRun, end: Callable[[], None], how: str) -> None:
     began = time.monotonic()
-    run.say(f"{how} the broker")
+    run.blow(f"{how} the broker")
     end()
     run.pause(0.0, SESSION_S * 1.5)
     run.cluster.broker.start()
@@ -90,7 +90,7 @@ def suspend_broker_for_long(run: ChaosRun) -> None:
 
 def _suspend_broker(run: ChaosRun, seconds: float) -> None:
     began = time.monotonic()
-    run.say(f"SIGSTOP the broker for {seconds:.0f} s")
+    run.blow(f"SIGSTOP the broker for {seconds:.0f} s")
     stopped = _suspend([psutil.Process(run.cluster.broker.pid)])
     run.pause(seconds, seconds)
     _resume(stopped)
@@ -113,7 +113,7 @@ def _suspend_member(run: ChaosRun, member: Member, processes: list[psutil.Proces
     member.up = False
     stopped = _suspend(processes)
     seconds = run.random.uniform(SESSION_S + 1, SESSION_S + 6)
-    run.say(f"SIGSTOP {what} {member}{leads} for {seconds:.1f} s")
+    run.blow(f"SIGSTOP {what} {member}{leads} for {seconds:.1f} s")
     run.pause(seconds, seconds)
     run.random.shuffle(stopped)
     _resume(stopped)
@@ -142,7 +142,7 @@ def _partition(run: ChaosRun, link: Link) -> None:
     member = run.victim()
     leads = " (the leader)" if member is run.cluster.leader() else ""
     seconds = run.random.uniform(SESSION_S - 1, SESSION_S + 5)
-    run.say(f"the link of {member}{leads} to the broker is {link.value}, for {seconds:.1f} s")
+    run.blow(f"the link of {member}{leads} to the broker is {link.value}, for {seconds:.1f} s")
     member.sees = False
     member.kafka.set(link)
     run.pause(seconds, seconds)
@@ -156,7 +156,7 @@ def cut_rest(run: ChaosRun) -> None:
     leader = run.leader()
     link = run.random.choice((Link.CUT, Link.HALF_OPEN, Link.SLOW))
     seconds = run.random.uniform(2, 8)
-    run.say(f"the link of the others to REST of {leader} (the leader) is {link.value}, for {seconds:.1f} s")
+    run.blow(f"the link of the others to REST of {leader} (the leader) is {link.value}, for {seconds:.1f} s")
     leader.rest.set(link)
     run.pause(seconds, seconds)
     leader.rest.set(Link.OPEN)
@@ -167,7 +167,7 @@ def rival(run: ChaosRun) -> None:
     A stranger fences the leader, and may leave a transaction open that gives all units to itself. Once the cluster has a
     leader again, nothing of that may count, and the stranger can write no more.
     """
-    run.say("a rival claims leadership: init_transactions from outside")
+    run.blow("a rival claims leadership: init_transactions from outside")
     producer = ck.Producer(
         {
             "bootstrap.servers": run.cluster.broker.bootstrap_servers,

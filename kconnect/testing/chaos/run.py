@@ -42,7 +42,9 @@ class ChaosRun:
         self.recoveries: list[tuple[str, float]] = []
         self.counts: Counter[str] = Counter()
         self._tell = tell
-        self._began = self._struck = time.monotonic()
+        self._began = time.monotonic()
+        self._struck: float | None = None
+        """When the fault that is under way said for the first time what it does."""
         self._reads = [Reads(member) for member in self.cluster.members]
         self._writes = Writes(self.cluster, seed)
         self._commits: Commits | None = None
@@ -62,11 +64,12 @@ class ChaosRun:
         # The control: without it a fault would prove nothing.
         self.wait_whole(f"{label}: the control")
         self.pause(0.0, 2.0)
-        self._struck = time.monotonic()
         self.say(label)
+        self._struck = None
         fault(self)
-        if self.wait_whole("everything runs again"):
+        if self.wait_whole("everything runs again") and self._struck is not None:
             self.recoveries.append((name, time.monotonic() - self._struck))
+        self._struck = None
         self.check()
         return self.violations[known:]
 
@@ -114,6 +117,14 @@ class ChaosRun:
     def say(self, text: str) -> None:
         self._tell(f"[{time.monotonic() - self._began:7.1f} s] {text}")
 
+    def blow(self, text: str) -> None:
+        """Say what is done, and begin to count the time that the healing takes, unless it has begun."""
+        self.say(f"  {text}")
+        self._struck = self._struck or time.monotonic()
+
+    def _since_blow(self) -> str:
+        return "" if self._struck is None else f" {time.monotonic() - self._struck:.1f} s after the blow"
+
     def pause(self, least: float, most: float) -> None:
         time.sleep(self.random.uniform(least, most))
 
@@ -132,13 +143,13 @@ class ChaosRun:
 
     def wait_whole(self, what: str, also_churn: bool = False) -> bool:
         """Until every task runs on a live worker and has worked after this call; else a violation, with what ails."""
-        since, blow = time.monotonic(), self._struck
+        since = time.monotonic()
         ails: str | None = None
         while time.monotonic() - since < _HEAL_S:
             self._revive()
             ails = self.cluster.ails(since, also_churn)
             if ails is None:
-                self.say(f"{what}: {time.monotonic() - blow:.1f} s after the blow")
+                self.say(f"{what}{self._since_blow()}")
                 return True
             time.sleep(_LOOK_S)
         self.violation("not-healed", what, f"after {_HEAL_S:.0f} s: {ails}")
@@ -172,7 +183,7 @@ class ChaosRun:
         """Until a write that began after this call has been acknowledged."""
         before = self._writes.tried
         if self._wait(lambda: self._writes.acknowledged > before + 1):
-            self.say(f"{what}: {time.monotonic() - self._struck:.1f} s after the blow")
+            self.say(f"{what}{self._since_blow()}")
         else:
             self.violation("not-healed", what, f"no write was acknowledged for {_HEAL_S:.0f} s")
 
