@@ -208,7 +208,8 @@ class Sandbox:
         taken = None
         with self._lock:
             for child in reversed(self._idle):
-                if child.environment == environment:
+                # One that has not imported anything yet is as good as new.
+                if child.environment == environment or not child.used:
                     self._idle.remove(child)
                     if child.is_alive():
                         taken = child
@@ -219,6 +220,7 @@ class Sandbox:
         for child in dropped:
             child.kill()
         child = taken or Child(environment, self._greeting)
+        child.environment = environment
         with self._lock:
             self._busy.add(child)
             if self._closed:

@@ -270,6 +270,17 @@ def test_many_threads_get_their_own_answers(sandbox: Sandbox) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
+def test_the_warm_child_serves_the_first_plugin_that_is_asked_for_and_no_other(plugin_path: list[str]) -> None:
+    sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 30)
+    sandbox.warm_up()
+    warm = {child.pid for child in children()}
+    sandbox.validate("DemoSource", config("DemoSource"))
+    assert {child.pid for child in children()} == warm
+    sandbox.validate("FileStreamSource", config("FileStreamSource", topic="t"))
+    assert {child.pid for child in children()} > warm
+    sandbox.close()
+
+
 def test_a_child_that_died_while_idle_costs_nothing(plugin_path: list[str]) -> None:
     sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 30)
     sandbox.validate("DemoSource", config("DemoSource"))

@@ -20,7 +20,7 @@ from kconnect.core.herder import effects, events, requests, restart
 from kconnect.core.herder.answers import ELECTION_MS, Answers
 from kconnect.core.herder.effects import Effect, FencedError
 from kconnect.core.herder.healing import Healing
-from kconnect.core.herder.leader import Leading
+from kconnect.core.herder.leader import Leading, decisions_pace
 from kconnect.core.herder.procedures import Procedure, Procedures, Until
 from kconnect.core.herder.requests import BUSY, NO_LEADER, ForwardError
 from kconnect.core.settings.operation import Operation
@@ -361,8 +361,9 @@ class Herder:
 
     def _tend(self) -> Procedure:
         """Keep the placement of this worker's units, and the status of its stopped connectors, as they should be."""
-        seen = -1
+        seen, due, pace = -1, self.now, decisions_pace()
         while True:
+            yield Until(lambda due=due: self.now >= due)  # type: ignore[misc]
             restarts = self._restarts
             entries = self._clear_old_hosts()
             if not entries:
@@ -373,6 +374,7 @@ class Herder:
                 entries = self._stopped_statuses() + self.unassigned_statuses(self.identity.worker_id, lost)
             self._heal()
             if entries:
+                due = pace.free_at(self.now)
                 # Statuses first: what the placement sets going writes statuses of its own, which must come after them.
                 statuses = [entry for entry in entries if entry.topic is Topic.STATUS]
                 try:

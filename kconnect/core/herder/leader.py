@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kconnect.core.cluster.handover import Handover
 from kconnect.core.herder import effects
-from kconnect.core.herder.procedures import Procedure, Until
+from kconnect.core.herder.procedures import Pace, Procedure, Until
 from kconnect.core.state import records
 from kconnect.core.state.records import Assignment, Entry, GeneratedTasks, Leader, TargetState, UnitId
 
@@ -23,6 +23,11 @@ _KEY_MS = 30_000
 """How often the leader looks whether the session key is to be changed."""
 _BATCH = 200
 """Connectors whose task configs go in one transaction: a bound on its size, and on how long others wait."""
+
+
+def decisions_pace() -> Pace:
+    """A handover takes no more steps than may follow each other at once; a flood of connectors, four times a second."""
+    return Pace(250, burst=4)
 
 
 class Leading:
@@ -43,8 +48,9 @@ class Leading:
         yield from herder.write([records.leader(self._record(generation))], as_leader=True)
         self.in_charge = True
         herder.log("INFO", f"This worker leads the cluster now, generation {generation}")
-        seen, key_at = -1, None
+        seen, key_at, due, pace = -1, None, herder.now, decisions_pace()
         while True:
+            yield Until(lambda due=due: herder.now >= due)  # type: ignore[misc]
             if key_at is None or herder.now - key_at >= _KEY_MS:
                 key_at = herder.now
                 keys = herder.config.session_keys
@@ -53,10 +59,12 @@ class Leading:
                     yield from herder.write([records.session_key(key)], as_leader=True)
             entries = self._assignments() + self._tidy()
             if entries:
+                due = pace.free_at(herder.now)
                 yield from herder.write(entries, as_leader=True)
                 continue
             names = self._stale_task_sets()[:_BATCH]
             if names:
+                due = pace.free_at(herder.now)
                 herder.busy.update(names)
                 try:
                     yield from herder.write(self._task_sets(names), as_leader=True)

@@ -21,6 +21,24 @@ class Until:
     condition: Callable[[], bool]
 
 
+@dataclass
+class Pace:
+    """
+    Lets steps go on at once as long as they are rare, and every `milliseconds` when they are many.
+
+    Each decision costs every reader of the log one more set of records, so many changes within a moment share one.
+    """
+
+    milliseconds: int
+    burst: int
+    _spent_until: int = 0
+
+    def free_at(self, now: int) -> int:
+        """Take one step; the answer is when the next one may follow."""
+        self._spent_until = max(self._spent_until, now) + self.milliseconds
+        return max(now, self._spent_until - (self.burst - 1) * self.milliseconds)
+
+
 Step = Answerable | Until
 Procedure = Generator[Step, Any, Any]
 

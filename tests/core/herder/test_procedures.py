@@ -1,0 +1,29 @@
+"""How often decisions may follow each other."""
+
+from __future__ import annotations
+
+from kconnect.core.herder.procedures import Pace
+
+
+def steps(pace: Pace, start: int, end: int) -> list[int]:
+    """When each step is taken by somebody who always wants the next one."""
+    now, taken = start, []
+    while now < end:
+        taken.append(now)
+        now = pace.free_at(now)
+    return taken
+
+
+def test_a_few_steps_follow_at_once_and_many_are_spaced() -> None:
+    assert steps(Pace(250, burst=4), 0, 1200) == [0] * 4 + [250, 500, 750, 1000]
+
+
+def test_a_rest_restores_the_burst() -> None:
+    pace = Pace(250, burst=4)
+    steps(pace, 0, 1000)
+    assert steps(pace, 10_000, 10_600) == [10_000] * 4 + [10_250, 10_500]
+
+
+def test_steps_that_are_rare_never_wait() -> None:
+    pace = Pace(250, burst=4)
+    assert all(pace.free_at(now) == now for now in range(0, 100_000, 300))
