@@ -142,11 +142,13 @@ class TaskConsumer:
         return total
 
     def close(self) -> None:
-        """Leave the group; the listener's `revoked` is called for what is still owned."""
+        """Leave the group; the listener's `revoked` is called for what is still owned. The last call of all."""
         if self.assignment:
             self._take_away(self._listener.revoked, _places(self.assignment))
         self._closed = True
         self._consumer.close()
+        # As in producer.py: the client's threads end now, not when the garbage collector comes by.
+        del self._consumer
         self._raise()
 
     def _assigned(self, _: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:

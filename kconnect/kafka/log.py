@@ -159,9 +159,15 @@ class LogWriter:
 
     def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
         """Append in order; gives the highest offset by partition. ConnectError if not all was acknowledged in time."""
-        batch = _Batch(self._topics)
-        batch.produce(self._producer, entries)
-        batch.wait(self._producer, timeout)
+        batch, producer = _Batch(self._topics), self._producer
+        try:
+            batch.produce(producer, entries)
+        except ck.KafkaException as error:
+            if error.args[0].code() == ck.KafkaError._FATAL and producer is self._producer:
+                # An idempotent producer that lost its place takes nothing any more; a new one does.
+                self._producer = ck.Producer(self._client)
+            raise ConnectError(f"Writing to the internal topics failed: {error.args[0].str()}") from error
+        batch.wait(producer, timeout)
         return batch.result()
 
     def close(self, timeout: float = 5.0) -> None:

@@ -38,9 +38,9 @@ class TaskProducer:
         reports: bool = False,
     ) -> None:
         self._gives_up = gives_up
-        self._failure: tuple[ck.KafkaError, str | None] | None = None
+        self._reports = _Reports()
         self._producer = ck.Producer(
-            {**client, "delivery.report.only.error": not reports, "on_delivery": self._reported}
+            {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
         )
 
     def send(self, messages: Iterable[Outgoing]) -> bool:
@@ -64,8 +64,8 @@ class TaskProducer:
     def check(self) -> None:
         """ConnectError if a message could not be delivered: nothing after it may be counted as sent."""
         self._producer.poll(0)
-        if self._failure is not None:
-            raise _failed(*self._failure)
+        if self._reports.failure is not None:
+            raise _failed(*self._reports.failure)
 
     def flush(self, timeout: float) -> bool:
         """Whether all is acknowledged within `timeout` seconds. ConnectError if something could not be delivered."""
@@ -103,10 +103,14 @@ class TaskProducer:
             time.sleep(0.1)
 
     def close(self, abandon: bool = False) -> None:
-        """Forget what was not sent. With `abandon`, also what is on its way, as far as that is possible."""
+        """
+        Forget what was not sent. With `abandon`, also what is on its way, as far as that is possible. The last call of all.
+        """
         self._producer.purge(in_queue=True, in_flight=abandon, blocking=False)
         # What was purged is reported as failed, to nobody.
         self._producer.poll(0)
+        # The client's threads end with its last reference, and this object may be part of a cycle.
+        del self._producer
 
     def _send_when_there_is_room(self, message: tuple[Any, ...]) -> bool:
         wait = 0.005
@@ -123,19 +127,27 @@ class TaskProducer:
         return False
 
     def _with_callbacks(self, messages: Iterable[tuple[Outgoing, OnAck]]) -> Iterator[Any]:
+        take = self._reports.take
         for message, on_ack in messages:
 
             def reported(error: ck.KafkaError | None, delivered: ck.Message, on_ack: OnAck = on_ack) -> None:
                 if error is None:
                     on_ack(delivered)
                 else:
-                    self._reported(error, delivered)
+                    take(error, delivered)
 
             yield (*message[:4], reported, None, *message[6:])
 
-    def _reported(self, error: ck.KafkaError | None, message: ck.Message) -> None:
-        if error is not None and self._failure is None:
-            self._failure = (error, message.topic())
+
+class _Reports:
+    """The first failure. It knows nothing of the producer: in a cycle the client would outlive its last use."""
+
+    def __init__(self) -> None:
+        self.failure: tuple[ck.KafkaError, str | None] | None = None
+
+    def take(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+        if error is not None and self.failure is None:
+            self.failure = (error, message.topic())
 
 
 def _failed(error: ck.KafkaError, topic: str | None) -> ConnectError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +96,8 @@ def test_when_a_key_is_made() -> None:
     assert newer is not None
     assert newer.key != made.key
     assert renewed(made, "HmacSHA1", None, 1000, 5001) is not None
+    for useless in ("", "not base64!"):
+        assert renewed(replace(made, key=useless), "HmacSHA256", None, 1000, 5001) is not None
     smaller = renewed(made, "HmacSHA256", 128, 1000, 5001)
     assert smaller is not None
     assert len(base64.b64decode(smaller.key)) == 16

@@ -2,7 +2,8 @@
 What each request means: one procedure a request, in the order of checks that Kafka Connect keeps.
 
 Called by `herder.py`; the bodies come from `views.py`. Every refusal comes before the first write, so that a request
-which is refused has changed nothing. Read next: `requests.py`.
+which is refused has changed nothing. What the leader is to write it also checks: another worker may not have read yet
+what the checks are about. Read next: `requests.py`.
 """
 
 from __future__ import annotations
@@ -163,6 +164,7 @@ class Answers:
         yield from self._validated(config)
 
         def work() -> Procedure:
+            yield from herder.await_lead()
             if name in herder.config.connectors:
                 raise AlreadyExistsError(f"Connector {name} already exists")
             state = [] if target is None else [records.target_state(name, target)]
@@ -177,6 +179,7 @@ class Answers:
         yield from self._validated(config)
 
         def work() -> Procedure:
+            yield from herder.await_lead()
             created = name not in herder.config.connectors
             yield from herder.write_as_leader([records.connector_config(name, config)])
             return requests.Created(created, (yield from self._info(name, config)))
@@ -187,6 +190,7 @@ class Answers:
         herder = self._herder
 
         def work() -> Procedure:
+            yield from herder.await_lead()
             self._require(name)
             merged = {**herder.config.connectors[name].properties, **patch}
             config = {key: value for key, value in merged.items() if value is not None}
@@ -217,6 +221,7 @@ class Answers:
     # --- states ---
 
     def _delete(self, name: str) -> Procedure:
+        yield from self._herder.await_lead()
         self._require(name)
         yield from self._herder.write_as_leader(records.connector_deleted(name))
 
@@ -225,6 +230,7 @@ class Answers:
         yield from self._herder.write([records.target_state(name, state)])
 
     def _stop(self, name: str) -> Procedure:
+        yield from self._herder.await_lead()
         self._require(name, "Unknown connector {}")
         # The empty task set goes first: a started connector without tasks is a healthy cluster, a stopped one with
         # tasks is not (KIP-875). Both are in one transaction besides.
@@ -235,6 +241,7 @@ class Answers:
 
     def _restart(self, request: RestartRequest) -> Procedure:
         herder = self._herder
+        yield from herder.await_lead()
         self._require(request.name, "Unknown connector: {}")
         entry = records.restart_request(request.name, request.include_tasks, request.only_failed)
         if not request.include_tasks and not request.only_failed:

@@ -7,6 +7,7 @@ does. What it remembers is of this worker's life only: after a move or a restart
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kconnect.core.settings.operation import Operation
@@ -43,6 +44,11 @@ class Healing:
             known.failed_at = None
             if status.state is State.RUNNING:
                 known.running_since = now if known.running_since is None else known.running_since
+
+    def keep(self, units: Collection[UnitId]) -> None:
+        """Forget all others: they have left this worker."""
+        if not self._units.keys() <= set(units):
+            self._units = {unit: known for unit, known in self._units.items() if unit in units}
 
     @property
     def failed(self) -> list[UnitId]:

@@ -520,6 +520,7 @@ class Herder:
                 self._start_anew({unit})
 
     def _heal(self) -> None:
+        self._healing.keep(self.owned)
         for unit in self._healing.failed:
             connector = self.config.connectors.get(unit.connector)
             operation = Operation() if connector is None else Operation.of(connector.properties)

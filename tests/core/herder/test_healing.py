@@ -66,3 +66,16 @@ def test_what_is_deleted_is_forgotten() -> None:
     healing.read(TASK, said(State.FAILED), TWICE, 0)
     healing.read(TASK, None, TWICE, 10)
     assert healing.failed == []
+
+
+def test_what_has_left_the_worker_begins_anew_when_it_is_back() -> None:
+    healing = Healing()
+    for start in (0, 1000):
+        healing.read(TASK, said(State.FAILED), TWICE, start)
+        assert healing.due(TASK, TWICE, start + 500)
+    healing.keep([TASK])
+    healing.read(TASK, said(State.FAILED), TWICE, 2000)
+    assert healing.due(TASK, TWICE, 3000) == 0, "both attempts are spent"
+    healing.keep([])
+    healing.read(TASK, said(State.FAILED), TWICE, 4000)
+    assert healing.due(TASK, TWICE, 4100) == 1
