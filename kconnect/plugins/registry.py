@@ -46,6 +46,45 @@ _JAVA_NAMES = {
     ),
     "kconnect.converters.json:JsonConverter": "org.apache.kafka.connect.json.JsonConverter",
     "kconnect.converters.string:StringConverter": "org.apache.kafka.connect.storage.StringConverter",
+    "kconnect.transforms.cast:CastKey": "org.apache.kafka.connect.transforms.Cast$Key",
+    "kconnect.transforms.cast:CastValue": "org.apache.kafka.connect.transforms.Cast$Value",
+    "kconnect.transforms.drop_headers:DropHeaders": "org.apache.kafka.connect.transforms.DropHeaders",
+    "kconnect.transforms.extract_field:ExtractFieldKey": "org.apache.kafka.connect.transforms.ExtractField$Key",
+    "kconnect.transforms.extract_field:ExtractFieldValue": "org.apache.kafka.connect.transforms.ExtractField$Value",
+    "kconnect.transforms.filter:Filter": "org.apache.kafka.connect.transforms.Filter",
+    "kconnect.transforms.flatten:FlattenKey": "org.apache.kafka.connect.transforms.Flatten$Key",
+    "kconnect.transforms.flatten:FlattenValue": "org.apache.kafka.connect.transforms.Flatten$Value",
+    "kconnect.transforms.header_from:HeaderFromKey": "org.apache.kafka.connect.transforms.HeaderFrom$Key",
+    "kconnect.transforms.header_from:HeaderFromValue": "org.apache.kafka.connect.transforms.HeaderFrom$Value",
+    "kconnect.transforms.hoist_field:HoistFieldKey": "org.apache.kafka.connect.transforms.HoistField$Key",
+    "kconnect.transforms.hoist_field:HoistFieldValue": "org.apache.kafka.connect.transforms.HoistField$Value",
+    "kconnect.transforms.insert_field:InsertFieldKey": "org.apache.kafka.connect.transforms.InsertField$Key",
+    "kconnect.transforms.insert_field:InsertFieldValue": "org.apache.kafka.connect.transforms.InsertField$Value",
+    "kconnect.transforms.insert_header:InsertHeader": "org.apache.kafka.connect.transforms.InsertHeader",
+    "kconnect.transforms.mask_field:MaskFieldKey": "org.apache.kafka.connect.transforms.MaskField$Key",
+    "kconnect.transforms.mask_field:MaskFieldValue": "org.apache.kafka.connect.transforms.MaskField$Value",
+    "kconnect.transforms.regex_router:RegexRouter": "org.apache.kafka.connect.transforms.RegexRouter",
+    "kconnect.transforms.replace_field:ReplaceFieldKey": "org.apache.kafka.connect.transforms.ReplaceField$Key",
+    "kconnect.transforms.replace_field:ReplaceFieldValue": "org.apache.kafka.connect.transforms.ReplaceField$Value",
+    "kconnect.transforms.set_schema_metadata:SetSchemaMetadataKey": "org.apache.kafka.connect.transforms.SetSchemaMetadata$Key",
+    "kconnect.transforms.set_schema_metadata:SetSchemaMetadataValue": (
+        "org.apache.kafka.connect.transforms.SetSchemaMetadata$Value"
+    ),
+    "kconnect.transforms.timestamp_converter:TimestampConverterKey": (
+        "org.apache.kafka.connect.transforms.TimestampConverter$Key"
+    ),
+    "kconnect.transforms.timestamp_converter:TimestampConverterValue": (
+        "org.apache.kafka.connect.transforms.TimestampConverter$Value"
+    ),
+    "kconnect.transforms.timestamp_router:TimestampRouter": "org.apache.kafka.connect.transforms.TimestampRouter",
+    "kconnect.transforms.value_to_key:ValueToKey": "org.apache.kafka.connect.transforms.ValueToKey",
+    "kconnect.predicates.has_header_key:HasHeaderKey": "org.apache.kafka.connect.transforms.predicates.HasHeaderKey",
+    "kconnect.predicates.record_is_tombstone:RecordIsTombstone": (
+        "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
+    ),
+    "kconnect.predicates.topic_name_matches:TopicNameMatches": (
+        "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
+    ),
 }
 """A row for each built-in plugin that stands for a Java class; its Java name is what REST shows."""
 

@@ -1,0 +1,151 @@
+"""
+What several transforms share: which part of a record they work on, what they ask of it, and schemas made only once.
+
+Used by the transforms beside it. Read next: `extract_field.py`, a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+from kconnect.api import (
+    ConfigDef,
+    ConfigError,
+    ConfigKey,
+    DataError,
+    Importance,
+    Schema,
+    SinkRecord,
+    SourceRecord,
+    Struct,
+    Transformation,
+    Type,
+)
+from kconnect.api.values import java_class
+
+Record = SourceRecord | SinkRecord
+T = TypeVar("T")
+
+REPLACE_NULL = "replace.null.with.default"
+
+
+class BuiltIn(Transformation[Any]):
+    """A transform of ours: declares `CONFIG`, gets its parsed values in `setup`."""
+
+    CONFIG = ConfigDef()
+
+    def config(self) -> ConfigDef:
+        return self.CONFIG
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        self.setup(self.CONFIG.parse(configs))
+
+    def setup(self, settings: Mapping[str, Any]) -> None:
+        """Compile what the settings say."""
+
+
+class OnPart(BuiltIn):
+    """A transform of one part of the record, the key or the value; its two variants say which."""
+
+    def apply(self, record: Any) -> Any:
+        raise NotImplementedError
+
+    def schema_of(self, record: Any) -> Schema | None:
+        raise NotImplementedError
+
+    def value_of(self, record: Any) -> Any:
+        raise NotImplementedError
+
+    def changed(self, record: Any, schema: Schema | None, value: Any) -> Any:
+        raise NotImplementedError
+
+
+class OnKey(OnPart):
+    def schema_of(self, record: Any) -> Schema | None:
+        return record.key_schema
+
+    def value_of(self, record: Any) -> Any:
+        return record.key
+
+    def changed(self, record: Any, schema: Schema | None, value: Any) -> Any:
+        return record.new_record(key_schema=schema, key=value)
+
+
+class OnValue(OnPart):
+    def schema_of(self, record: Any) -> Schema | None:
+        return record.value_schema
+
+    def value_of(self, record: Any) -> Any:
+        return record.value
+
+    def changed(self, record: Any, schema: Schema | None, value: Any) -> Any:
+        return record.new_record(value_schema=schema, value=value)
+
+
+class PerSchema(Generic[T]):
+    """What `make` makes of a schema, made once while a task sees that schema; a few schemas are kept."""
+
+    LIMIT = 64
+
+    def __init__(self, make: Callable[[Schema], T]) -> None:
+        self._make = make
+        self._made: dict[Schema, T] = {}
+
+    def __call__(self, schema: Schema) -> T:
+        found = self._made.get(schema)
+        if found is None:
+            if len(self._made) >= self.LIMIT:
+                # A connector with ever new schemas must not fill the memory.
+                self._made.clear()
+            found = self._made[schema] = self._make(schema)
+        return found
+
+
+def require_map(value: Any, purpose: str) -> dict[Any, Any]:
+    if isinstance(value, dict):
+        return value
+    found = "null" if value is None else java_class(value)
+    raise DataError(f"Only Map objects supported in absence of schema for [{purpose}], found: {found}")
+
+
+def require_struct(value: Any, purpose: str, schema: Schema | None = None) -> Struct:
+    if isinstance(value, Struct):
+        return value
+    found = "null" if value is None else java_class(value) if schema is None else java_class(value, schema)
+    raise DataError(f"Only Struct objects supported for [{purpose}], found: {found}")
+
+
+def reader(replace_null: bool) -> Callable[[Struct, str], Any]:
+    """How to read a field of a struct: with its schema's default for null, or as it is (KIP-1040)."""
+    return Struct.get if replace_null else Struct.__getitem__
+
+
+def basics(schema: Schema) -> dict[str, Any]:
+    """What a changed struct's schema keeps of the one before; whether it was optional is not among it."""
+    return {"name": schema.name, "version": schema.version, "doc": schema.doc, "parameters": schema.parameters}
+
+
+def replace_null_key() -> ConfigKey:
+    return ConfigKey(
+        REPLACE_NULL,
+        Type.BOOLEAN,
+        True,
+        Importance.MEDIUM,
+        "Whether a null in a field that has a default is read as that default; as it always was, unless set to false.",
+    )
+
+
+def no_empty_item(name: str, value: Any) -> None:
+    """Validator of a list that may be empty, but whose items may not."""
+    if value and any(not item for item in value):
+        raise ConfigError(f"Configuration '{name}' values must not be empty.")
+
+
+def some_items(name: str, value: Any) -> None:
+    """Validator of a list that needs an item."""
+    if value is None:
+        raise ConfigError(f"Configuration '{name}' values must not be null.")
+    if not value:
+        raise ConfigError(f"Configuration '{name}' must not be empty. Valid values include: any non-empty value")
+    no_empty_item(name, value)

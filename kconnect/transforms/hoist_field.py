@@ -1,0 +1,36 @@
+"""The transform HoistField: wraps a key or value in a struct or map of one field. Read next: `common.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api import ConfigDef, ConfigKey, Importance, Struct, Type
+from kconnect.api.schema import struct
+from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema
+
+
+class HoistField(OnPart):
+    CONFIG = ConfigDef(
+        ConfigKey("field", Type.STRING, importance=Importance.MEDIUM, doc="Name of the one field of the result.")
+    )
+
+    def setup(self, settings: Mapping[str, Any]) -> None:
+        self._field = settings["field"]
+        self._wrapped = PerSchema(lambda schema: struct({self._field: schema}))
+
+    def apply(self, record: Any) -> Any:
+        schema = self.schema_of(record)
+        value = self.value_of(record)
+        if schema is None:
+            return self.changed(record, None, {self._field: value})
+        wrapped = self._wrapped(schema)
+        return self.changed(record, wrapped, Struct(wrapped, {self._field: value}))
+
+
+class HoistFieldKey(OnKey, HoistField):
+    pass
+
+
+class HoistFieldValue(OnValue, HoistField):
+    pass
