@@ -6,7 +6,6 @@ The framework's settings of sink connectors, and the checks of one against anoth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +18,11 @@ from kconnect.core.settings.common import (
     HIGH,
     MEDIUM,
     ConnectorSettings,
-    Regex,
     common_fields,
     common_keys,
     key,
 )
+from kconnect.java import regex as java_regex
 
 TOPICS, TOPICS_REGEX, DLQ_TOPIC = "topics", "topics.regex", "errors.deadletterqueue.topic.name"
 
@@ -35,8 +34,8 @@ SINK_CONFIG = ConfigDef(
     ),
     key(
         *(TOPICS_REGEX, Type.STRING, "", HIGH, (COMMON, 4), Width.LONG, "Topics regex"),
-        "A pattern of the topics to read, which must match the whole name.",
-        Regex(),
+        "A Java pattern of the topics to read, which must match the whole name.",
+        java_regex.ValidRegex(),
     ),
     key(
         *(DLQ_TOPIC, Type.STRING, "", MEDIUM, (ERRORS, 6), Width.MEDIUM, "Dead Letter Queue Topic Name"),
@@ -101,12 +100,20 @@ def topics_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
             TOPICS: f"The DLQ topic '{dead_letters}' may not be included in the list of topics "
             f"('topics=[{', '.join(topics)}]') consumed by the connector"
         }
-    if dead_letters and regex and re.fullmatch(regex, dead_letters):
+    if dead_letters and regex and _matches(regex, dead_letters):
         return {
             TOPICS_REGEX: f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "
             f"('topics.regex={regex}') consumed by the connector"
         }
     return {}
+
+
+def _matches(pattern: str, topic: str) -> bool:
+    # What is no pattern has been told by the setting's validator.
+    try:
+        return java_regex.compile(pattern).matches(topic) is not None
+    except (java_regex.PatternSyntaxError, java_regex.UnsupportedPatternError):
+        return False
 
 
 def group_errors(config: Mapping[str, str | None], parsed: Mapping[str, Any], worker_group: str) -> dict[str, str]:

@@ -1,0 +1,199 @@
+"""
+Java's regular expressions as `java.util.regex` (Java 17) understands them: the patterns of RegexRouter, TopicNameMatches,
+`topics.regex` and `topic.creation.*`.
+
+`compile` gives a `JavaPattern`. The pattern is translated by `regex_parser.py`; what could mean something else here is refused
+there, never taken for something similar.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import regex
+
+from kconnect.api.errors import ConfigError
+from kconnect.java import regex_parser
+from kconnect.java.regex_parser import PatternSyntaxError, UnsupportedPatternError
+
+__all__ = [
+    "IllegalReplacementError",
+    "JavaPattern",
+    "Match",
+    "NoGroupError",
+    "PatternSyntaxError",
+    "UnsupportedPatternError",
+    "ValidRegex",
+    "compile",
+]
+
+
+class IllegalReplacementError(ValueError):
+    """The replacement can't be read, or names a group that isn't there."""
+
+    java_class = "java.lang.IllegalArgumentException"
+
+
+class NoGroupError(IndexError):
+    """The replacement has a number that no group has."""
+
+    java_class = "java.lang.IndexOutOfBoundsException"
+
+
+@dataclass(frozen=True)
+class Match:
+    start: int
+    end: int
+    groups: tuple[str | None, ...]
+    """The text of the groups from 1 on; None of those that took no part."""
+
+
+class JavaPattern:
+    def __init__(self, pattern: str) -> None:
+        parsed = regex_parser.parse(pattern)
+        self.pattern = pattern
+        self.names = parsed.names
+        self.group_count = parsed.groups
+        self.uncertain_groups = parsed.uncertain_groups
+        """Groups whose text may not be what Java tells; a replacement may not use them."""
+        self._compiled = regex.compile(parsed.text, regex.V0 | (regex.ASCII if parsed.ascii_case else 0))
+
+    def __repr__(self) -> str:
+        return f"JavaPattern({self.pattern!r})"
+
+    def matches(self, text: str) -> Match | None:
+        """The match of the whole text (`Matcher.matches`)."""
+        return _match(self._compiled.fullmatch(text))
+
+    def find(self, text: str) -> Match | None:
+        """The first match anywhere."""
+        return _match(self._compiled.search(text))
+
+    def replace_first(self, text: str, replacement: str) -> str:
+        """
+        The text with its first match replaced; `$1` and `${name}` stand for groups, a backslash takes a character as it is.
+
+        Raises:
+            IllegalReplacementError, NoGroupError: only if something matches, as in Java.
+            UnsupportedPatternError: the replacement uses one of the `uncertain_groups`.
+        """
+        found = self.find(text)
+        if found is None:
+            return text
+        whole = text[found.start : found.end]
+        parts = []
+        for part in self._template(replacement):
+            if isinstance(part, str):
+                parts.append(part)
+            elif part > self.group_count:
+                raise NoGroupError(f"No group {part}")
+            else:
+                parts.append((found.groups[part - 1] or "") if part else whole)
+        return text[: found.start] + "".join(parts) + text[found.end :]
+
+    def check_replacement(self, replacement: str) -> None:
+        """
+        Whether `replace_first` can do what Java does. Mistakes that Java finds only when it replaces are left until then.
+
+        Raises:
+            UnsupportedPatternError
+        """
+        with contextlib.suppress(IllegalReplacementError):
+            self._template(replacement)
+
+    def _template(self, replacement: str) -> list[str | int]:
+        """Its texts and group numbers. What is before a mistake was already appended in Java, but nobody sees it."""
+        parts: list[str | int] = []
+        index = 0
+        while index < len(replacement):
+            char = replacement[index]
+            index += 1
+            if char == "\\":
+                if index == len(replacement):
+                    raise IllegalReplacementError("character to be escaped is missing")
+                parts.append(replacement[index])
+                index += 1
+            elif char == "$":
+                group, index = self._group(replacement, index)
+                if group in self.uncertain_groups:
+                    raise UnsupportedPatternError(
+                        self.pattern,
+                        f"Group {group} in a look-around, atomic or possessive part, used in the replacement {replacement},",
+                        0,
+                        "capture the text outside of it",
+                    )
+                parts.append(group)
+                if group > self.group_count:
+                    # Java stops here, whatever follows.
+                    break
+            else:
+                parts.append(char)
+        return parts
+
+    def _group(self, replacement: str, index: int) -> tuple[int, int]:
+        """The number of the group named after a `$`, and the index behind it."""
+        if index == len(replacement):
+            raise IllegalReplacementError("Illegal group reference: group index is missing")
+        if replacement[index] == "{":
+            return self._named_group(replacement, index + 1)
+        if replacement[index] not in "0123456789":
+            raise IllegalReplacementError("Illegal group reference")
+        group = int(replacement[index])
+        index += 1
+        # As many digits as there is a group for.
+        while index < len(replacement) and replacement[index] in "0123456789":
+            longer = group * 10 + int(replacement[index])
+            if longer > self.group_count:
+                break
+            group = longer
+            index += 1
+        return group, index
+
+    def _named_group(self, replacement: str, index: int) -> tuple[int, int]:
+        end = index
+        while end < len(replacement) and replacement[end] < "\x80" and replacement[end].isalnum():
+            end += 1
+        name = replacement[index:end]
+        if not name:
+            raise IllegalReplacementError("named capturing group has 0 length name")
+        if replacement[end : end + 1] != "}":
+            raise IllegalReplacementError("named capturing group is missing trailing '}'")
+        if name[0] in "0123456789":
+            raise IllegalReplacementError(f"capturing group name {{{name}}} starts with digit character")
+        if name not in self.names:
+            raise IllegalReplacementError(f"No group with name {{{name}}}")
+        return self.names[name], end + 1
+
+
+def _match(found: regex.Match[str] | None) -> Match | None:
+    return None if found is None else Match(found.start(), found.end(), found.groups())
+
+
+@functools.lru_cache(maxsize=512)
+def compile(pattern: str) -> JavaPattern:
+    """
+    Raises:
+        PatternSyntaxError: not a pattern in Java either.
+        UnsupportedPatternError: one that can't be carried over.
+    """
+    return JavaPattern(pattern)
+
+
+@dataclass(frozen=True)
+class ValidRegex:
+    """Validator of a setting that is a pattern. Null is none, with the JVM's own words for it."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            nothing = 'Cannot invoke "String.isEmpty()" because "this.pattern" is null'
+            raise ConfigError(name, None, f"Invalid regex: {nothing}")
+        try:
+            compile(value)
+        except (PatternSyntaxError, UnsupportedPatternError) as error:
+            raise ConfigError(name, value, f"Invalid regex: {error}") from None
+
+    def __str__(self) -> str:
+        return "valid regex"
