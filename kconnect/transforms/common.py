@@ -6,7 +6,7 @@ Used by the transforms beside it. Read next: `extract_field.py`, a short one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from kconnect.api import (
@@ -22,6 +22,7 @@ from kconnect.api import (
     Transformation,
     Type,
 )
+from kconnect.api.schema import validate
 from kconnect.api.values import java_class
 
 Record = SourceRecord | SinkRecord
@@ -119,6 +120,32 @@ def require_struct(value: Any, purpose: str, schema: Schema | None = None) -> St
 def reader(replace_null: bool) -> Callable[[Struct, str], Any]:
     """How to read a field of a struct: with its schema's default for null, or as it is (KIP-1040)."""
     return Struct.get if replace_null else Struct.__getitem__
+
+
+def values_of(value: Struct, replace_null: bool) -> Sequence[Any]:
+    """All values of a struct in the order of its fields, by the same rule."""
+    found = value.values
+    if replace_null and None in found:
+        return [field.schema.default if item is None else item for field, item in value.items()]
+    return found
+
+
+def check_nulls(schema: Schema, values: Sequence[Any]) -> None:
+    """DataError for the first null that its field does not take. There may be fewer values than fields."""
+    if None in values:
+        for field, item in zip(schema.fields, values):
+            if item is None and not field.schema.optional:
+                validate(field.schema, None, field.name)
+
+
+def struct_of(schema: Schema, values: list[Any]) -> Struct:
+    """
+    A struct of values that are known to fit their fields, but for null.
+
+    Much quicker than a struct that checks all its values again, record by record.
+    """
+    check_nulls(schema, values)
+    return Struct.unchecked(schema, values)
 
 
 def basics(schema: Schema) -> dict[str, Any]:

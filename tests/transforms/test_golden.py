@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import ConnectError, Header, Schema, SinkRecord, SourceRecord, TimestampType
+from kconnect.api import ConnectError, Header, Schema, SinkRecord, SourceRecord, Struct, TimestampType
 from kconnect.api import schema as schemas
 from kconnect.plugins.registry import Registry
 from kconnect.worker.transforms import Transforms
@@ -16,13 +16,6 @@ PLUGINS = Registry.scan(None)
 MISSING = {
     "Cast$Key",
     "Cast$Value",
-    "HeaderFrom$Key",
-    "HeaderFrom$Value",
-    "InsertField$Key",
-    "InsertField$Value",
-    "InsertHeader",
-    "MaskField$Key",
-    "MaskField$Value",
     "RegexRouter",
     "TimestampConverter$Key",
     "TimestampConverter$Value",
@@ -214,7 +207,15 @@ def assert_record(found: Any, wanted: dict[str, Any] | None) -> None:
 
 
 def assert_data(schema: Schema | None, value: Any, wanted: dict[str, Any]) -> None:
-    envelopes.assert_same(envelopes.SchemaAndValue(schema, plain(value)), wanted)
+    types = wanted.get("types")
+    if isinstance(value, Struct) and isinstance(types, dict):
+        # Fields whose values don't fit their schemas.
+        for name, odd in types.items():
+            assert_data(None, value[name], {"schema": None, "payload": wanted["payload"][name], "types": odd})
+        rest = [None if field.name in types else item for field, item in value.items()]
+        value = Struct.unchecked(value.schema, rest)
+        wanted = {**wanted, "payload": {name: item for name, item in wanted["payload"].items() if name not in types}}
+    envelopes.assert_same(schemas.SchemaAndValue(schema, plain(value)), wanted)
     if schema is None:
         assert widths(value) == widths(as_wide(envelopes.value_of(wanted).value, wanted.get("types")))
 

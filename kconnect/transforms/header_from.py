@@ -1,0 +1,115 @@
+"""The transform HeaderFrom: fields of a key or value become headers, and may stay where they are. Read next: `common.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Header, Importance, OneOf, Schema, SchemaType, Type
+from kconnect.transforms.common import (
+    REPLACE_NULL,
+    OnKey,
+    OnPart,
+    OnValue,
+    PerSchema,
+    basics,
+    replace_null_key,
+    require_map,
+    require_struct,
+    struct_of,
+    values_of,
+)
+
+MOVE = "move"
+
+
+def _not_empty(name: str, value: Any) -> None:
+    """Validator of both lists."""
+    if not value:
+        raise ConfigError(name, value, "Empty list")
+
+
+class _Places(NamedTuple):
+    """Of one schema: where the fields for headers are, and what is left of it with the places of its fields."""
+
+    headers: list[tuple[str, int, Schema]]
+    left: Schema
+    kept: list[int]
+
+
+class HeaderFrom(OnPart):
+    CONFIG = ConfigDef(
+        ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Fields to make headers of.", validator=_not_empty),
+        ConfigKey(
+            "headers",
+            Type.LIST,
+            importance=Importance.HIGH,
+            doc="The headers' names, in the order of the fields.",
+            validator=_not_empty,
+        ),
+        ConfigKey(
+            "operation",
+            Type.STRING,
+            importance=Importance.HIGH,
+            doc="move: the fields are taken away; copy: they stay.",
+            validator=OneOf((MOVE, "copy")),
+        ),
+        replace_null_key(),
+    )
+
+    def setup(self, settings: Mapping[str, Any]) -> None:
+        fields, headers = settings["fields"], settings["headers"]
+        if len(fields) != len(headers):
+            raise ConfigError("'fields' config must have the same number of elements as 'headers' config.")
+        self._pairs = list(zip(fields, headers, strict=True))
+        self._fields = frozenset(fields)
+        self._moves = settings["operation"] == MOVE
+        self._purpose = f"header {settings['operation']}"
+        self._replace_null = settings[REPLACE_NULL]
+        self._places = PerSchema(self._find)
+
+    def apply(self, record: Any) -> Any:
+        schema = self.schema_of(record)
+        value = self.value_of(record)
+        if schema is None:
+            return self._of_map(record, require_map(value, self._purpose))
+        value = require_struct(value, self._purpose, schema)
+        places = self._places(value.schema)
+        inside = values_of(value, self._replace_null)
+        if self._moves:
+            left = struct_of(places.left, [inside[index] for index in places.kept])
+            record = self.changed(record, places.left, left)
+        added = [_header(name, inside[index], inner) for name, index, inner in places.headers]
+        return record.new_record(headers=[*record.headers, *added])
+
+    def _of_map(self, record: Any, value: dict[Any, Any]) -> Any:
+        headers = [*record.headers, *(Header(name, value.get(field)) for field, name in self._pairs)]
+        if self._moves:
+            left = {name: item for name, item in value.items() if name not in self._fields}
+            return self.changed(record, None, left).new_record(headers=headers)
+        return record.new_record(headers=headers)
+
+    def _find(self, schema: Schema) -> _Places:
+        headers = []
+        for name, header in self._pairs:
+            field = schema.field(name)
+            if field is None:
+                raise DataError(f"Field does not exist: {name}")
+            headers.append((header, field.index, field.schema))
+        kept = [field for field in schema.fields if field.name not in self._fields]
+        left = Schema(SchemaType.STRUCT, fields=[(field.name, field.schema) for field in kept], **basics(schema))
+        return _Places(headers, left, [field.index for field in kept])
+
+
+def _header(name: str, value: Any, schema: Schema) -> Header:
+    if value is None and not schema.optional:
+        raise DataError(f"A null value requires an optional schema but was {schema!r}")
+    return Header(name, value, schema)
+
+
+class HeaderFromKey(OnKey, HeaderFrom):
+    pass
+
+
+class HeaderFromValue(OnValue, HeaderFrom):
+    pass

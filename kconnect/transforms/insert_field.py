@@ -1,0 +1,161 @@
+"""The transform InsertField: puts where a record comes from, or a fixed text, into its key or value. Read next: `common.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kconnect.api import (
+    ConfigDef,
+    ConfigError,
+    ConfigKey,
+    DataError,
+    Importance,
+    Schema,
+    SchemaType,
+    SinkRecord,
+    Struct,
+    Type,
+    values,
+)
+from kconnect.api import schema as schemas
+from kconnect.api.schema import Int32
+from kconnect.transforms.common import (
+    REPLACE_NULL,
+    OnKey,
+    OnPart,
+    OnValue,
+    PerSchema,
+    basics,
+    check_nulls,
+    replace_null_key,
+    require_map,
+    require_struct,
+    values_of,
+)
+
+PURPOSE = "field insertion"
+
+
+class _Insertion(NamedTuple):
+    """A field to add. `read` gives its value or None if the record has none, `typed` makes it one of `schema`."""
+
+    name: str
+    schema: Schema
+    read: Callable[[Any], Any]
+    typed: Callable[[Any], Any]
+
+
+def _topic(record: Any) -> Any:
+    return record.topic
+
+
+def _partition(record: Any) -> Any:
+    # As wide as with a schema, also in a map.
+    return None if record.partition is None else Int32(record.partition)
+
+
+def _offset(record: Any) -> Any:
+    if not isinstance(record, SinkRecord):
+        raise DataError(f"Only SinkRecord supported for [{PURPOSE}], found: org.apache.kafka.connect.source.SourceRecord")
+    return record.offset
+
+
+def _timestamp(record: Any) -> Any:
+    return record.timestamp
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _as_int(value: Any) -> Any:
+    return None if value is None else int(value)
+
+
+def _as_time(value: Any) -> Any:
+    # In a map it stays the number.
+    return None if value is None else values.convert_to_timestamp(None, value)
+
+
+_OF_RECORD: tuple[tuple[str, Schema, Callable[[Any], Any], Callable[[Any], Any], str], ...] = (
+    ("topic.field", schemas.STRING_SCHEMA, _topic, _as_it_is, "topic"),
+    ("partition.field", schemas.INT32_SCHEMA, _partition, _as_int, "partition in Kafka"),
+    ("offset.field", schemas.INT64_SCHEMA, _offset, _as_it_is, "offset, which records of sinks only have"),
+    ("timestamp.field", schemas.TIMESTAMP_SCHEMA, _timestamp, _as_time, "timestamp"),
+)
+"""Settings that name a field, what becomes of them (see `_Insertion`), and its name; in the order in which fields come."""
+
+_SUFFIXES = "A `!` at its end makes the field a required one, a `?` or nothing an optional one."
+
+
+class InsertField(OnPart):
+    CONFIG = ConfigDef(
+        *(
+            ConfigKey(name, Type.STRING, None, Importance.MEDIUM, f"Name of a field for the record's {what}. {_SUFFIXES}")
+            for name, _, _, _, what in _OF_RECORD
+        ),
+        ConfigKey("static.field", Type.STRING, None, Importance.MEDIUM, f"Name of a field for `static.value`. {_SUFFIXES}"),
+        ConfigKey("static.value", Type.STRING, None, Importance.MEDIUM, "The text that `static.field` gets."),
+        replace_null_key(),
+    )
+
+    def setup(self, settings: Mapping[str, Any]) -> None:
+        self._replace_null = settings[REPLACE_NULL]
+        self._insertions = [
+            _insertion(settings[name], schema, read, typed)
+            for name, schema, read, typed, _ in _OF_RECORD
+            if settings[name] is not None
+        ]
+        text = settings["static.value"]
+        if settings["static.field"] is not None:
+            self._insertions.append(_insertion(settings["static.field"], schemas.STRING_SCHEMA, lambda _: text, _as_it_is))
+        if not self._insertions:
+            raise ConfigError("No field insertion configured")
+        if settings["static.field"] is not None and text is None:
+            # Java's text for the object that holds the name, an address.
+            raise ConfigError(
+                "static.value",
+                None,
+                "No value specified for static field: org.apache.kafka.connect.transforms.InsertField$InsertionSpec"
+                f"@{id(self):x}",
+            )
+        self._longer = PerSchema(self._make_schema)
+
+    def apply(self, record: Any) -> Any:
+        value = self.value_of(record)
+        if value is None:
+            return record
+        schema = self.schema_of(record)
+        if schema is None:
+            inside = dict(require_map(value, PURPOSE))
+            for insertion in self._insertions:
+                found = insertion.read(record)
+                if found is not None:
+                    inside[insertion.name] = found
+            return self.changed(record, None, inside)
+        value = require_struct(value, PURPOSE, schema)
+        longer = self._longer(value.schema)
+        kept = values_of(value, self._replace_null)
+        check_nulls(longer, kept)
+        # A required field stays unset where the record has no value for it, which is found out when it is written.
+        added = [insertion.typed(insertion.read(record)) for insertion in self._insertions]
+        return self.changed(record, longer, Struct.unchecked(longer, [*kept, *added]))
+
+    def _make_schema(self, schema: Schema) -> Schema:
+        fields = [(field.name, field.schema) for field in schema.fields]
+        fields += [(insertion.name, insertion.schema) for insertion in self._insertions]
+        return Schema(SchemaType.STRUCT, fields=fields, **basics(schema))
+
+
+def _insertion(name: str, schema: Schema, read: Callable[[Any], Any], typed: Callable[[Any], Any]) -> _Insertion:
+    schema = schema if name.endswith("!") else schema.optional_copy()
+    return _Insertion(name[:-1] if name.endswith(("!", "?")) else name, schema, read, typed)
+
+
+class InsertFieldKey(OnKey, InsertField):
+    pass
+
+
+class InsertFieldValue(OnValue, InsertField):
+    pass
