@@ -1,13 +1,18 @@
 """
 The consumer of one sink task: a member of the connector's group that reads in batches.
 
-Used by `worker/sink_task.py`, from the task's thread only; the listener is called from within `read` and `close`.
+Used by `worker/sink_task.py`, from the task's thread only; the listener is called from within `read` and `close`. No call
+waits for the brokers without a limit: after an outage a client of librdkafka 2.16 may find none of them again (its issue
+5301; seen after a lone broker had been suspended for a minute), and a commit that waits for the answer never returns. A
+client that has given no sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 import confluent_kafka as ck
@@ -27,6 +32,10 @@ _ENDS_THE_TASK = frozenset(
 )
 """What waiting doesn't mend; other errors are the client's to get over."""
 
+_PATIENCE_S = 30.0
+_PROBE_S = 2.0
+_PROBE_PAUSE_S = 5.0
+
 
 class Listener(Protocol):
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -41,15 +50,22 @@ class Listener(Protocol):
         """Somebody else owns these by now: nothing may be committed."""
         ...
 
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """What `commit_soon` began to commit is committed."""
+        ...
+
 
 class TaskConsumer:
     """
     `config` is the connector's: `topics`, or `topics.regex`, says what is read.
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
+    `patience_s` is how long the group may owe an answer before the client is no longer trusted.
     """
 
-    def __init__(self, client: Mapping[str, Any], config: Mapping[str, str], listener: Listener) -> None:
+    def __init__(
+        self, client: Mapping[str, Any], config: Mapping[str, str], listener: Listener, patience_s: float = _PATIENCE_S
+    ) -> None:
         self._topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
         if not self._topics:
             # librdkafka takes a name for a pattern if it begins with ^; Java's must match as a whole.
@@ -62,7 +78,13 @@ class TaskConsumer:
         self._held = False
         self._closed = False
         self._error: Exception | None = None
-        self._consumer = ck.Consumer(dict(client))
+        self._client = dict(client)
+        self._patience_s = patience_s
+        self._asked_at: float | None = None
+        """Since when the group owes an answer: to a commit, or to a member that lost its partitions."""
+        self._committing = False
+        self._number = 0
+        self._consumer = self._new(0)
 
     def subscribe(self) -> None:
         self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
@@ -70,6 +92,8 @@ class TaskConsumer:
     def read(self, limit: int, timeout: float) -> list[ck.Message]:
         """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without."""
         self._taken.clear()
+        if self._asked_at is not None and time.monotonic() - self._asked_at > self._patience_s:
+            self._replace()
         first = self._consumer.poll(timeout)
         if self._error is not None:
             self._raise()
@@ -90,18 +114,32 @@ class TaskConsumer:
             good = [message for message in good if (message.topic(), message.partition()) not in self._taken]
         return good
 
-    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
-        """Commit and wait. False, with a warning, if it failed: another attempt may succeed, or somebody else owns it."""
-        request = [ck.TopicPartition(*place, at.offset, metadata=at.metadata) for place, at in offsets.items()]
-        try:
-            answer = self._consumer.commit(offsets=request, asynchronous=False)
-        except ck.KafkaException as error:
-            log.warning("Committing offsets failed: %s", error.args[0].str())
+    def commit_soon(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+        """
+        Begin to commit; the listener's `committed` hears of it. A failure is warned of: another attempt may succeed, or
+        somebody else owns the partition. False, and nothing done, while another commit is under way.
+        """
+        if self._committing:
             return False
-        errors = [(each.topic, each.partition, each.error) for each in answer or () if each.error is not None]
-        for topic, partition, problem in errors:
-            log.warning("Committing the offset of %s-%d failed: %s", topic, partition, problem.str())
-        return not errors
+        self._consumer.commit(offsets=_positions(offsets), asynchronous=True)
+        self._committing, self._asked_at = True, time.monotonic()
+        return True
+
+    def commit_now(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], limit: float) -> None:
+        """Commit, and wait for at most `limit` seconds. A failure is warned of."""
+        consumer, request = self._consumer, _positions(offsets)
+
+        def work() -> None:
+            try:
+                _committed(consumer.commit(offsets=request, asynchronous=False) or ())
+            except ck.KafkaException as error:
+                log.warning("Committing offsets failed: %s", error.args[0].str())
+            except RuntimeError as error:
+                # The limit was over, and the client has been closed meanwhile.
+                log.debug("Committing offsets: %s", error)
+
+        if not _within(limit, work):
+            log.warning("Committing offsets: no answer within %.0f s, so the last records come again", limit)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on at `offset`. ConnectError if the partition can't be read there."""
@@ -146,12 +184,50 @@ class TaskConsumer:
         if self.assignment:
             self._take_away(self._listener.revoked, _places(self.assignment))
         self._closed = True
-        self._consumer.close()
+        if not _within(self._patience_s, self._consumer.close):
+            log.warning("The consumer has not left its group within %.0f s and is left alone", self._patience_s)
         # As in producer.py: the client's threads end now, not when the garbage collector comes by.
         del self._consumer
         self._raise()
 
-    def _assigned(self, _: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
+    def _replace(self) -> None:
+        fresh = self._new(self._number + 1)
+        try:
+            fresh.list_topics(timeout=_PROBE_S)
+        except ck.KafkaException:
+            # Nobody reaches the brokers: all there is to do is to wait, and a new client would not do it better.
+            self._asked_at = time.monotonic() - self._patience_s + _PROBE_PAUSE_S
+            return
+        log.warning("The group has not answered for %.0f s, but its brokers do: joining it anew", self._patience_s)
+        self._take_away(self._listener.lost, _places(self.assignment))
+        old, self._consumer = self._consumer, fresh
+        self._number += 1
+        self._committing, self._asked_at = False, None
+        threading.Thread(target=old.close, name="old consumer", daemon=True).start()
+        self.subscribe()
+
+    def _new(self, number: int) -> ck.Consumer:
+        def answered(error: ck.KafkaError | None, partitions: list[ck.TopicPartition]) -> None:
+            if number == self._number:
+                self._answered(error, partitions)
+
+        return ck.Consumer({**self._client, "on_commit": answered})
+
+    def _is_old(self, consumer: ck.Consumer) -> bool:
+        return consumer is not getattr(self, "_consumer", None)
+
+    def _answered(self, error: ck.KafkaError | None, partitions: list[ck.TopicPartition]) -> None:
+        self._committing, self._asked_at = False, None
+        if error is not None:
+            log.warning("Committing offsets failed: %s", error.str())
+        elif done := _committed(partitions):
+            self._listener.committed(done)
+
+    def _assigned(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
+        if self._is_old(consumer):
+            return
+        if not self._committing:
+            self._asked_at = None
         new = [TopicPartition(each.topic, each.partition) for each in partitions]
         self.assignment.update(new)
         # Back within one `read`, as with eager assignors: its position has moved on, so what comes now must be kept.
@@ -173,13 +249,16 @@ class TaskConsumer:
             self._consumer.assign(partitions)
         self._consumer.pause(_places(new if held else self._paused.intersection(new)))
 
-    def _revoked(self, _: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
-        self._take_away(self._listener.revoked, partitions)
-        self._unassign(partitions)
+    def _revoked(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
+        if not self._is_old(consumer):
+            self._take_away(self._listener.revoked, partitions)
+        self._unassign(consumer, partitions)
 
-    def _lost(self, _: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
-        self._take_away(self._listener.lost, partitions)
-        self._unassign(partitions)
+    def _lost(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
+        if not self._is_old(consumer):
+            self._asked_at = self._asked_at or time.monotonic()
+            self._take_away(self._listener.lost, partitions)
+        self._unassign(consumer, partitions)
 
     def _take_away(self, tell: Any, partitions: list[ck.TopicPartition]) -> None:
         gone = [TopicPartition(each.topic, each.partition) for each in partitions]
@@ -193,11 +272,11 @@ class TaskConsumer:
         self._paused.difference_update(gone)
         self._taken.update(gone)
 
-    def _unassign(self, partitions: list[ck.TopicPartition]) -> None:
+    def _unassign(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._cooperative:
-            self._consumer.incremental_unassign(partitions)
+            consumer.incremental_unassign(partitions)
         else:
-            self._consumer.unassign()
+            consumer.unassign()
 
     def _raise(self) -> None:
         error, self._error = self._error, None
@@ -207,6 +286,29 @@ class TaskConsumer:
 
 def _places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
     return [ck.TopicPartition(*partition) for partition in partitions]
+
+
+def _positions(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> list[ck.TopicPartition]:
+    return [ck.TopicPartition(*place, at.offset, metadata=at.metadata) for place, at in offsets.items()]
+
+
+def _committed(answer: Iterable[ck.TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Those of an answer that are committed, with a warning for each that is not."""
+    done = {}
+    for each in answer:
+        if each.error is None:
+            done[TopicPartition(each.topic, each.partition)] = OffsetAndMetadata(each.offset, each.metadata or "")
+        else:
+            log.warning("Committing the offset of %s-%d failed: %s", each.topic, each.partition, each.error.str())
+    return done
+
+
+def _within(limit: float, work: Callable[[], object]) -> bool:
+    """Whether `work` is done within `limit` seconds; what is not goes on by itself."""
+    thread = threading.Thread(target=work, name="limited", daemon=True)
+    thread.start()
+    thread.join(limit)
+    return not thread.is_alive()
 
 
 def _judge(error: ck.KafkaError) -> None:

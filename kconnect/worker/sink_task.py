@@ -19,7 +19,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError, RetriableError
-from kconnect.api.record import SinkRecord, TopicPartition
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import ErrantRecordReporter, SinkTask
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.chain import SinkChain
@@ -53,6 +53,7 @@ class SinkLoop:
         self._transforms = Transforms(config, plugins)
         self._steps = self._transforms.steps
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
+        self._flush_s: float = settings.offset_flush_timeout_ms / 1000
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
         self._limit = int(client.pop("max.poll.records", _BATCH))
         self._consumer = TaskConsumer(client, config, self)
@@ -110,8 +111,7 @@ class SinkLoop:
             if self._retry_at is None or now >= self._retry_at:
                 self._deliver()
             if self._context.commit_requested or now >= due:
-                self._context.commit_requested = False
-                self._commit(self._consumer.assignment)
+                self._commit()
                 self._unit.lag = self._consumer.lag()
                 due = time.monotonic() + self._interval_s
 
@@ -162,27 +162,42 @@ class SinkLoop:
             self._retry_at = None
             self._hold_or_release()
 
-    def _commit(self, partitions: Collection[TopicPartition], closing: bool = False) -> None:
-        """Ask the task what is safe, and commit that. A failed commit is tried again at the next one."""
+    def _commit(self) -> None:
+        """Ask the task what is safe, and begin to commit that. A failed commit is tried again at the next one."""
+        self._context.commit_requested = False
+        current = self._offsets.current(self._consumer.assignment)
+        if not current or self._unit.abandoned:
+            return
+        try:
+            allowed = self._task.pre_commit(dict(current)) or {}
+        except Exception:
+            log.exception("The task could not flush: going back to the last committed offsets")
+            for partition, offset in self._offsets.go_back().items():
+                self._consumer.seek(partition, offset)
+                self._drop({partition})
+            return
+        offsets = self._to_commit(allowed)
+        if offsets and not self._consumer.commit_soon(offsets):
+            self._context.commit_requested = True
+
+    def _commit_last(self, partitions: list[TopicPartition]) -> None:
+        """Before these partitions go, commit what is safe of them."""
         current = self._offsets.current(partitions)
         if not current or self._unit.abandoned:
             return
         try:
             allowed = self._task.pre_commit(dict(current)) or {}
         except Exception as error:
-            if closing:
-                log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
-                return
-            log.error("The task could not flush: going back to the last committed offsets", exc_info=error)
-            for partition, offset in self._offsets.go_back().items():
-                self._consumer.seek(partition, offset)
-                self._drop({partition})
+            log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
             return
+        if offsets := self._to_commit(allowed):
+            self._consumer.commit_now(offsets, self._flush_s)
+
+    def _to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> Mapping[TopicPartition, OffsetAndMetadata]:
         offsets, refused = self._offsets.to_commit(allowed)
         if refused:
             log.warning("The task gave offsets that can't be committed: not read here, or not delivered yet: %s", refused)
-        if offsets and self._consumer.commit(offsets):
-            self._offsets.committed(offsets)
+        return offsets
 
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
         """Forget what was read of these and not delivered."""
@@ -200,13 +215,16 @@ class SinkLoop:
         return starts
 
     def revoked(self, partitions: list[TopicPartition]) -> None:
-        self._commit(partitions, closing=True)
+        self._commit_last(partitions)
         self.lost(partitions)
 
     def lost(self, partitions: list[TopicPartition]) -> None:
         self._drop(partitions)
         self._offsets.closed(partitions)
         self._task.close(partitions)
+
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._offsets.committed(offsets)
 
 
 class _Context:

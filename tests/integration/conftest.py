@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -36,3 +38,14 @@ def unique() -> Callable[[str], str]:
     """Makes names that no other test of this run has."""
     number = next(_names)
     return lambda name: f"{name}-{number}"
+
+
+@pytest.fixture(scope="module")
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    given = os.environ.get("KCONNECT_TEST_BROKER")
+    return given or request.getfixturevalue("broker").bootstrap_servers
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"units-{os.getpid()}-{time.time_ns()}-{next(_names)}"

@@ -7,14 +7,12 @@ Set `KCONNECT_TEST_BROKER` to use a broker that runs already.
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.errors import RetriableError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
@@ -26,43 +24,18 @@ from .units import (
     Plugins,
     Shelf,
     committed,
+    create,
     end,
+    numbers,
     read_all,
     sink_of,
     source_of,
     until,
+    values,
     write,
 )
 
 pytestmark = pytest.mark.integration
-
-_names = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def bootstrap(request: pytest.FixtureRequest) -> str:
-    given = os.environ.get("KCONNECT_TEST_BROKER")
-    return given or request.getfixturevalue("broker").bootstrap_servers
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"units-{os.getpid()}-{time.time_ns()}-{next(_names)}"
-
-
-def create(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> None:
-    settings = {name.replace("_", "."): value for name, value in config.items()}
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(10)
-
-
-def values(bootstrap: str, topic: str) -> list[str]:
-    return [message.value().decode() for message in read_all(bootstrap, topic)]
-
-
-def numbers(count: int) -> list[str]:
-    return [str(number) for number in range(1, count + 1)]
-
 
 class TestSource:
     def host(self, bootstrap: str, made: list[Numbers], task: type[Numbers] = Numbers, **settings: str) -> MemoryHost:
@@ -391,7 +364,7 @@ class TestSink:
         made: list[Shelf] = []
         host = self.host(bootstrap, made)
         unit = host.unit(self.config(topic))
-        until(lambda: made and made[0].calls[-1][0] == "open")
+        until(lambda: made and made[0].calls and made[0].calls[-1][0] == "open")
         unit.set_target_state(TargetState.PAUSED)
         until(lambda: host.states[-1] == "PAUSED")
         write(bootstrap, topic, numbers(10))
@@ -458,7 +431,7 @@ class TestSink:
         create(bootstrap, topic)
         made: list[Shelf] = []
         unit = self.host(bootstrap, made).unit(self.config(topic))
-        until(lambda: made and made[0].calls[-1][0] == "open")
+        until(lambda: made and made[0].calls and made[0].calls[-1][0] == "open")
         assert end(unit) < 2
 
     def test_partitions_that_are_not_its_own_can_not_be_paused(self, bootstrap: str, topic: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.connector import SinkConnector, SourceConnector
 from kconnect.api.record import SinkRecord, SourceRecord
@@ -143,6 +144,20 @@ def write(bootstrap: str, topic: str, values: list[str], partition: int = 0) -> 
     for value in values:
         producer.produce(topic, value, partition=partition)
     assert producer.flush(20) == 0
+
+
+def create(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> None:
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(10)
+
+
+def values(bootstrap: str, topic: str) -> list[str]:
+    return [message.value().decode() for message in read_all(bootstrap, topic)]
+
+
+def numbers(count: int) -> list[str]:
+    return [str(number) for number in range(1, count + 1)]
 
 
 class Numbers(SourceTask):

@@ -185,10 +185,11 @@ WORKER_CONFIG = ConfigDef(
     _key("socket.connection.setup.timeout.max.ms", _L, 30_000, Range.at_least(0)),
     _key("metadata.recovery.strategy", _S, "rebootstrap", OneOf(("REBOOTSTRAP", "NONE"), ignore_case=True)),
     _key("metadata.recovery.rebootstrap.trigger.ms", _L, 300_000, Range.at_least(0)),
-    # What Connect's group protocol needs; read, so that its worker files can be used as they are, but without effect.
+    # What Connect's group protocol needs: read, so that its worker files can be used as they are, but without effect.
     _key("connect.protocol", _S, "sessioned", OneOf(("eager", "compatible", "sessioned"))),
     _key("worker.sync.timeout.ms", _I, 3_000, importance=_MEDIUM),
     _key("worker.unsync.backoff.ms", _I, 300_000, importance=_MEDIUM),
+    # How workers sign what they ask of each other (KIP-507).
     _key("inter.worker.key.ttl.ms", _I, _HOUR, Range.between(0, 2**31 - 1)),
     _key("inter.worker.key.generation.algorithm", _S, "HmacSHA256", OneOf(tuple(MAC_DIGESTS))),
     _key("inter.worker.key.size", _I, None, IfGiven(Range.between(64, 65_536)), "in bits; default: the algorithm's own"),
