@@ -1,0 +1,362 @@
+"""
+AvroConverter: Avro with its schemas in a registry. In Java it is `io.confluent.connect.avro.AvroConverter`.
+
+A message is a zero, the schema's id in four bytes, and the data. A schema is translated, registered and compiled once, at its
+first record; the records after it are only converted. Read next: `avro_schema.py` and `avro_schema_readers.py` for the
+schemas, `avro_values.py` for the values, `schema_registry.py`.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
+from typing import Any, NamedTuple
+
+from fastavro import schemaless_reader, schemaless_writer
+
+from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
+from kconnect.api.converter import Converter
+from kconnect.api.errors import ConfigError, DataError
+from kconnect.api.record import Header
+from kconnect.api.schema import NULL, Schema, SchemaAndValue
+from kconnect.converters import avro_schema, avro_schema_readers, schema_registry
+from kconnect.converters.avro_schema import Dialect
+from kconnect.converters.avro_types import Avro, Encoding, dumps, parse
+from kconnect.converters.avro_values import Readers, Writers, read_default
+from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
+
+AUTO_REGISTER, NORMALIZE = "auto.register.schemas", "normalize.schemas"
+USE_LATEST, LATEST_STRICT = "use.latest.version", "latest.compatibility.strict"
+USE_ID, ID_STRICT = "use.schema.id", "id.compatibility.strict"
+KEY_SUBJECT, VALUE_SUBJECT = "key.subject.name.strategy", "value.subject.name.strategy"
+ENHANCED, SCRUB, META_DATA = "enhanced.avro.schema.support", "scrub.invalid.names", "connect.meta.data"
+CACHE_SIZE, OPTIONAL_KEYS = "schemas.cache.config", "allow.optional.map.keys"
+FLATTEN, DISCARD = "flatten.singleton.union", "discard.type.doc.default"
+GENERALIZED, IGNORE_DEFAULT = "generalized.sum.type.support", "ignore.default.for.nullables"
+
+_STRATEGIES = "io.confluent.kafka.serializers.subject."
+_TOPIC, _RECORD, _TOPIC_RECORD = "TopicNameStrategy", "RecordNameStrategy", "TopicRecordNameStrategy"
+
+
+def _strategy_of(name: str, value: Any) -> None:
+    if _strategy(value) not in (_TOPIC, _RECORD, _TOPIC_RECORD):
+        raise ConfigError(name, value, f"must be {_TOPIC}, {_RECORD} or {_TOPIC_RECORD}, with or without {_STRATEGIES}")
+
+
+def _strategy(value: Any) -> str:
+    return str(value).removeprefix(_STRATEGIES)
+
+
+def _flag(name: str, default: bool, importance: Importance, doc: str, group: str) -> ConfigKey:
+    return ConfigKey(name, Type.BOOLEAN, default, importance, doc, group=group)
+
+
+_REGISTERING, _SCHEMAS = "Registration", "Schemas"
+_SUBJECT_DOC = "What a schema is registered under: the topic's name, the record's, or both."
+
+CONFIG = ConfigDef(
+    *schema_registry.CONFIG_KEYS,
+    _flag(AUTO_REGISTER, True, Importance.MEDIUM, "Whether schemas that are new are registered.", _REGISTERING),
+    _flag(
+        USE_LATEST,
+        False,
+        Importance.LOW,
+        "Whether data is written by the newest schema of its subject; only without auto.register.schemas.",
+        _REGISTERING,
+    ),
+    _flag(
+        LATEST_STRICT,
+        True,
+        Importance.LOW,
+        "Whether, with use.latest.version, all that the data's own schema allows must fit the newest one.",
+        _REGISTERING,
+    ),
+    ConfigKey(
+        USE_ID,
+        Type.INT,
+        -1,
+        Importance.LOW,
+        "The id of the schema to write all data by; only without auto.register.schemas. -1 for none.",
+        group=_REGISTERING,
+    ),
+    _flag(ID_STRICT, True, Importance.LOW, "As latest.compatibility.strict, with use.schema.id.", _REGISTERING),
+    _flag(NORMALIZE, False, Importance.MEDIUM, "Whether the registry compares schemas in a normal form.", _REGISTERING),
+    ConfigKey(
+        KEY_SUBJECT,
+        Type.CLASS,
+        f"{_STRATEGIES}{_TOPIC}",
+        Importance.MEDIUM,
+        _SUBJECT_DOC,
+        _strategy_of,
+        _REGISTERING,
+    ),
+    ConfigKey(
+        VALUE_SUBJECT,
+        Type.CLASS,
+        f"{_STRATEGIES}{_TOPIC}",
+        Importance.MEDIUM,
+        _SUBJECT_DOC,
+        _strategy_of,
+        _REGISTERING,
+    ),
+    _flag(
+        META_DATA,
+        True,
+        Importance.LOW,
+        "Whether what Avro has no word for is kept in attributes of its schemas.",
+        _SCHEMAS,
+    ),
+    _flag(
+        ENHANCED,
+        False,
+        Importance.MEDIUM,
+        "Whether enums stay enums, and branches of unions have full names.",
+        _SCHEMAS,
+    ),
+    _flag(
+        SCRUB,
+        False,
+        Importance.MEDIUM,
+        "Whether characters that Avro's names can't have are replaced; the names don't come back.",
+        _SCHEMAS,
+    ),
+    ConfigKey(
+        CACHE_SIZE,
+        Type.INT,
+        1000,
+        Importance.LOW,
+        "How many schemas are kept ready, of those written and of those read.",
+        group=_SCHEMAS,
+    ),
+    _flag(OPTIONAL_KEYS, False, Importance.LOW, "Whether maps of optional texts are maps in Avro too.", _SCHEMAS),
+    _flag(FLATTEN, True, Importance.LOW, "Whether a union of one branch is read as that branch.", _SCHEMAS),
+    _flag(DISCARD, False, Importance.LOW, "Whether only docs and defaults of fields are kept.", _SCHEMAS),
+    _flag(
+        GENERALIZED,
+        False,
+        Importance.MEDIUM,
+        "Whether enums and unions are marked in the way that all of Confluent's converters understand.",
+        _SCHEMAS,
+    ),
+    _flag(
+        IGNORE_DEFAULT,
+        False,
+        Importance.MEDIUM,
+        "Whether a null stays one where its field has a default.",
+        _SCHEMAS,
+    ),
+)
+
+_HEAD = struct.Struct(">bI")
+
+
+class Writing(NamedTuple):
+    """All that a record of one topic and schema needs: the head of its bytes, its writer, and the form for fastavro."""
+
+    head: bytes
+    write: Callable[[Any], Any]
+    encoding: Encoding
+
+
+class Reading(NamedTuple):
+    """What one schema's records are read by."""
+
+    schema: Schema | None
+    read: Callable[[Any], Any]
+    encoding: Encoding
+
+
+class AvroConverter(Converter):
+    """Not configured, it has no registry yet."""
+
+    _registry: Registry
+
+    def config(self) -> ConfigDef:
+        return CONFIG
+
+    def version(self) -> str:
+        return metadata.version("kconnect")
+
+    def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
+        parsed = CONFIG.parse(configs)
+        self._is_key = is_key
+        self._strategy = _strategy(parsed[KEY_SUBJECT if is_key else VALUE_SUBJECT])
+        self._auto: bool = parsed[AUTO_REGISTER]
+        self._latest: bool = parsed[USE_LATEST]
+        self._use_id: int = parsed[USE_ID]
+        self._strict: bool = parsed[ID_STRICT if self._use_id >= 0 else LATEST_STRICT]
+        self._normalize: bool = parsed[NORMALIZE]
+        self._limit: int = max(1, parsed[CACHE_SIZE])
+        self._dialect = Dialect(
+            connect_meta_data=parsed[META_DATA],
+            enhanced=parsed[ENHANCED],
+            generalized=parsed[GENERALIZED],
+            scrub=parsed[SCRUB],
+            optional_map_keys=parsed[OPTIONAL_KEYS],
+            discard_type_doc_default=parsed[DISCARD],
+            flatten_singleton_union=parsed[FLATTEN],
+            ignore_default_for_nullables=parsed[IGNORE_DEFAULT],
+        )
+        self._writings: dict[tuple[str, Schema | None], Writing] = {}
+        self._readings: dict[tuple[str, int], Reading] = {}
+        self._written: tuple[str, Schema | None, Writing] | None = None
+        """The newest topic and schema written: mostly the next record's too."""
+        self._last: tuple[str, bytes, Reading] | None = None
+        """The newest topic and head read."""
+        self._registry = schema_registry.open_registry(parsed)
+
+    # --- to Kafka ---
+
+    def from_connect_data(
+        self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
+    ) -> bytes | None:
+        if value is None and (schema is None or schema.optional):
+            return None
+        newest = self._written
+        if newest is not None and schema is newest[1] and topic == newest[0]:
+            writing = newest[2]
+        else:
+            writing = self._writing(topic, schema)
+            self._written = (topic, schema, writing)
+        head, write, encoding = writing
+        out = io.BytesIO()
+        out.write(head)
+        try:
+            plain = write(value)
+            schemaless_writer(out, encoding.schema, {"v": plain} if encoding.wrapped else plain)
+        except DataError as error:
+            raise DataError(f"Failed to serialize Avro data from topic {topic}: {error}") from error
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            # fastavro's message may have the value in it; it stays in the cause.
+            raise DataError(
+                f"Failed to serialize Avro data from topic {topic}: a value does not fit its schema"
+            ) from error
+        return out.getvalue()
+
+    def _writing(self, topic: str, schema: Schema | None) -> Writing:
+        known = self._writings.get((topic, schema))
+        if known is None:
+            try:
+                known = self._new_writing(topic, schema)
+            except DataError as error:
+                raise DataError(f"Failed to serialize Avro data from topic {topic}: {error}") from error
+            _keep(self._writings, (topic, schema), known, self._limit)
+        return known
+
+    def _new_writing(self, topic: str, schema: Schema | None) -> Writing:
+        own = avro_schema.to_avro(schema, self._dialect)
+        subject, text = self._subject(topic, own), dumps(own)
+        if self._auto:
+            id, target, strict = self._registry.register(subject, text, (), self._normalize), own, True
+        elif self._use_id >= 0:
+            registered = self._registry.by_id(self._use_id, subject)
+            id, target, strict = self._use_id, self._avro(registered), self._strict
+        elif self._latest:
+            registered = self._registry.by_version(subject)
+            id, target, strict = registered.id, self._avro(registered), self._strict
+        else:
+            found = self._registry.lookup(subject, text, (), self._normalize)
+            if found is None:
+                raise DataError(
+                    f"The schema is not registered for subject {subject}, and {AUTO_REGISTER} is false. Register it, or set "
+                    f"{AUTO_REGISTER}=true, or {USE_LATEST}=true to write by the newest one there is"
+                )
+            id, target, strict = found.id, own, True
+        encoding = Encoding(target)
+        try:
+            write = Writers(self._dialect, encoding, strict).of(schema, target)
+        except DataError as error:
+            if target is own:
+                raise
+            remedy = f" {LATEST_STRICT}=false leaves it to each value." if strict and self._use_id < 0 else ""
+            raise DataError(
+                f"Incompatible schema for subject {subject}, of which schema {id} is to be used: {error}.{remedy}"
+            ) from error
+        return Writing(_HEAD.pack(0, id), write, encoding)
+
+    # --- from Kafka ---
+
+    def to_connect_data(
+        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
+    ) -> SchemaAndValue:
+        if data is None:
+            return NULL
+        head, last = data[:5], self._last
+        if last is not None and head == last[1] and topic == last[0]:
+            reading = last[2]
+        else:
+            reading = self._reading(topic, head)
+            self._last = (topic, head, reading)
+        schema, read, encoding = reading
+        stream = io.BytesIO(data)
+        stream.seek(5)
+        try:
+            plain: Any = schemaless_reader(
+                stream, encoding.schema, None, return_record_name=True, return_record_name_override=True
+            )
+            return SchemaAndValue(schema, read(plain["v"] if encoding.wrapped else plain))
+        except DataError as error:
+            raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
+        except (EOFError, ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError) as error:
+            raise DataError(
+                f"Failed to deserialize data for topic {topic} to Avro: the bytes are not of schema "
+                f"{_HEAD.unpack(head)[1]}"
+            ) from error
+
+    def _reading(self, topic: str, head: bytes) -> Reading:
+        if len(head) < 5 or head[0] != 0:
+            raise DataError(
+                f"Failed to deserialize data for topic {topic} to Avro: Unknown magic byte! The data was not written with a "
+                "schema registry; another converter may read it"
+            )
+        id = _HEAD.unpack(head)[1]
+        known = self._readings.get((topic, id))
+        if known is None:
+            try:
+                known = self._new_reading(topic, id)
+            except DataError as error:
+                raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
+            _keep(self._readings, (topic, id), known, self._limit)
+        return known
+
+    def _new_reading(self, topic: str, id: int) -> Reading:
+        # By topic, the subject is known beforehand; by record, only the schema tells it.
+        subject = self._subject(topic, None) if self._strategy == _TOPIC else None
+        registered = self._registry.by_id(id, subject)
+        avro = self._avro(registered)
+        subject = subject or self._subject(topic, avro)
+        # Where the writer used another subject, Connect's converter gives up; here the schema has no version then.
+        found = self._registry.lookup(subject, registered.text, registered.references, self._normalize)
+        version = found.version if found is not None else None
+        schema = avro_schema_readers.to_connect(avro, self._dialect, read_default, version)
+        encoding = Encoding(avro)
+        return Reading(schema, Readers(encoding).of(avro, schema), encoding)
+
+    # --- both ---
+
+    def _avro(self, registered: RegisteredSchema) -> Avro:
+        if registered.type != "AVRO":
+            raise DataError(f"Schema {registered.id} is of type {registered.type}, not AVRO; choose the converter for that")
+        return parse(registered.text, texts_of_references(self._registry, registered))
+
+    def _subject(self, topic: str, avro: Avro | None) -> str:
+        if self._strategy == _TOPIC or avro is None:
+            return f"{topic}-{'key' if self._is_key else 'value'}"
+        present = avro.present
+        if len(present) != 1 or present[0].type != "record" or present[0].name is None:
+            setting = KEY_SUBJECT if self._is_key else VALUE_SUBJECT
+            raise DataError(
+                f"In configuration {setting} = {self._strategy}, the message must only be a record schema, but it is "
+                f"{avro!r}; {_TOPIC} takes all"
+            )
+        name = present[0].name
+        return name if self._strategy == _RECORD else f"{topic}-{name}"
+
+
+def _keep(cache: dict[Any, Any], key: Any, value: Any, limit: int) -> None:
+    """At most `limit` entries. The oldest goes: schemas are few, or else each comes once."""
+    if len(cache) >= limit:
+        del cache[next(iter(cache))]
+    cache[key] = value
