@@ -1,0 +1,331 @@
+"""
+Java's calendar in integers: Julian up to 1582-10-04, Gregorian from the day after, which is 1582-10-15; weeks begin on Sundays.
+
+`Day` tells what a day is called, for texts that `dates.py` writes; `millis_of` finds the moment that the fields of a text mean.
+All years are here, those before Christ as 0, -1..., and so are the places where Java's numbers are too small for a date.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+DAY_MS = 86_400_000
+SUNDAY = 1
+"""The first of Java's days of the week; Saturday is 7."""
+
+_CUTOVER = -141_427  # 1582-10-15, in days since 1970
+_CUTOVER_MONTH = (1582, 9)
+_EPOCH_YEAR = 1970
+_DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+class Field(enum.Enum):
+    """What a part of a text can say. `MONTH` begins at 0, `ERA` is 0 before Christ, the offsets are milliseconds."""
+
+    ERA = enum.auto()
+    YEAR = enum.auto()
+    WEEK_YEAR = enum.auto()
+    MONTH = enum.auto()
+    WEEK_OF_YEAR = enum.auto()
+    WEEK_OF_MONTH = enum.auto()
+    DAY_OF_MONTH = enum.auto()
+    DAY_OF_YEAR = enum.auto()
+    DAY_OF_WEEK = enum.auto()
+    DAY_OF_WEEK_IN_MONTH = enum.auto()
+    AM_PM = enum.auto()
+    HOUR = enum.auto()
+    HOUR_OF_DAY = enum.auto()
+    MINUTE = enum.auto()
+    SECOND = enum.auto()
+    MILLISECOND = enum.auto()
+    ZONE_OFFSET = enum.auto()
+    DST_OFFSET = enum.auto()
+
+    __hash__ = object.__hash__  # quicker than that of the name
+
+
+Fields = Mapping[Field, int]
+"""Values in the order in which they were set: where they contradict each other, the later ones count."""
+
+Zone = Callable[[int], tuple[int, int]]
+"""The standard offset and the daylight saving of a zone, at a moment given as what its clocks show; all in milliseconds."""
+
+
+def int32(number: int) -> int:
+    """What is left of a number in a Java int."""
+    return (number + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000
+
+
+def int64(number: int) -> int:
+    """What is left of a number in a Java long."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+# --- from a day to its names ---
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day, as days since 1970. `month` begins at 0."""
+
+    number: int
+    year: int
+    month: int
+    day_of_month: int
+
+    @property
+    def era(self) -> int:
+        return 1 if self.year > 0 else 0
+
+    @property
+    def year_of_era(self) -> int:
+        return self.year if self.year > 0 else 1 - self.year
+
+    @property
+    def day_of_year(self) -> int:
+        return self.number - _first_of_year(self.year) + 1
+
+    @property
+    def day_of_week(self) -> int:
+        return (self.number + 4) % 7 + 1
+
+    @property
+    def iso_day_of_week(self) -> int:
+        """Monday is 1, Sunday 7."""
+        return (self.number + 3) % 7 + 1
+
+    @property
+    def day_of_week_in_month(self) -> int:
+        return (self.number - self._first_of_month) // 7 + 1
+
+    @property
+    def week_of_month(self) -> int:
+        return _week(self._first_of_month, self.number)
+
+    @property
+    def week_of_year(self) -> int:
+        next_year = _first_of_year(self.year + 1)
+        if _on_or_before(next_year, SUNDAY) <= self.number:
+            return 1
+        return _week(_first_of_year(self.year), self.number)
+
+    @property
+    def week_year(self) -> int:
+        """The year that the week belongs to: that of its Saturday."""
+        after = self.year + 1
+        if self.year <= 0:
+            # Java counts the year after one before Christ in the wrong direction.
+            after = 1 - after
+        left = _first_of_year(self.year + 1) - self.number
+        return self.year + 1 if left <= (_first_of_year(after) + 4) % 7 else self.year
+
+    @property
+    def _first_of_month(self) -> int:
+        if (self.year, self.month) == _CUTOVER_MONTH:
+            return _julian(self.year, self.month)
+        return self.number - self.day_of_month + 1
+
+
+@functools.lru_cache(maxsize=4096)
+def day(number: int) -> Day:
+    """The day that is so many days after 1970-01-01."""
+    if number >= _CUTOVER:
+        return Day(number, *_gregorian_date(number))
+    return Day(number, *_julian_date(number))
+
+
+def _gregorian_date(number: int) -> tuple[int, int, int]:
+    # Years from March on, as then the day of a leap year is the last.
+    era, of_era = divmod(number + 719_468, 146_097)
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    return _from_march(era * 400 + year, of_era - (365 * year + year // 4 - year // 100))
+
+
+def _julian_date(number: int) -> tuple[int, int, int]:
+    cycle, of_cycle = divmod(number + 719_470, 1461)
+    year = (of_cycle - of_cycle // 1460) // 365
+    return _from_march(cycle * 4 + year, of_cycle - 365 * year)
+
+
+def _from_march(year: int, day_of_year: int) -> tuple[int, int, int]:
+    month = (5 * day_of_year + 2) // 153
+    day_of_month = day_of_year - (153 * month + 2) // 5 + 1
+    return (year, month + 2, day_of_month) if month < 10 else (year + 1, month - 10, day_of_month)
+
+
+@functools.lru_cache(maxsize=4096)
+def gregorian(year: int, month: int) -> int:
+    """The first day of a month, in days since 1970."""
+    before = year - 1
+    leap = month > 1 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return before * 365 + before // 4 - before // 100 + before // 400 + _DAYS_BEFORE[month] + leap - 719_162
+
+
+def _julian(year: int, month: int) -> int:
+    before = year - 1
+    return before * 365 + before // 4 + _DAYS_BEFORE[month] + (month > 1 and year % 4 == 0) - 719_164
+
+
+def _first_of_year(year: int) -> int:
+    return gregorian(year, 0) if year > _CUTOVER_MONTH[0] else _julian(year, 0)
+
+
+def _on_or_before(number: int, day_of_week: int) -> int:
+    return number - (number + 4 - int32(day_of_week - 1)) % 7
+
+
+def _week(first: int, number: int) -> int:
+    """Which week `number` is in, when the week of `first` is week 1."""
+    return (number - _on_or_before(first, SUNDAY)) // 7 + 1
+
+
+# --- from fields to a moment ---
+
+
+def millis_of(fields: Fields, zone: Zone | None = None) -> int:
+    """
+    The moment that fields mean, in milliseconds since 1970; values beyond their range count on into the next larger field.
+
+    What is not set is that of 1970-01-01T00:00Z. An offset among the fields takes precedence over `zone`.
+    """
+    stamps = _stamps(fields)
+    if stamps.get(Field.WEEK_YEAR, 0) > stamps.get(Field.YEAR, 0):
+        return _moment(_without_week_year(fields, zone), zone)
+    return _moment(fields, zone)
+
+
+def _stamps(fields: Fields) -> dict[Field, int]:
+    return {field: stamp for stamp, field in enumerate(fields, 1)}
+
+
+def _moment(fields: Fields, zone: Zone | None) -> int:
+    get = fields.get
+    hours = get(Field.HOUR_OF_DAY, 0) if _in_24_hours(fields) else get(Field.HOUR, 0) + 12 * get(Field.AM_PM, 0)
+    clock = ((hours * 60 + get(Field.MINUTE, 0)) * 60 + get(Field.SECOND, 0)) * 1000 + get(Field.MILLISECOND, 0)
+    more_days, clock = divmod(clock, DAY_MS)
+    wall = int64(_day_number(fields, more_days) * DAY_MS + clock)
+    offset, saving = (0, 0) if zone is None else zone(wall)
+    return int64(wall - get(Field.ZONE_OFFSET, offset) - get(Field.DST_OFFSET, saving))
+
+
+def _in_24_hours(fields: Fields) -> bool:
+    stamps = _stamps(fields)
+    of_day, hour, half = (stamps.get(field, 0) for field in (Field.HOUR_OF_DAY, Field.HOUR, Field.AM_PM))
+    return of_day > (max(hour, half) if hour and half else 0)
+
+
+def _day_number(fields: Fields, more_days: int) -> int:
+    year = fields.get(Field.YEAR, _EPOCH_YEAR)
+    if fields.get(Field.ERA) == 0:
+        year = int32(1 - year)
+    by = _deciding(fields)
+    cutover_year = _CUTOVER_MONTH[0]
+    if year > cutover_year or (year == cutover_year and by not in (Field.DAY_OF_YEAR, Field.WEEK_OF_YEAR)):
+        found = _day_in(gregorian, fields, by, year) + more_days
+        if found >= _CUTOVER:
+            return found
+    return _day_in(_julian, fields, by, year) + more_days
+
+
+def _deciding(fields: Fields) -> Field:
+    """
+    Which field, with the year, and the month or the day of the week, says the day: the one that was set last.
+
+    A field of weeks needs the day of the week to count, and is as late as the later of both.
+    """
+    stamps = _stamps(fields)
+    at = stamps.get
+    of_week = at(Field.DAY_OF_WEEK, 0)
+
+    def with_weekday(field: Field) -> int:
+        return max(at(field, 0), of_week) if of_week and field in stamps else 0
+
+    of_month, of_year = at(Field.DAY_OF_MONTH, 0), at(Field.DAY_OF_YEAR, 0)
+    week_of_month = with_weekday(Field.WEEK_OF_MONTH)
+    in_month = with_weekday(Field.DAY_OF_WEEK_IN_MONTH)
+    week_of_year = with_weekday(Field.WEEK_OF_YEAR)
+    best = max(of_month, week_of_month, in_month, of_year, week_of_year)
+    if not best:
+        week_of_month, week_of_year = at(Field.WEEK_OF_MONTH, 0), at(Field.WEEK_OF_YEAR, 0)
+        in_month = max(at(Field.DAY_OF_WEEK_IN_MONTH, 0), of_week)
+        best = max(week_of_month, in_month, week_of_year)
+    if best == of_month:
+        return Field.DAY_OF_MONTH
+    year_week = at(Field.WEEK_OF_YEAR, 0)
+    if best == week_of_month and at(Field.WEEK_OF_MONTH, 0) >= year_week:
+        if week_of_month != in_month or at(Field.WEEK_OF_MONTH, 0) >= at(Field.DAY_OF_WEEK_IN_MONTH, 0):
+            return Field.WEEK_OF_MONTH
+        return Field.DAY_OF_WEEK_IN_MONTH
+    if best == in_month and at(Field.DAY_OF_WEEK_IN_MONTH, 0) >= year_week:
+        if week_of_month == in_month and at(Field.WEEK_OF_MONTH, 0) >= at(Field.DAY_OF_WEEK_IN_MONTH, 0):
+            return Field.WEEK_OF_MONTH
+        return Field.DAY_OF_WEEK_IN_MONTH
+    return Field.DAY_OF_YEAR if best == of_year else Field.WEEK_OF_YEAR
+
+
+def _day_in(first_of: Callable[[int, int], int], fields: Fields, by: Field, year: int) -> int:
+    """The day in the calendar that knows the first days of months by `first_of`."""
+    get = fields.get
+    if by is Field.DAY_OF_YEAR:
+        return first_of(year, 0) + get(by, 0) - 1
+    if by is Field.WEEK_OF_YEAR:
+        start = _on_or_before(first_of(year, 0), SUNDAY)
+        if Field.DAY_OF_WEEK in fields:
+            start = _on_or_before(start + 6, get(Field.DAY_OF_WEEK, 0))
+        return start + 7 * (get(by, 0) - 1)
+
+    more_years, month = divmod(get(Field.MONTH, 0), 12)
+    year = int32(year + more_years)
+    first = first_of(year, month)
+    if by is Field.DAY_OF_MONTH:
+        return first + get(by, 1) - 1
+    if by is Field.WEEK_OF_MONTH:
+        start = _on_or_before(first, SUNDAY)
+        if Field.DAY_OF_WEEK in fields:
+            start = _on_or_before(start + 6, get(Field.DAY_OF_WEEK, 0))
+        return start + int32(7 * int32(get(by, 0) - 1))
+    nth, weekday = get(by, 1), get(Field.DAY_OF_WEEK, SUNDAY)
+    if nth >= 0:
+        return _on_or_before(first + int32(7 * nth) - 1, weekday)
+    return _on_or_before(first + int32(_length(year, month) + 7 * (nth + 1)) - 1, weekday)
+
+
+def _length(year: int, month: int) -> int:
+    by_century = year > _CUTOVER_MONTH[0]
+    leap = year % 4 == 0 and not (by_century and year % 100 == 0 and year % 400 != 0)
+    return _LENGTHS[month] + (leap and month == 1)
+
+
+def _without_week_year(fields: Fields, zone: Zone | None) -> Fields:
+    """The fields with the day of a week year as year, month and day; where week or weekday are not set, they are the first."""
+    week, weekday = fields.get(Field.WEEK_OF_YEAR, 1), fields.get(Field.DAY_OF_WEEK, SUNDAY)
+    if weekday >= 8:
+        # Those that Java could not translate are still ISO's, from Monday on.
+        weekday -= 1
+        week, weekday = int32(week + weekday // 7), _calendar_weekday(weekday % 7 + 1)
+    elif weekday <= 0:
+        weeks = -weekday // 7 + 1
+        week, weekday = int32(week - weeks), _calendar_weekday(weekday + 7 * weeks)
+    # Before Christ, year -1 of Java's weeks is one after Christ: it counts from the era that the other fields are in.
+    era = day(_moment(fields, zone) // DAY_MS).era
+    year = {Field.ERA: era, Field.YEAR: fields[Field.WEEK_YEAR], Field.WEEK_OF_YEAR: 1, Field.DAY_OF_WEEK: SUNDAY}
+    start = _moment(year, None)
+    found = day(int64(start + int32(weekday - 1 + int32(7 * (week - 1))) * DAY_MS) // DAY_MS)
+    changed = dict(fields)
+    for field, value in (
+        (Field.ERA, found.era),
+        (Field.YEAR, found.year_of_era),
+        (Field.MONTH, found.month),
+        (Field.DAY_OF_MONTH, found.day_of_month),
+    ):
+        changed.pop(field, None)
+        changed[field] = value
+    return changed
+
+
+def _calendar_weekday(iso: int) -> int:
+    return SUNDAY if iso == 7 else iso + 1

@@ -1,0 +1,276 @@
+"""
+The transform TimestampConverter: a time, of a field or the whole key or value, from one of Connect's forms to another.
+
+The forms are a text, a number since 1970, and the logical types Date, Time and Timestamp; between any two of them stand
+milliseconds since 1970. Read next: `kconnect/java/dates.py`, the texts.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kconnect.api import (
+    DATE_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    TIME_SCHEMA,
+    TIMESTAMP_SCHEMA,
+    ConfigDef,
+    ConfigError,
+    ConfigKey,
+    ConnectError,
+    DataError,
+    Importance,
+    OneOf,
+    Schema,
+    SchemaType,
+    Struct,
+    Type,
+)
+from kconnect.api.schema import Int64
+from kconnect.api.values import java_class
+from kconnect.java import dates
+from kconnect.transforms.common import (
+    REPLACE_NULL,
+    OnKey,
+    OnPart,
+    OnValue,
+    PerSchema,
+    basics,
+    check_nulls,
+    replace_null_key,
+    require_map,
+    require_struct,
+    struct_of,
+    values_of,
+)
+
+PURPOSE = "converting timestamp formats"
+
+STRING, UNIX, DATE, TIME, TIMESTAMP = FORMS = ("string", "unix", "Date", "Time", "Timestamp")
+PRECISIONS = ("nanoseconds", "microseconds", "milliseconds", "seconds")
+
+_SCHEMAS = {
+    STRING: (STRING_SCHEMA, OPTIONAL_STRING_SCHEMA),
+    UNIX: (INT64_SCHEMA, OPTIONAL_INT64_SCHEMA),
+    DATE: (DATE_SCHEMA, DATE_SCHEMA.optional_copy()),
+    TIME: (TIME_SCHEMA, TIME_SCHEMA.optional_copy()),
+    TIMESTAMP: (TIMESTAMP_SCHEMA, TIMESTAMP_SCHEMA.optional_copy()),
+}
+"""Of each form, required and optional."""
+_OF_NAME = {_SCHEMAS[form][0].name: form for form in (DATE, TIME, TIMESTAMP)}
+_OF_TYPE = {SchemaType.STRING: STRING, SchemaType.INT64: UNIX}
+_OF_CLASS = {str: STRING, int: UNIX, Int64: UNIX, datetime.datetime: TIMESTAMP}
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_PLAIN_EPOCH = _EPOCH.replace(tzinfo=None)
+_MS = datetime.timedelta(milliseconds=1)
+_DAY_MS = 86_400_000
+_LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class _Plan(NamedTuple):
+    """Of one struct schema: the schema after it, and the place and schema of the field to convert, if there is one."""
+
+    after: Schema
+    place: int | None
+    before: Schema | None
+
+
+class TimestampConverter(OnPart):
+    CONFIG = ConfigDef(
+        ConfigKey("field", Type.STRING, "", Importance.HIGH, "The field to convert; the whole key or value, if empty."),
+        ConfigKey(
+            "target.type",
+            Type.STRING,
+            importance=Importance.HIGH,
+            doc="What to convert to: string, unix, Date, Time or Timestamp.",
+            validator=OneOf(FORMS),
+        ),
+        ConfigKey(
+            "format",
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "The pattern, one of Java's SimpleDateFormat, by which texts are read and written. Required to write them.",
+        ),
+        ConfigKey(
+            "unix.precision",
+            Type.STRING,
+            "milliseconds",
+            Importance.LOW,
+            "What numbers count. Texts and dates have milliseconds only: smaller units read are cut, and written as zeros.",
+            OneOf(PRECISIONS),
+        ),
+        replace_null_key(),
+    )
+
+    def setup(self, settings: Mapping[str, Any]) -> None:
+        self._field: str = settings["field"]
+        self._target: str = settings["target.type"]
+        self._replace_null: bool = settings[REPLACE_NULL]
+        texts = _format(settings["format"], self._target)
+        precision = settings["unix.precision"]
+        self._sources: dict[str, Callable[[Any], int]] = {
+            STRING: _text_reader(texts),
+            UNIX: _number_reader(precision),
+            DATE: _milliseconds,
+            TIME: _milliseconds,
+            TIMESTAMP: _milliseconds,
+        }
+        self._write = _writer(self._target, texts, precision)
+        self._plans = PerSchema(self._plan)
+
+    def apply(self, record: Any) -> Any:
+        schema = self.schema_of(record)
+        value = self.value_of(record)
+        if schema is None:
+            return self.changed(record, None, self._without_schema(value))
+        if not self._field:
+            form = _form_of(schema)
+            converted = None if value is None else self._write(self._sources[form](value))
+            return self.changed(record, _SCHEMAS[self._target][schema.optional], converted)
+        struct = None if value is None else require_struct(value, PURPOSE, schema)
+        plan = self._plans(schema)
+        return self.changed(record, plan.after, self._converted(struct, plan))
+
+    def _without_schema(self, value: Any) -> Any:
+        if value is None:
+            return None
+        if not self._field:
+            return self._inferred(value)
+        changed = dict(require_map(value, PURPOSE))
+        changed[self._field] = self._inferred(changed.get(self._field))
+        return changed
+
+    def _inferred(self, value: Any) -> Any:
+        if value is None:
+            return None
+        form = _OF_CLASS.get(type(value))
+        if form is None or (form == UNIX and not _LONG_MIN <= value <= _LONG_MAX):
+            raise DataError(f"TimestampConverter does not support class {java_class(value)} objects as timestamps")
+        return self._write(self._sources[form](value))
+
+    def _converted(self, struct: Struct | None, plan: _Plan) -> Struct | None:
+        if struct is None:
+            return None
+        values = list(values_of(struct, self._replace_null))
+        if plan.place is not None and plan.before is not None:
+            try:
+                form = _form_of(plan.before)
+                if values[plan.place] is not None:
+                    values[plan.place] = self._write(self._sources[form](values[plan.place]))
+            except ConnectError:
+                # What is wrong with an earlier field comes first.
+                check_nulls(plan.after, values[: plan.place])
+                raise
+        return struct_of(plan.after, values)
+
+    def _plan(self, schema: Schema) -> _Plan:
+        field = schema.field(self._field)
+        fields = [(each.name, each.schema) for each in schema.fields]
+        if field is not None:
+            # Whether it can be converted is found out with the first record that is not null.
+            fields[field.index] = field.name, _SCHEMAS[self._target][field.schema.optional]
+        after = Schema(SchemaType.STRUCT, optional=schema.optional, fields=fields, **basics(schema))
+        plan = _Plan(after, None, None) if field is None else _Plan(after, field.index, field.schema)
+        if schema.default is None:
+            return plan
+        return plan._replace(after=after.replace(default=self._converted(schema.default, plan)))
+
+
+class TimestampConverterKey(OnKey, TimestampConverter):
+    pass
+
+
+class TimestampConverterValue(OnValue, TimestampConverter):
+    pass
+
+
+def _format(pattern: str, target: str) -> dates.SimpleDateFormat | None:
+    if not pattern.strip():
+        if target == STRING:
+            raise ConfigError("TimestampConverter requires format option to be specified when using string timestamps")
+        return None
+    try:
+        return dates.compile(pattern)
+    except ValueError as error:
+        raise ConfigError(
+            "TimestampConverter requires a SimpleDateFormat-compatible pattern for string timestamps",
+            f"java.lang.IllegalArgumentException: {error}",
+            pattern,
+        ) from error
+
+
+def _form_of(schema: Schema) -> str:
+    form = _OF_NAME.get(schema.name) or _OF_TYPE.get(schema.type)
+    if form is None:
+        raise ConnectError(f"Schema {schema!r} does not correspond to a known timestamp type format")
+    return form
+
+
+# --- to milliseconds, and from them ---
+
+
+def _milliseconds(value: datetime.datetime) -> int:
+    return (value - (_PLAIN_EPOCH if value.tzinfo is None else _EPOCH)) // _MS
+
+
+def _text_reader(texts: dates.SimpleDateFormat | None) -> Callable[[Any], int]:
+    def read(text: Any) -> int:
+        if texts is None:
+            raise DataError("Text can't be read as a timestamp without the setting format")
+        try:
+            return texts.parse(text)
+        except dates.ParseError as error:
+            raise DataError(
+                f"Could not parse timestamp: value ({text}) does not match pattern ({texts.pattern})"
+            ) from error
+
+    return read
+
+
+def _number_reader(precision: str) -> Callable[[Any], int]:
+    if precision == "seconds":
+        return lambda number: _as_long(number * 1000)
+    if precision == "milliseconds":
+        return int
+    unit = 1000 if precision == "microseconds" else 1_000_000
+    return lambda number: _cut(number, unit)
+
+
+def _writer(target: str, texts: dates.SimpleDateFormat | None, precision: str) -> Callable[[int], Any]:
+    if target == STRING and texts is not None:
+        return texts.format
+    if target == UNIX:
+        if precision == "seconds":
+            return lambda millis: _cut(millis, 1000)
+        if precision == "milliseconds":
+            return int
+        unit = 1000 if precision == "microseconds" else 1_000_000
+        return lambda millis: _as_long(millis * unit)
+    if target == DATE:
+        return lambda millis: _date(millis - millis % _DAY_MS)
+    if target == TIME:
+        return lambda millis: _date(millis % _DAY_MS)
+    return _date
+
+
+def _date(millis: int) -> datetime.datetime:
+    try:
+        return _EPOCH + datetime.timedelta(milliseconds=millis)
+    except OverflowError as error:
+        raise DataError(f"The time {millis} is not in the years 1 to 9999") from error
+
+
+def _cut(number: int, unit: int) -> int:
+    """As Java divides: towards 1970."""
+    return number // unit if number >= 0 else -(-number // unit)
+
+
+def _as_long(number: int) -> int:
+    return min(max(number, _LONG_MIN), _LONG_MAX)
