@@ -253,6 +253,8 @@ def _canonical(text: str) -> str:
 
 _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _AGAIN = frozenset((408, 429, 500, 502, 503, 504))
+_UNKNOWN = frozenset((40401, 40403))
+"""There is no such subject; no such schema. A bare 404 may be a wrong URL."""
 
 
 class HttpRegistry:
@@ -347,7 +349,7 @@ class HttpRegistry:
 
     def _answer(self, answer: httpx.Response, what: str, base: httpx.URL, may_be_missing: bool) -> Any:
         status = answer.status_code
-        if status == 404 and may_be_missing:
+        if status == 404 and may_be_missing and _code(answer) in _UNKNOWN:
             return None
         if status in (401, 403):
             raise ConfigError(
@@ -373,10 +375,17 @@ class HttpRegistry:
 def _said(answer: httpx.Response) -> str:
     """What a refusal says, without what was sent."""
     try:
-        body = answer.json()
-        return f"{body['message']}; error code: {body.get('error_code', answer.status_code)}"
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"{answer.json()['message']}; error code: {_code(answer)}"
+    except (ValueError, KeyError, TypeError):
         return f"status {answer.status_code}"
+
+
+def _code(answer: httpx.Response) -> int:
+    """The registry's own code for a refusal, or else the status."""
+    try:
+        return int(answer.json()["error_code"])
+    except (ValueError, KeyError, TypeError):
+        return answer.status_code
 
 
 def _quoted(subject: str) -> str:
