@@ -51,7 +51,7 @@ class Listener(Protocol):
         ...
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """What `commit_soon` began to commit is committed."""
+        """What `commit` began to commit is committed."""
         ...
 
 
@@ -82,7 +82,7 @@ class TaskConsumer:
         self._patience_s = patience_s
         self._asked_at: float | None = None
         """Since when the group owes an answer: to a commit, or to a member that lost its partitions."""
-        self._committing = False
+        self._commits = 0
         self._number = 0
         self._consumer = self._new(0)
 
@@ -114,32 +114,23 @@ class TaskConsumer:
             good = [message for message in good if (message.topic(), message.partition()) not in self._taken]
         return good
 
-    def commit_soon(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+    @property
+    def commits(self) -> bool:
+        """Whether a commit is under way."""
+        return self._commits > 0
+
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """
         Begin to commit; the listener's `committed` hears of it. A failure is warned of: another attempt may succeed, or
-        somebody else owns the partition. False, and nothing done, while another commit is under way.
+        somebody else owns the partition.
+
+        Within the listener's `revoked` too: the request leaves before the one that gives the partitions up, on the same
+        connection, so whoever gets them finds what was committed. To wait for the answer there could take for ever.
         """
-        if self._committing:
-            return False
-        self._consumer.commit(offsets=_positions(offsets), asynchronous=True)
-        self._committing, self._asked_at = True, time.monotonic()
-        return True
-
-    def commit_now(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], limit: float) -> None:
-        """Commit, and wait for at most `limit` seconds. A failure is warned of."""
-        consumer, request = self._consumer, _positions(offsets)
-
-        def work() -> None:
-            try:
-                _committed(consumer.commit(offsets=request, asynchronous=False) or ())
-            except ck.KafkaException as error:
-                log.warning("Committing offsets failed: %s", error.args[0].str())
-            except RuntimeError as error:
-                # The limit was over, and the client has been closed meanwhile.
-                log.debug("Committing offsets: %s", error)
-
-        if not _within(limit, work):
-            log.warning("Committing offsets: no answer within %.0f s, so the last records come again", limit)
+        request = [ck.TopicPartition(*place, at.offset, metadata=at.metadata) for place, at in offsets.items()]
+        self._consumer.commit(offsets=request, asynchronous=True)
+        self._commits += 1
+        self._asked_at = self._asked_at or time.monotonic()
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on at `offset`. ConnectError if the partition can't be read there."""
@@ -179,11 +170,19 @@ class TaskConsumer:
             total += max(0, high - at.offset)
         return total
 
-    def close(self) -> None:
-        """Leave the group; the listener's `revoked` is called for what is still owned. The last call of all."""
+    def close(self, limit: float) -> None:
+        """
+        Leave the group; the listener's `revoked` is called for what is still owned, and its commit is waited for, for at
+        most `limit` seconds. The last call of all.
+        """
         if self.assignment:
             self._take_away(self._listener.revoked, _places(self.assignment))
         self._closed = True
+        end = time.monotonic() + limit
+        while self._commits and time.monotonic() < end:
+            self._consumer.poll(0.05)
+        if self._commits:
+            log.warning("Committing offsets: no answer within %.0f s, so the last records come again", limit)
         if not _within(self._patience_s, self._consumer.close):
             log.warning("The consumer has not left its group within %.0f s and is left alone", self._patience_s)
         # As in producer.py: the client's threads end now, not when the garbage collector comes by.
@@ -202,7 +201,7 @@ class TaskConsumer:
         self._take_away(self._listener.lost, _places(self.assignment))
         old, self._consumer = self._consumer, fresh
         self._number += 1
-        self._committing, self._asked_at = False, None
+        self._commits, self._asked_at = 0, None
         threading.Thread(target=old.close, name="old consumer", daemon=True).start()
         self.subscribe()
 
@@ -217,7 +216,8 @@ class TaskConsumer:
         return consumer is not getattr(self, "_consumer", None)
 
     def _answered(self, error: ck.KafkaError | None, partitions: list[ck.TopicPartition]) -> None:
-        self._committing, self._asked_at = False, None
+        self._commits -= 1
+        self._asked_at = time.monotonic() if self._commits else None
         if error is not None:
             log.warning("Committing offsets failed: %s", error.str())
         elif done := _committed(partitions):
@@ -226,7 +226,7 @@ class TaskConsumer:
     def _assigned(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._is_old(consumer):
             return
-        if not self._committing:
+        if not self._commits:
             self._asked_at = None
         new = [TopicPartition(each.topic, each.partition) for each in partitions]
         self.assignment.update(new)
@@ -286,10 +286,6 @@ class TaskConsumer:
 
 def _places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
     return [ck.TopicPartition(*partition) for partition in partitions]
-
-
-def _positions(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> list[ck.TopicPartition]:
-    return [ck.TopicPartition(*place, at.offset, metadata=at.metadata) for place, at in offsets.items()]
 
 
 def _committed(answer: Iterable[ck.TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:

@@ -87,7 +87,7 @@ class SinkLoop:
         finally:
             try:
                 # Calls `revoked` for what is still owned. After a failure too: what was delivered needs not come again.
-                self._consumer.close()
+                self._consumer.close(self._flush_s)
             finally:
                 if started:
                     task.stop()
@@ -163,7 +163,12 @@ class SinkLoop:
             self._hold_or_release()
 
     def _commit(self) -> None:
-        """Ask the task what is safe, and begin to commit that. A failed commit is tried again at the next one."""
+        """
+        Ask the task what is safe, and begin to commit that. A failed commit is tried again at the next one, and what is
+        asked for while one is under way comes after it.
+        """
+        if self._consumer.commits:
+            return
         self._context.commit_requested = False
         current = self._offsets.current(self._consumer.assignment)
         if not current or self._unit.abandoned:
@@ -176,9 +181,8 @@ class SinkLoop:
                 self._consumer.seek(partition, offset)
                 self._drop({partition})
             return
-        offsets = self._to_commit(allowed)
-        if offsets and not self._consumer.commit_soon(offsets):
-            self._context.commit_requested = True
+        if offsets := self._to_commit(allowed):
+            self._consumer.commit(offsets)
 
     def _commit_last(self, partitions: list[TopicPartition]) -> None:
         """Before these partitions go, commit what is safe of them."""
@@ -191,7 +195,7 @@ class SinkLoop:
             log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
             return
         if offsets := self._to_commit(allowed):
-            self._consumer.commit_now(offsets, self._flush_s)
+            self._consumer.commit(offsets)
 
     def _to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> Mapping[TopicPartition, OffsetAndMetadata]:
         offsets, refused = self._offsets.to_commit(allowed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.integration
 class Listener:
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
+        self.on_revoked: Callable[[], None] = lambda: None
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
         self.told.append(("assigned", partitions))
@@ -25,6 +26,7 @@ class Listener:
 
     def revoked(self, partitions: list[TopicPartition]) -> None:
         self.told.append(("revoked", partitions))
+        self.on_revoked()
 
     def lost(self, partitions: list[TopicPartition]) -> None:
         self.told.append(("lost", partitions))
@@ -59,8 +61,8 @@ class Reading:
         self.values += [(message.value() or b"").decode() for message in self.consumer.read(100, 0.05)]
         return True
 
-    def commit(self, offset: int) -> bool:
-        return self.consumer.commit_soon({self.place: OffsetAndMetadata(offset, "m")})
+    def commit(self, offset: int) -> None:
+        self.consumer.commit({self.place: OffsetAndMetadata(offset, "m")})
 
 
 def test_a_commit_is_answered_while_reading_goes_on(bootstrap: str, topic: str) -> None:
@@ -68,17 +70,44 @@ def test_a_commit_is_answered_while_reading_goes_on(bootstrap: str, topic: str) 
     write(bootstrap, topic, numbers(10))
     it = Reading(bootstrap, topic, 30)
     until(lambda: it.read() and it.values == numbers(10))
-    assert it.commit(10)
-    assert not it.commit(10), "one at a time"
-    until(lambda: it.read() and it.listener.told[-1] == ("committed", {it.place: OffsetAndMetadata(10, "m")}))
-    assert it.commit(9)
-    it.consumer.commit_now({it.place: OffsetAndMetadata(8)}, 10)
-    it.consumer.close()
-    assert it.listener.names.count("revoked") == 1
-    again = Reading(bootstrap, topic, 30)
-    until(lambda: again.read() and len(again.values) >= 2)
-    again.consumer.close()
-    assert again.values == numbers(10)[8:]
+    it.commit(10)
+    assert it.consumer.commits
+    until(lambda: it.read() and not it.consumer.commits)
+    assert it.listener.told[-1] == ("committed", {it.place: OffsetAndMetadata(10, "m")})
+    it.consumer.close(10)
+
+
+def test_what_is_committed_last_counts_for_whoever_comes_next(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    write(bootstrap, topic, numbers(10))
+    first = Reading(bootstrap, topic, 30)
+    first.listener.on_revoked = lambda: first.commit(8)
+    until(lambda: first.read() and first.values == numbers(10))
+    first.consumer.close(10)
+    assert first.listener.names[-2:] == ["revoked", "committed"]
+    second = Reading(bootstrap, topic, 30)
+    until(lambda: second.read() and len(second.values) >= 2)
+    assert second.values == numbers(10)[8:]
+    second.consumer.close(10)
+
+
+def test_a_handover_within_the_group_repeats_nothing_and_waits_for_nobody(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, 2)
+    first = Reading(bootstrap, topic, 30)
+    ends: dict[TopicPartition, int] = {}
+    first.listener.on_revoked = lambda: first.consumer.commit({p: OffsetAndMetadata(end) for p, end in ends.items()})
+    for partition in (0, 1):
+        write(bootstrap, topic, numbers(10), partition)
+        ends[TopicPartition(topic, partition)] = 10
+    until(lambda: first.read() and len(first.values) == 20)
+    second = Reading(bootstrap, topic, 30)
+    until(lambda: first.read() and second.read() and bool(second.consumer.assignment))
+    for partition in (0, 1):
+        write(bootstrap, topic, ["new"], partition)
+    until(lambda: first.read() and second.read() and (first.values + second.values).count("new") == 2)
+    assert second.values == ["new"]
+    first.consumer.close(10)
+    second.consumer.close(10)
 
 
 def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +127,7 @@ def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, mon
     write(bootstrap, topic, ["new"])
     until(lambda: it.read() and it.values[-1] == "new")
     assert it.values == [*numbers(10), *numbers(10)[7:], "new"], "it goes on where it had committed"
-    assert it.commit(11)
+    it.commit(11)
     until(lambda: it.read() and it.listener.names[-1] == "committed")
     assert it.listener.names == ["assigned", *["committed"] * 3, "lost", "assigned", "committed"]
-    it.consumer.close()
+    it.consumer.close(10)
