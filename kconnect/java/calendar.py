@@ -48,6 +48,11 @@ class Field(enum.Enum):
     __hash__ = object.__hash__  # quicker than that of the name
 
 
+_DECIDING = frozenset(
+    (Field.WEEK_OF_YEAR, Field.WEEK_OF_MONTH, Field.DAY_OF_YEAR, Field.DAY_OF_WEEK, Field.DAY_OF_WEEK_IN_MONTH)
+)
+"""Without one of these the day of the month says the day."""
+
 Fields = Mapping[Field, int]
 """Values in the order in which they were set: where they contradict each other, the later ones count."""
 
@@ -192,14 +197,18 @@ def millis_of(fields: Fields, zone: Zone | None = None) -> int:
 
     What is not set is that of 1970-01-01T00:00Z. An offset among the fields takes precedence over `zone`.
     """
-    stamps = _stamps(fields)
-    if stamps.get(Field.WEEK_YEAR, 0) > stamps.get(Field.YEAR, 0):
+    if Field.WEEK_YEAR in fields and _set_after(fields, Field.WEEK_YEAR, Field.YEAR):
         return _moment(_without_week_year(fields, zone), zone)
     return _moment(fields, zone)
 
 
 def _stamps(fields: Fields) -> dict[Field, int]:
     return {field: stamp for stamp, field in enumerate(fields, 1)}
+
+
+def _set_after(fields: Fields, field: Field, other: Field) -> bool:
+    stamps = _stamps(fields)
+    return stamps.get(field, 0) > stamps.get(other, 0)
 
 
 def _moment(fields: Fields, zone: Zone | None) -> int:
@@ -213,9 +222,9 @@ def _moment(fields: Fields, zone: Zone | None) -> int:
 
 
 def _in_24_hours(fields: Fields) -> bool:
-    stamps = _stamps(fields)
-    of_day, hour, half = (stamps.get(field, 0) for field in (Field.HOUR_OF_DAY, Field.HOUR, Field.AM_PM))
-    return of_day > (max(hour, half) if hour and half else 0)
+    if Field.HOUR not in fields or Field.AM_PM not in fields:
+        return Field.HOUR_OF_DAY in fields
+    return _set_after(fields, Field.HOUR_OF_DAY, Field.HOUR) and _set_after(fields, Field.HOUR_OF_DAY, Field.AM_PM)
 
 
 def _day_number(fields: Fields, more_days: int) -> int:
@@ -237,6 +246,8 @@ def _deciding(fields: Fields) -> Field:
 
     A field of weeks needs the day of the week to count, and is as late as the later of both.
     """
+    if _DECIDING.isdisjoint(fields):
+        return Field.DAY_OF_MONTH
     stamps = _stamps(fields)
     at = stamps.get
     of_week = at(Field.DAY_OF_WEEK, 0)

@@ -76,8 +76,8 @@ Pacific/Fiji|720|0|Fiji Standard Time|FJT|Fiji Summer Time|FJST
 Pacific/Guam|600|0|Chamorro Standard Time|ChST|Chamorro Daylight Time|ChDT
 Pacific/Niue|-660|0|Niue Time|NUT|Niue Summer Time|NUST
 Pacific/Wake|720|0|Wake Island Time|WAKT|Wake Summer Time|WAKST
-Pacific/Pitcairn|-480|0|Pitcairn Time||=
-Pacific/Gambier|-540|0|Gambier Time||=
+SystemV/PST8|-480|0|Pitcairn Time||=
+SystemV/YST9|-540|0|Gambier Time||=
 Africa/Maseru|120|0|South Africa Standard Time|SAST|South Africa Summer Time|=
 America/Jujuy|-180|0|Argentina Standard Time|ART|Argentina Summer Time|ARST
 Asia/Ashgabat|300|0|Turkmenistan Standard Time|TMT|Turkmenistan Summer Time|TMST
