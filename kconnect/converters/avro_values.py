@@ -155,29 +155,31 @@ class Writers:
 
     def _of_struct(self, schema: Schema, avro: Avro) -> Convert:
         places = {self._dialect.name(field.name): field for field in schema.fields}
-        names, converts, absent = [], [], {}
+        steps, absent = [], {}
         for target in avro.fields:
             field = places.get(target.name)
             if field is None:
                 absent[target.name] = self._absent(target)
             else:
-                names.append((target.name, field.index))
-                converts.append(self._of_field(field.schema, target.type))
-        if not absent and [index for _, index in names] == list(range(len(schema.fields))):
-            pairs = [(name, convert) for (name, _), convert in zip(names, converts)]
+                write = self._of_field(field.schema, target.type)
+                steps.append((field.index, target.name, _as_it_is(field.schema, target.type), write))
+        if not absent and [index for index, *_ in steps] == list(range(len(schema.fields))):
+            pairs = [step[1:] for step in steps]
 
-            def write(value: Any) -> Any:
+            def write_all(value: Any) -> Any:
                 if type(value) is not Struct or value.schema is not schema:
                     _check_struct(schema, value)
-                return {name: convert(item) for (name, convert), item in zip(pairs, value.values)}
+                return {
+                    name: item if type(item) is exact else convert(item)
+                    for (name, exact, convert), item in zip(pairs, value.values)
+                }
 
-            return write
-        steps = [(name, index, convert) for (name, index), convert in zip(names, converts)]
+            return write_all
 
         def write_some(value: Any) -> Any:
             _check_struct(schema, value)
             values = value.values
-            return {**absent, **{name: convert(values[index]) for name, index, convert in steps}}
+            return {**absent, **{name: convert(values[index]) for index, name, _, convert in steps}}
 
         return write_some
 
@@ -299,6 +301,24 @@ def _is_own(schema: Schema, avro: Avro) -> bool:
     return {"INT8": "int", "INT16": "int", "INT32": "int", "INT64": "long", "FLOAT32": "float", "FLOAT64": "double"}.get(
         schema.type.value, schema.type.value.lower()
     ) == avro.type
+
+
+def _as_it_is(schema: Schema, avro: Avro) -> type | None:
+    """The class of which values are written as they are, without a call; others, null among them, need their writer."""
+    present = avro.present
+    if len(present) != 1 or avro_logical.writer(schema) is not None or not _is_own(schema, present[0]):
+        return None
+    return _EXACT.get(schema.type)
+
+
+_EXACT = {
+    SchemaType.STRING: str,
+    SchemaType.BOOLEAN: bool,
+    SchemaType.FLOAT64: float,
+    # fastavro refuses what has more than 64 bits; of fewer it would take all.
+    SchemaType.INT64: int,
+    SchemaType.BYTES: bytes,
+}
 
 
 def _check_struct(schema: Schema, value: Any) -> None:
