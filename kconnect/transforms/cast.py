@@ -17,9 +17,13 @@ from kconnect.transforms.common import (
     PerSchema,
     basics,
     check_nulls,
+    hash_order,
     replace_null_key,
     require_map,
     require_struct,
+    split_pair,
+    struct_schema,
+    type_of,
     values_of,
 )
 
@@ -47,22 +51,6 @@ _WIDE: Mapping[SchemaType, type] = {
 }
 """What a number is marked with where no schema tells its width."""
 
-_OF_CLASS: Mapping[str, SchemaType] = {
-    "java.lang.Byte": SchemaType.INT8,
-    "java.lang.Short": SchemaType.INT16,
-    "java.lang.Integer": SchemaType.INT32,
-    "java.lang.Long": SchemaType.INT64,
-    "java.lang.Float": SchemaType.FLOAT32,
-    "java.lang.Double": SchemaType.FLOAT64,
-    "java.lang.Boolean": SchemaType.BOOLEAN,
-    "java.lang.String": SchemaType.STRING,
-    "[B": SchemaType.BYTES,
-    "java.nio.HeapByteBuffer": SchemaType.BYTES,
-    "java.util.ArrayList": SchemaType.ARRAY,
-    "java.util.HashMap": SchemaType.MAP,
-    "org.apache.kafka.connect.data.Struct": SchemaType.STRUCT,
-}
-
 Casts = tuple[Mapping[str, SchemaType], "SchemaType | None"]
 
 
@@ -71,8 +59,8 @@ def casts(pairs: Sequence[str]) -> Casts:
     fields: dict[str, SchemaType] = {}
     whole: SchemaType | None = None
     for pair in pairs:
-        parts = _split(pair)
-        if len(parts) > 2:
+        parts = split_pair(pair)
+        if not parts or len(parts) > 2:
             raise ConfigError("renames", list(pairs), f"Invalid rename mapping: {pair}")
         if len(parts) == 1:
             whole = _target(parts[0])
@@ -82,15 +70,7 @@ def casts(pairs: Sequence[str]) -> Casts:
         raise ConfigError(
             "Cast transformations that specify a type to cast the entire value to may only specify a single cast in their spec"
         )
-    return fields, whole
-
-
-def _split(pair: str) -> list[str]:
-    """As Java splits: empty parts at the end don't count."""
-    parts = pair.split(":")
-    while len(parts) > 1 and not parts[-1]:
-        parts.pop()
-    return parts
+    return {name: fields[name] for name in hash_order(fields)}, whole
 
 
 def _target(text: str) -> SchemaType:
@@ -144,20 +124,25 @@ class Cast(OnPart):
         if schema is None:
             if self._whole is not None:
                 return self.changed(record, None, _free(value, self._whole))
-            inside = dict(require_map(value, PURPOSE))
+            free = dict(require_map(value, PURPOSE))
             for name, target in self._fields.items():
                 # A field that is not there is one that is null, afterwards.
-                inside[name] = _free(inside.get(name), target)
-            return self.changed(record, None, inside)
+                free[name] = _free(free.get(name), target)
+            return self.changed(record, None, free)
         after, places = self._changed_schema(schema)
         if self._whole is not None:
             return self.changed(record, after, cast(value, schema, self._whole))
         value = require_struct(value, PURPOSE, schema)
-        values_then = list(values_of(value, self._replace_null))
+        inside = list(values_of(value, self._replace_null))
         for index, inner, target in places:
-            values_then[index] = cast(values_then[index], inner, target)
-        check_nulls(after, values_then)
-        return self.changed(record, after, Struct.unchecked(after, values_then))
+            try:
+                inside[index] = cast(inside[index], inner, target)
+            except DataError:
+                # The first field that is wrong is the one to tell of.
+                check_nulls(after, inside[:index])
+                raise
+        check_nulls(after, inside)
+        return self.changed(record, after, Struct.unchecked(after, inside))
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[tuple[int, Schema, SchemaType]]]:
         """With the fields to cast: their places, schemas and types."""
@@ -175,7 +160,7 @@ class Cast(OnPart):
                 places.append((field.index, inner, target))
                 inner = Schema(target, optional=inner.optional, default=cast(inner.default, inner, target))
             fields.append((field.name, inner))
-        return Schema(SchemaType.STRUCT, optional=schema.optional, default=preset, fields=fields, **basics(schema)), places
+        return struct_schema(fields, optional=schema.optional, default=preset, **basics(schema)), places
 
 
 def _free(value: Any, target: SchemaType) -> Any:
@@ -187,12 +172,7 @@ def cast(value: Any, schema: Schema | None, target: SchemaType) -> Any:
     """Null stays null. DataError if the type has no way to `target`, or the text says nothing of it."""
     if value is None:
         return None
-    kind = _OF_CLASS.get(values.java_class(value)) if schema is None else schema.type
-    if kind is None:
-        raise DataError(
-            f"Cast transformation was passed a value of type class {values.java_class(value)} which is not supported by "
-            "Connect's data API"
-        )
+    kind = type_of(value, "Cast") if schema is None else schema.type
     if kind not in SOURCES:
         raise DataError(
             f"Cast transformation does not support casting from {kind.value}; supported types are [{_names(SOURCES)}]"

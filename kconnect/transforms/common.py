@@ -6,7 +6,8 @@ Used by the transforms beside it. Read next: `extract_field.py`, a short one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from kconnect.api import (
@@ -16,12 +17,14 @@ from kconnect.api import (
     DataError,
     Importance,
     Schema,
+    SchemaType,
     SinkRecord,
     SourceRecord,
     Struct,
     Transformation,
     Type,
 )
+from kconnect.api.config import parse
 from kconnect.api.schema import validate
 from kconnect.api.values import java_class
 
@@ -40,7 +43,11 @@ class BuiltIn(Transformation[Any]):
         return self.CONFIG
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        self.setup(self.CONFIG.parse(configs))
+        given: dict[str, Any] = dict(configs)
+        for name, key in self.CONFIG.keys.items():
+            if isinstance(key.validator, Items) and given.get(name) is not None:
+                given[name] = list(dict.fromkeys(parse(name, given[name], Type.LIST)))
+        self.setup(self.CONFIG.parse(given))
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         """Compile what the settings say."""
@@ -103,6 +110,34 @@ class PerSchema(Generic[T]):
         return found
 
 
+_TYPES: Mapping[str, SchemaType] = {
+    "java.lang.Byte": SchemaType.INT8,
+    "java.lang.Short": SchemaType.INT16,
+    "java.lang.Integer": SchemaType.INT32,
+    "java.lang.Long": SchemaType.INT64,
+    "java.lang.Float": SchemaType.FLOAT32,
+    "java.lang.Double": SchemaType.FLOAT64,
+    "java.lang.Boolean": SchemaType.BOOLEAN,
+    "java.lang.String": SchemaType.STRING,
+    "[B": SchemaType.BYTES,
+    "java.nio.HeapByteBuffer": SchemaType.BYTES,
+    "java.util.ArrayList": SchemaType.ARRAY,
+    "java.util.HashMap": SchemaType.MAP,
+    "org.apache.kafka.connect.data.Struct": SchemaType.STRUCT,
+}
+
+
+def type_of(value: Any, transform: str) -> SchemaType:
+    """The type of a value without a schema. DataError if it is none of Connect's, which decimals and dates are not."""
+    found = _TYPES.get(java_class(value))
+    if found is None:
+        raise DataError(
+            f"{transform} transformation was passed a value of type class {java_class(value)} which is not supported by "
+            "Connect's data API"
+        )
+    return found
+
+
 def require_map(value: Any, purpose: str) -> dict[Any, Any]:
     if isinstance(value, dict):
         return value
@@ -148,6 +183,18 @@ def struct_of(schema: Schema, values: list[Any]) -> Struct:
     return Struct.unchecked(schema, values)
 
 
+def struct_schema(fields: Sequence[tuple[str, Schema]], **other: Any) -> Schema:
+    """A struct's schema. DataError for the first name that is empty or there already."""
+    names: set[str] = set()
+    for name, _ in fields:
+        if not name:
+            raise DataError("fieldName cannot be null.")
+        if name in names:
+            raise DataError(f"Cannot create field because of field name duplication {name}")
+        names.add(name)
+    return Schema(SchemaType.STRUCT, fields=fields, **other)
+
+
 def basics(schema: Schema) -> dict[str, Any]:
     """What a changed struct's schema keeps of the one before; whether it was optional is not among it."""
     return {"name": schema.name, "version": schema.version, "doc": schema.doc, "parameters": schema.parameters}
@@ -163,16 +210,54 @@ def replace_null_key() -> ConfigKey:
     )
 
 
-def no_empty_item(name: str, value: Any) -> None:
-    """Validator of a list that may be empty, but whose items may not."""
-    if value and any(not item for item in value):
-        raise ConfigError(f"Configuration '{name}' values must not be empty.")
+@dataclass(frozen=True)
+class Items:
+    """
+    Validator of a list of names: none is empty, and there is one unless `allow_empty`.
+
+    Validation finds fault with a name that comes twice; a transform that is configured so takes it once (KIP-1161).
+    """
+
+    allow_empty: bool = False
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ConfigError(f"Configuration '{name}' values must not be null.")
+        if not value and not self.allow_empty:
+            raise ConfigError(f"Configuration '{name}' must not be empty. Valid values include: any non-empty value")
+        if len(set(value)) < len(value):
+            raise ConfigError(f"Configuration '{name}' values must not be duplicated.")
+        if "" in value:
+            raise ConfigError(f"Configuration '{name}' values must not be empty.")
+
+    def __str__(self) -> str:
+        return ""
 
 
-def some_items(name: str, value: Any) -> None:
-    """Validator of a list that needs an item."""
-    if value is None:
-        raise ConfigError(f"Configuration '{name}' values must not be null.")
-    if not value:
-        raise ConfigError(f"Configuration '{name}' must not be empty. Valid values include: any non-empty value")
-    no_empty_item(name, value)
+def split_pair(text: str) -> list[str]:
+    """The parts between colons, as Java splits: empty ones at the end don't count."""
+    parts = text.split(":")
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts if text else [text]
+
+
+def hash_order(names: Iterable[str]) -> list[str]:
+    """
+    Names in the order of Java's HashMap, in which Connect goes through its settings.
+
+    It is what decides where the last of two settings counts, and which of several errors is the one that is told.
+    """
+    once = list(dict.fromkeys(names))
+    capacity = 16
+    while len(once) * 4 > capacity * 3:
+        capacity *= 2
+    return sorted(once, key=lambda name: _spread_hash(name) & (capacity - 1))
+
+
+def _spread_hash(text: str) -> int:
+    units = text.encode("utf-16-be", "surrogatepass")
+    found = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        found = (31 * found + (high << 8 | low)) & 0xFFFFFFFF
+    return found ^ found >> 16

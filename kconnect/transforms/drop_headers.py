@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, Importance, Type
-from kconnect.transforms.common import BuiltIn, some_items
+from kconnect.transforms.common import BuiltIn, Items
 
 
 class DropHeaders(BuiltIn):
     CONFIG = ConfigDef(
-        ConfigKey("headers", Type.LIST, importance=Importance.HIGH, doc="Names of headers to drop.", validator=some_items)
+        ConfigKey("headers", Type.LIST, importance=Importance.HIGH, doc="Names of headers to drop.", validator=Items())
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:

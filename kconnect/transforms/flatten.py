@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
-from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema, basics, require_map, require_struct
+from kconnect.api.values import java_class
+from kconnect.transforms.common import (
+    OnKey,
+    OnPart,
+    OnValue,
+    PerSchema,
+    basics,
+    require_map,
+    require_struct,
+    struct_schema,
+    type_of,
+)
 
 PURPOSE = "flattening"
 
@@ -40,8 +51,14 @@ class Flatten(OnPart):
     def _flatten_map(self, value: dict[str, Any], prefix: str, flat: dict[str, Any]) -> None:
         for key, item in value.items():
             name = self._name(prefix, key)
-            if isinstance(item, dict):
+            kind = None if item is None else type_of(item, "Flatten")
+            if kind is SchemaType.MAP:
                 self._flatten_map(item, name, flat)
+            elif kind is SchemaType.STRUCT:
+                raise DataError(
+                    f"Flatten transformation does not support class {java_class(item)} for record without schemas "
+                    f"(for field {name})."
+                )
             else:
                 flat[name] = item
 
@@ -58,7 +75,7 @@ class Flatten(OnPart):
     def _make_schema(self, schema: Schema) -> Schema:
         fields: list[tuple[str, Schema]] = []
         self._collect(schema, "", schema.optional, schema.default, fields)
-        return Schema(SchemaType.STRUCT, fields=fields, **basics(schema))
+        return struct_schema(fields, **basics(schema))
 
     def _collect(
         self, schema: Schema, prefix: str, optional: bool, default: Struct | None, fields: list[tuple[str, Schema]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Header, Importance, OneOf, Schema, SchemaType, Type
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Header, Importance, OneOf, Schema, Type
 from kconnect.transforms.common import (
     REPLACE_NULL,
     OnKey,
@@ -17,6 +17,7 @@ from kconnect.transforms.common import (
     require_map,
     require_struct,
     struct_of,
+    struct_schema,
     values_of,
 )
 
@@ -33,6 +34,7 @@ class _Places(NamedTuple):
     """Of one schema: where the fields for headers are, and what is left of it with the places of its fields."""
 
     headers: list[tuple[str, int, Schema]]
+    missing: str | None
     left: Schema
     kept: list[int]
 
@@ -80,6 +82,8 @@ class HeaderFrom(OnPart):
             left = struct_of(places.left, [inside[index] for index in places.kept])
             record = self.changed(record, places.left, left)
         added = [_header(name, inside[index], inner) for name, index, inner in places.headers]
+        if places.missing is not None:
+            raise DataError(f"Field does not exist: {places.missing}")
         return record.new_record(headers=[*record.headers, *added])
 
     def _of_map(self, record: Any, value: dict[Any, Any]) -> Any:
@@ -90,15 +94,12 @@ class HeaderFrom(OnPart):
         return record.new_record(headers=headers)
 
     def _find(self, schema: Schema) -> _Places:
-        headers = []
-        for name, header in self._pairs:
-            field = schema.field(name)
-            if field is None:
-                raise DataError(f"Field does not exist: {name}")
-            headers.append((header, field.index, field.schema))
+        found = [(header, schema.field(name)) for name, header in self._pairs]
+        headers = [(header, field.index, field.schema) for header, field in found if field is not None]
+        missing = next((name for name, _ in self._pairs if schema.field(name) is None), None)
         kept = [field for field in schema.fields if field.name not in self._fields]
-        left = Schema(SchemaType.STRUCT, fields=[(field.name, field.schema) for field in kept], **basics(schema))
-        return _Places(headers, left, [field.index for field in kept])
+        left = struct_schema([(field.name, field.schema) for field in kept], **basics(schema))
+        return _Places(headers, missing, left, [field.index for field in kept])
 
 
 def _header(name: str, value: Any, schema: Schema) -> Header:

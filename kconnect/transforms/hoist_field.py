@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, Importance, Struct, Type
+from kconnect.api import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.schema import struct
-from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema
+from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema, struct_of
 
 
 class HoistField(OnPart):
@@ -25,7 +25,7 @@ class HoistField(OnPart):
         if schema is None:
             return self.changed(record, None, {self._field: value})
         wrapped = self._wrapped(schema)
-        return self.changed(record, wrapped, Struct(wrapped, {self._field: value}))
+        return self.changed(record, wrapped, struct_of(wrapped, [value]))
 
 
 class HoistFieldKey(OnKey, HoistField):

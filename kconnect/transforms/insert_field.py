@@ -12,7 +12,6 @@ from kconnect.api import (
     DataError,
     Importance,
     Schema,
-    SchemaType,
     SinkRecord,
     Struct,
     Type,
@@ -31,6 +30,7 @@ from kconnect.transforms.common import (
     replace_null_key,
     require_map,
     require_struct,
+    struct_schema,
     values_of,
 )
 
@@ -145,7 +145,7 @@ class InsertField(OnPart):
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]
         fields += [(insertion.name, insertion.schema) for insertion in self._insertions]
-        return Schema(SchemaType.STRUCT, fields=fields, **basics(schema))
+        return struct_schema(fields, **basics(schema))
 
 
 def _insertion(name: str, schema: Schema, read: Callable[[Any], Any], typed: Callable[[Any], Any]) -> _Insertion:

@@ -12,14 +12,16 @@ from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, NonEmptySt
 from kconnect.api.schema import Float32, Float64, Int8, Int16, Int32, Int64
 from kconnect.transforms.common import (
     REPLACE_NULL,
+    Items,
     OnKey,
     OnPart,
     OnValue,
     PerSchema,
+    check_nulls,
+    hash_order,
     replace_null_key,
     require_map,
     require_struct,
-    some_items,
     struct_of,
     values_of,
 )
@@ -46,7 +48,7 @@ _CONVERSIONS: Mapping[str, Callable[[Schema | None, Any], Any]] = {
 
 class MaskField(OnPart):
     CONFIG = ConfigDef(
-        ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Names of fields to mask.", validator=some_items),
+        ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Names of fields to mask.", validator=Items()),
         ConfigKey(
             "replacement",
             Type.STRING,
@@ -59,7 +61,7 @@ class MaskField(OnPart):
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
-        self._fields = dict.fromkeys(settings["fields"])
+        self._fields = dict.fromkeys(hash_order(settings["fields"]))
         self._replacement = settings["replacement"]
         self._replace_null = settings[REPLACE_NULL]
         self._places = PerSchema(self._find)
@@ -75,7 +77,12 @@ class MaskField(OnPart):
         value = require_struct(value, PURPOSE, schema)
         inside = list(values_of(value, self._replace_null))
         for index, inner in self._places(value.schema):
-            inside[index] = self._masked(inside[index], inner)
+            try:
+                inside[index] = self._masked(inside[index], inner)
+            except DataError:
+                # The first field that is wrong is the one to tell of.
+                check_nulls(value.schema, inside[:index])
+                raise
         return self.changed(record, schema, struct_of(value.schema, inside))
 
     def _find(self, schema: Schema) -> list[tuple[int, Schema]]:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, Schema, SchemaType, Struct, Type
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, Schema, Struct, Type
 from kconnect.transforms.common import (
     REPLACE_NULL,
+    Items,
     OnKey,
     OnPart,
     OnValue,
     PerSchema,
     basics,
-    no_empty_item,
-    reader,
+    hash_order,
     replace_null_key,
     require_map,
     require_struct,
+    split_pair,
+    struct_of,
+    struct_schema,
+    values_of,
 )
 
 PURPOSE = "field replacement"
@@ -25,16 +29,15 @@ PURPOSE = "field replacement"
 
 def pairs(name: str, value: Any) -> None:
     """Validator of `renames`."""
-    no_empty_item(name, value)
     for item in value or ():
-        if len(item.split(":")) != 2:
+        if len(split_pair(item)) != 2:
             raise ConfigError(name, value, f"Invalid rename mapping: {item}")
 
 
 class ReplaceField(OnPart):
     CONFIG = ConfigDef(
-        ConfigKey("exclude", Type.LIST, [], Importance.MEDIUM, "Fields to leave out.", no_empty_item),
-        ConfigKey("include", Type.LIST, [], Importance.MEDIUM, "Fields to keep; all, if empty.", no_empty_item),
+        ConfigKey("exclude", Type.LIST, [], Importance.MEDIUM, "Fields to leave out.", Items(allow_empty=True)),
+        ConfigKey("include", Type.LIST, [], Importance.MEDIUM, "Fields to keep; all, if empty.", Items(allow_empty=True)),
         ConfigKey("renames", Type.LIST, [], Importance.MEDIUM, "Pairs old:new of names.", pairs),
         replace_null_key(),
     )
@@ -42,8 +45,9 @@ class ReplaceField(OnPart):
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._exclude = frozenset(settings["exclude"])
         self._include = frozenset(settings["include"])
-        self._renames = dict(pair.split(":") for pair in settings["renames"])
-        self._read = reader(settings[REPLACE_NULL])
+        self._renames = dict(map(split_pair, settings["renames"] or ()))
+        self._old_names = {self._renames[old]: old for old in hash_order(self._renames)}
+        self._replace_null = settings[REPLACE_NULL]
         self._changed_schema = PerSchema(self._make_schema)
 
     def apply(self, record: Any) -> Any:
@@ -58,18 +62,30 @@ class ReplaceField(OnPart):
             }
             return self.changed(record, None, kept)
         value = require_struct(value, PURPOSE, schema)
-        after, names = self._changed_schema(value.schema)
-        read = self._read
-        return self.changed(record, after, Struct(after, {new: read(value, old) for old, new in names}))
+        after, places, names = self._changed_schema(value.schema)
+        if places is not None:
+            inside = values_of(value, self._replace_null)
+            return self.changed(record, after, struct_of(after, [inside[index] for index in places]))
+        mixed = Struct(after)
+        for field, name in zip(after.fields, names):
+            mixed[field.name] = value.get(name) if self._replace_null else value[name]
+        return self.changed(record, after, mixed)
 
     def _keeps(self, name: str) -> bool:
         return name not in self._exclude and (not self._include or name in self._include)
 
-    def _make_schema(self, schema: Schema) -> tuple[Schema, list[tuple[str, str]]]:
-        fields = [field for field in schema.fields if self._keeps(field.name)]
-        names = [(field.name, self._renames.get(field.name, field.name)) for field in fields]
-        inner = [(new, field.schema) for (_, new), field in zip(names, fields, strict=True)]
-        return Schema(SchemaType.STRUCT, fields=inner, **basics(schema)), names
+    def _make_schema(self, schema: Schema) -> tuple[Schema, list[int] | None, list[str]]:
+        """
+        With the places and names of the values in the struct before.
+
+        As in Connect, a value is looked up by the new name's old one, also where a field had the new name all along: then it
+        may be of another type, or not be there, and there are no places.
+        """
+        kept = [field for field in schema.fields if self._keeps(field.name)]
+        fields = [(self._renames.get(field.name, field.name), field.schema) for field in kept]
+        names = [self._old_names.get(name, name) for name, _ in fields]
+        as_they_were = names == [field.name for field in kept]
+        return struct_schema(fields, **basics(schema)), [field.index for field in kept] if as_they_were else None, names
 
 
 class ReplaceFieldKey(OnKey, ReplaceField):

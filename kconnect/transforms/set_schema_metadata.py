@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
-from kconnect.transforms.common import REPLACE_NULL, OnKey, OnPart, OnValue, PerSchema, reader, replace_null_key
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
+from kconnect.transforms.common import REPLACE_NULL, OnKey, OnPart, OnValue, PerSchema, replace_null_key, struct_of, values_of
 
 
 class SetSchemaMetadata(OnPart):
@@ -19,7 +19,9 @@ class SetSchemaMetadata(OnPart):
     def setup(self, settings: Mapping[str, Any]) -> None:
         found = {"name": settings["schema.name"], "version": settings["schema.version"]}
         self._changes = {part: value for part, value in found.items() if value is not None}
-        self._read = reader(settings[REPLACE_NULL])
+        if not self._changes:
+            raise ConfigError("Neither schema name nor version configured")
+        self._replace_null = settings[REPLACE_NULL]
         self._named = PerSchema(self._make_schema)
 
     def apply(self, record: Any) -> Any:
@@ -31,8 +33,7 @@ class SetSchemaMetadata(OnPart):
             raise DataError("Schema required for [updating schema metadata]")
         named = self._named(schema)
         if isinstance(value, Struct):
-            read = self._read
-            value = Struct(named, {field.name: read(value, field.name) for field in named.fields})
+            value = struct_of(named, list(values_of(value, self._replace_null)))
         return self.changed(record, named, value)
 
     def _make_schema(self, schema: Schema) -> Schema:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, Struct, Type
+from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, Type
 from kconnect.api.schema import struct
 from kconnect.transforms.common import (
     REPLACE_NULL,
     BuiltIn,
+    Items,
     PerSchema,
-    reader,
     replace_null_key,
     require_map,
     require_struct,
-    some_items,
+    struct_of,
+    values_of,
 )
 
 PURPOSE = "copying fields from value to key"
@@ -24,14 +25,14 @@ PURPOSE = "copying fields from value to key"
 class ValueToKey(BuiltIn):
     CONFIG = ConfigDef(
         ConfigKey(
-            "fields", Type.LIST, importance=Importance.HIGH, doc="Fields of the value to put in the key.", validator=some_items
+            "fields", Type.LIST, importance=Importance.HIGH, doc="Fields of the value to put in the key.", validator=Items()
         ),
         replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._fields = settings["fields"]
-        self._read = reader(settings[REPLACE_NULL])
+        self._replace_null = settings[REPLACE_NULL]
         self._key_schema = PerSchema(self._make_schema)
 
     def apply(self, record: Any) -> Any:
@@ -39,15 +40,16 @@ class ValueToKey(BuiltIn):
             found = require_map(record.value, PURPOSE)
             return record.new_record(key_schema=None, key={name: found.get(name) for name in self._fields})
         value = require_struct(record.value, PURPOSE, record.value_schema)
-        schema = self._key_schema(value.schema)
-        read = self._read
-        return record.new_record(key_schema=schema, key=Struct(schema, {name: read(value, name) for name in self._fields}))
+        schema, places = self._key_schema(value.schema)
+        inside = values_of(value, self._replace_null)
+        return record.new_record(key_schema=schema, key=struct_of(schema, [inside[index] for index in places]))
 
-    def _make_schema(self, schema: Schema) -> Schema:
-        fields = {}
+    def _make_schema(self, schema: Schema) -> tuple[Schema, list[int]]:
+        """With the places of the fields in the value."""
+        fields = []
         for name in self._fields:
             field = schema.field(name)
             if field is None:
                 raise DataError(f"Field does not exist: {name}")
-            fields[name] = field.schema
-        return struct(fields)
+            fields.append(field)
+        return struct({field.name: field.schema for field in fields}), [field.index for field in fields]
