@@ -192,7 +192,7 @@ class TimestampConverterValue(OnValue, TimestampConverter):
 
 
 def _format(pattern: str, target: str) -> dates.SimpleDateFormat | None:
-    if not pattern.strip():
+    if not pattern:
         if target == STRING:
             raise ConfigError("TimestampConverter requires format option to be specified when using string timestamps")
         return None
