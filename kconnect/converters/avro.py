@@ -26,6 +26,7 @@ from kconnect.converters.avro_schema import Dialect
 from kconnect.converters.avro_types import Avro, Encoding, dumps, parse
 from kconnect.converters.avro_values import Readers, Writers, read_default
 from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
+from kconnect.converters.schema_registry_login import CONFIG_KEYS
 
 AUTO_REGISTER, NORMALIZE = "auto.register.schemas", "normalize.schemas"
 USE_LATEST, LATEST_STRICT = "use.latest.version", "latest.compatibility.strict"
@@ -57,7 +58,7 @@ _REGISTERING, _SCHEMAS = "Registration", "Schemas"
 _SUBJECT_DOC = "What a schema is registered under: the topic's name, the record's, or both."
 
 CONFIG = ConfigDef(
-    *schema_registry.CONFIG_KEYS,
+    *CONFIG_KEYS,
     _flag(AUTO_REGISTER, True, Importance.MEDIUM, "Whether schemas that are new are registered.", _REGISTERING),
     _flag(
         USE_LATEST,

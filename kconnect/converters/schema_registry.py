@@ -3,85 +3,34 @@ A schema registry as converters need it: ids of schemas by subject, and schemas 
 
 `HttpRegistry` speaks the REST protocol of Confluent's, which others speak too; `MemoryRegistry` is one in this process, shared
 by all who name the same `mock://` scope, for tests. `open_registry` chooses. Both keep nothing: their callers cache. Used by
-`avro.py`; nothing here knows of Avro but the name of the type.
+`avro.py`; nothing here knows of Avro but the name of the type. Read next: `schema_registry_login.py`.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import re
-import ssl
-import tempfile
 import threading
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import httpx
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, Password, Type
 from kconnect.api.errors import ConfigError, ConnectError, DataError, RetriableError
-
-URL = "schema.registry.url"
-BASIC_SOURCE, BASIC_USER = "basic.auth.credentials.source", "basic.auth.user.info"
-BEARER_SOURCE, BEARER_TOKEN = "bearer.auth.credentials.source", "bearer.auth.token"
-CONNECT_TIMEOUT, READ_TIMEOUT = "http.connect.timeout.ms", "http.read.timeout.ms"
-PROXY_HOST, PROXY_PORT = "proxy.host", "proxy.port"
-PREFIX = "schema.registry."
-SSL = f"{PREFIX}ssl."
-
-
-def _ssl(name: str, type: Type, doc: str) -> ConfigKey:
-    return ConfigKey(f"{SSL}{name}", type, None, Importance.LOW, doc, group="Schema Registry")
-
-
-def _auth(name: str, type: Type, doc: str, default: Any = None) -> ConfigKey:
-    return ConfigKey(name, type, default, Importance.MEDIUM, doc, group="Schema Registry")
-
-
-CONFIG_KEYS = (
-    ConfigKey(
-        URL,
-        Type.LIST,
-        importance=Importance.HIGH,
-        doc="Where the schema registry is: URLs that are tried in this order, or mock://scope for one in this process.",
-        group="Schema Registry",
-    ),
-    _auth(
-        BASIC_SOURCE,
-        Type.STRING,
-        "Where user and password come from: URL, USER_INFO (basic.auth.user.info) or SASL_INHERIT (sasl.jaas.config).",
-        "URL",
-    ),
-    _auth(BASIC_USER, Type.PASSWORD, "user:password, for the source USER_INFO."),
-    _auth(f"{PREFIX}{BASIC_USER}", Type.PASSWORD, "The same as basic.auth.user.info, by its older name."),
-    _auth(
-        BEARER_SOURCE, Type.STRING, "Where a token comes from; of Confluent's sources only STATIC_TOKEN.", "STATIC_TOKEN"
-    ),
-    _auth(BEARER_TOKEN, Type.PASSWORD, "A token, sent as it is."),
-    _auth("sasl.jaas.config", Type.PASSWORD, "The Kafka client's login, for the source SASL_INHERIT."),
-    _auth(CONNECT_TIMEOUT, Type.INT, "How long a connection may take, in ms.", 60_000),
-    _auth(READ_TIMEOUT, Type.INT, "How long an answer may take, in ms.", 60_000),
-    _auth(PROXY_HOST, Type.STRING, "The host of an HTTP proxy."),
-    _auth(PROXY_PORT, Type.INT, "The port of an HTTP proxy."),
-    _ssl("truststore.type", Type.STRING, "PEM; keystores of Java can't be read."),
-    _ssl("truststore.location", Type.STRING, "A PEM file of the certificates to trust; without, those of the system."),
-    _ssl("truststore.certificates", Type.PASSWORD, "The certificates to trust themselves, in PEM."),
-    _ssl("keystore.type", Type.STRING, "PEM; keystores of Java can't be read."),
-    _ssl("keystore.location", Type.STRING, "A PEM file of the client's private key and certificates."),
-    _ssl("keystore.key", Type.PASSWORD, "The client's private key itself, in PEM."),
-    _ssl("keystore.certificate.chain", Type.PASSWORD, "The client's certificates themselves, in PEM."),
-    _ssl("key.password", Type.PASSWORD, "The password of the client's private key."),
-    _ssl(
-        "endpoint.identification.algorithm",
-        Type.STRING,
-        "Empty to accept a registry's certificate whatever host it is for; https, the default, to check.",
-    ),
+from kconnect.converters.schema_registry_login import (
+    BASIC_SOURCE,
+    BASIC_USER,
+    BEARER_TOKEN,
+    CONNECT_TIMEOUT,
+    PROXY_HOST,
+    PROXY_PORT,
+    READ_TIMEOUT,
+    URL,
+    authorization,
+    tls,
+    without_login,
 )
-CONFIG = ConfigDef(*CONFIG_KEYS)
 
 
 class Reference(NamedTuple):
@@ -126,14 +75,15 @@ class Registry(Protocol):
 
 
 def open_registry(settings: Mapping[str, Any]) -> Registry:
-    """What the settings, parsed by `CONFIG_KEYS`, name. ConfigError if they can't be used."""
+    """What the settings, parsed by `schema_registry_login.CONFIG_KEYS`, name. ConfigError if they can't be used."""
     urls = [url.rstrip("/") for url in settings[URL] if url]
     if not urls:
         raise ConfigError(URL, settings[URL], "No schema registry is named; give its URL, such as http://localhost:8081")
     scopes = {url[len("mock://") :] for url in urls if url.startswith("mock://")}
     if scopes:
         if len(scopes) > 1 or not all(url.startswith("mock://") for url in urls):
-            raise ConfigError(URL, urls, "Only one mock scope is permitted for 'schema.registry.url', and no other URLs")
+            # Their texts stay out of it: there may be a password in one.
+            raise ConfigError(f"Only one mock scope is permitted for '{URL}', and no other URLs beside it")
         return MemoryRegistry.of(scopes.pop())
     return HttpRegistry(urls, settings)
 
@@ -266,16 +216,16 @@ class HttpRegistry:
         self._bases: list[httpx.URL] = []
         self._headers: list[dict[str, str]] = []
         for url in urls:
-            base, login = _without_login(url)
+            base, login = without_login(url)
             self._bases.append(base)
-            self._headers.append(_authorization(settings, login))
+            self._headers.append(authorization(settings, login))
         proxy = None
         if settings.get(PROXY_HOST):
             proxy = f"http://{settings[PROXY_HOST]}:{settings.get(PROXY_PORT) or 80}"
         self._client = httpx.Client(
             headers={"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE},
             timeout=httpx.Timeout(settings[READ_TIMEOUT] / 1000, connect=settings[CONNECT_TIMEOUT] / 1000),
-            verify=_tls(settings) if any(base.scheme == "https" for base in self._bases) else False,
+            verify=tls(settings) if any(base.scheme == "https" for base in self._bases) else False,
             proxy=proxy,
         )
         self._first = 0
@@ -410,93 +360,3 @@ def _schema(found: Mapping[str, Any]) -> RegisteredSchema:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ConnectError(f"The schema registry's answer is no schema: {error!r} in {sorted(found)}") from error
-
-
-# --- credentials ---
-
-
-def _without_login(url: str) -> tuple[httpx.URL, str | None]:
-    """The URL to show and call, and the `user:password` that was in it."""
-    # The text itself stays out of messages: there may be a password in it.
-    try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL:
-        raise ConfigError(f"Invalid value for configuration {URL}: must be a URL like http://host:8081") from None
-    login = f"{parsed.username}:{parsed.password}" if parsed.userinfo else None
-    parsed = parsed.copy_with(username=None, password=None)
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise ConfigError(URL, str(parsed), "must be a URL like http://host:8081, https://host or mock://scope")
-    return parsed, login
-
-
-def _authorization(settings: Mapping[str, Any], login: str | None) -> dict[str, str]:
-    token: Password | None = settings.get(BEARER_TOKEN)
-    if settings[BEARER_SOURCE] not in (None, "", "STATIC_TOKEN"):
-        raise ConfigError(BEARER_SOURCE, settings[BEARER_SOURCE], "of its sources only STATIC_TOKEN is supported")
-    source = settings[BASIC_SOURCE] or "URL"
-    if source == "USER_INFO":
-        given: Password | None = settings.get(BASIC_USER) or settings.get(f"{PREFIX}{BASIC_USER}")
-        if given is None or ":" not in given.value:
-            raise ConfigError(f"{BASIC_SOURCE} is USER_INFO, so {BASIC_USER} must be given as user:password")
-        login = given.value
-    elif source == "SASL_INHERIT":
-        login = _sasl_login(settings.get("sasl.jaas.config"))
-    elif source != "URL":
-        raise ConfigError(BASIC_SOURCE, source, "must be URL, USER_INFO or SASL_INHERIT")
-    if token is not None:
-        if source != "URL" or login is not None:
-            raise ConfigError(f"{BEARER_TOKEN} and basic authentication are both set; only one of them can be")
-        return {"Authorization": f"Bearer {token.value}"}
-    if login is None:
-        return {}
-    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
-
-
-def _sasl_login(jaas: Password | None) -> str:
-    text = "" if jaas is None else jaas.value
-    found = [re.search(rf'\b{name}\s*=\s*(?:"([^"]*)"|([^\s;"]+))', text) for name in ("username", "password")]
-    if None in found:
-        raise ConfigError(f"{BASIC_SOURCE} is SASL_INHERIT, so sasl.jaas.config must be given, with username and password")
-    return ":".join(match.group(1) or match.group(2) or "" for match in found if match is not None)
-
-
-def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
-    def setting(name: str) -> Any:
-        value = settings.get(f"{SSL}{name}")
-        return value.value if isinstance(value, Password) else value
-
-    trusted = setting("truststore.certificates") or _pem(settings, "truststore")
-    try:
-        context = ssl.create_default_context(cadata=trusted)
-        if setting("endpoint.identification.algorithm") == "":
-            context.check_hostname = False
-        key = setting("keystore.key")
-        own = f"{key}\n{setting('keystore.certificate.chain') or ''}" if key else _pem(settings, "keystore")
-        if own:
-            # OpenSSL takes a client's key from files only.
-            with tempfile.TemporaryDirectory() as directory:
-                path = Path(directory, "client.pem")
-                path.touch(mode=0o600)
-                path.write_text(own)
-                context.load_cert_chain(path, password=setting("key.password") or "")
-    except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"The certificates or key of {SSL}* can't be used: {error}") from None
-    return context
-
-
-def _pem(settings: Mapping[str, Any], store: str) -> str | None:
-    name = f"{SSL}{store}.location"
-    location = settings.get(name)
-    if not location:
-        return None
-    try:
-        content = Path(location).read_bytes()
-    except OSError as error:
-        raise ConfigError(name, location, f"the file can't be read: {error.strerror}") from error
-    if b"-----BEGIN" not in content:
-        raise ConfigError(
-            name,
-            location,
-            f"not a PEM file; a keystore of Java is made one by keytool and openssl, with {SSL}{store}.type=PEM",
-        )
-    return content.decode("latin-1")

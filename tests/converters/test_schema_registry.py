@@ -28,13 +28,13 @@ from kconnect.api.errors import ConfigError, ConnectError, DataError, RetriableE
 from kconnect.api.schema import Struct
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.schema_registry import (
-    CONFIG_KEYS,
     MemoryRegistry,
     Reference,
     Registry,
     open_registry,
     texts_of_references,
 )
+from kconnect.converters.schema_registry_login import CONFIG_KEYS
 from tests.support import wait_until
 
 MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -300,6 +300,7 @@ def test_credentials(server: Server, given: dict[str, str], header: str) -> None
         ({"basic.auth.credentials.source": "MINE"}, "must be URL, USER_INFO or SASL_INHERIT"),
         ({"bearer.auth.credentials.source": "OAUTHBEARER"}, "only STATIC_TOKEN is supported"),
         ({"schema.registry.url": f"http://a:{SECRET}@b", "bearer.auth.token": SECRET}, "only one of them can be"),
+        ({"schema.registry.url": f"mock://m,http://a:{SECRET}@b"}, "Only one mock scope"),
         ({"schema.registry.url": f"ftp://a:{SECRET}@b"}, "must be a URL like http://host:8081"),
         ({"schema.registry.url": f"http://a:{SECRET}@b:port"}, "must be a URL like http://host:8081"),
         ({"schema.registry.url": "https://b", "schema.registry.ssl.truststore.location": "/no/such"}, "can't be read"),
