@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kconnect.api import Predicate, Transformation
 from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.plugins.registry import PluginDesc, Registry
 from tests.plugins.conftest import install
@@ -39,6 +40,45 @@ def test_scanning_imports_nothing(plugin_path: list[str]) -> None:
 )
 def test_a_built_in_connector_has_many_names(registry: Registry, name: str) -> None:
     assert registry.find(name, "connector").class_name == FILE_SOURCE
+
+
+TRANSFORMS = "org.apache.kafka.connect.transforms."
+BOTH_PARTS = (
+    "Cast",
+    "ExtractField",
+    "Flatten",
+    "HeaderFrom",
+    "HoistField",
+    "InsertField",
+    "MaskField",
+    "ReplaceField",
+    "SetSchemaMetadata",
+    "TimestampConverter",
+)
+ONE_CLASS = ("DropHeaders", "Filter", "InsertHeader", "RegexRouter", "TimestampRouter", "ValueToKey")
+PREDICATES = ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
+ALL_OF_CONNECT = [
+    *(("transformation", f"{TRANSFORMS}{name}${part}") for name in BOTH_PARTS for part in ("Key", "Value")),
+    *(("transformation", f"{TRANSFORMS}{name}") for name in ONE_CLASS),
+    *(("predicate", f"{TRANSFORMS}predicates.{name}") for name in PREDICATES),
+]
+
+
+def test_all_transforms_and_predicates_of_connect_are_built_in() -> None:
+    kinds = ("transformation", "predicate")
+    found = [(plugin.kind, plugin.class_name) for plugin in Registry.scan(None).plugins if plugin.kind in kinds]
+    assert sorted(found) == sorted(ALL_OF_CONNECT)
+
+
+@pytest.mark.parametrize(("kind", "java"), ALL_OF_CONNECT)
+def test_a_built_in_transform_or_predicate_has_short_names_too(kind: str, java: str) -> None:
+    registry = Registry.scan(None)
+    simple = java.rsplit(".", 1)[-1]
+    loaded = {registry.load(name, kind) for name in (java, simple, simple.replace("$", ""))}
+    assert len(loaded) == 1
+    made = loaded.pop()()
+    assert isinstance(made, Transformation if kind == "transformation" else Predicate)
+    assert all(key.doc for key in made.config().keys.values())
 
 
 def test_kinds_are_apart(registry: Registry) -> None:
