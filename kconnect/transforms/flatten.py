@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
-from kconnect.api.values import java_class
+from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type, values
+from kconnect.api.schema import validate
 from kconnect.transforms.common import (
     OnKey,
     OnPart,
@@ -22,28 +22,37 @@ from kconnect.transforms.common import (
 PURPOSE = "flattening"
 
 
+class _Plan(NamedTuple):
+    """Of one struct's schema: each field's default, whether its value may be null, and its own plan, if it is a struct."""
+
+    parts: list[tuple[Any, bool, _Plan | None]]
+    width: int
+    """How many fields it becomes."""
+
+
 class Flatten(OnPart):
     CONFIG = ConfigDef(
         ConfigKey("delimiter", Type.STRING, ".", Importance.MEDIUM, "What stands between the names of a joined name.")
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
-        self._delimiter = settings["delimiter"]
-        self._flat_schema = PerSchema(self._make_schema)
+        self._delimiter = values.to_text(settings["delimiter"])
+        self._plans = PerSchema(self._make_plan)
 
     def apply(self, record: Any) -> Any:
         value = self.value_of(record)
         if value is None:
             return record
         schema = self.schema_of(record)
-        flat: dict[str, Any] = {}
         if schema is None:
+            flat: dict[str, Any] = {}
             self._flatten_map(require_map(value, PURPOSE), "", flat)
             return self.changed(record, None, flat)
         value = require_struct(value, PURPOSE, schema)
-        after = self._flat_schema(value.schema)
-        self._flatten_struct(value, "", flat)
-        return self.changed(record, after, Struct(after, flat))
+        plan, after = self._plans(value.schema)
+        inside: list[Any] = []
+        _flatten_struct(plan, value.values, after, inside)
+        return self.changed(record, after, Struct.unchecked(after, inside))
 
     def _name(self, prefix: str, name: str) -> str:
         return f"{prefix}{self._delimiter}{name}" if prefix else name
@@ -56,31 +65,23 @@ class Flatten(OnPart):
                 self._flatten_map(item, name, flat)
             elif kind is SchemaType.STRUCT:
                 raise DataError(
-                    f"Flatten transformation does not support class {java_class(item)} for record without schemas "
+                    f"Flatten transformation does not support class {values.java_class(item)} for record without schemas "
                     f"(for field {name})."
                 )
             else:
                 flat[name] = item
 
-    def _flatten_struct(self, value: Struct, prefix: str, flat: dict[str, Any]) -> None:
-        for field, item in value.items():
-            name = self._name(prefix, field.name)
-            if item is None:
-                item = field.schema.default
-            if field.schema.type is not SchemaType.STRUCT:
-                flat[name] = item
-            elif item is not None:
-                self._flatten_struct(item, name, flat)
-
-    def _make_schema(self, schema: Schema) -> Schema:
+    def _make_plan(self, schema: Schema) -> tuple[_Plan, Schema]:
         fields: list[tuple[str, Schema]] = []
-        self._collect(schema, "", schema.optional, schema.default, fields)
-        return struct_schema(fields, **basics(schema))
+        plan = self._collect(schema, "", schema.optional, schema.default, fields)
+        return plan, struct_schema(fields, **basics(schema))
 
     def _collect(
         self, schema: Schema, prefix: str, optional: bool, default: Struct | None, fields: list[tuple[str, Schema]]
-    ) -> None:
+    ) -> _Plan:
         """A field is optional, or has a default, where one of the structs around it is or has."""
+        first = len(fields)
+        parts: list[tuple[Any, bool, _Plan | None]] = []
         for field in schema.fields:
             name = self._name(prefix, field.name)
             inner = field.schema
@@ -93,9 +94,26 @@ class Flatten(OnPart):
                     f"Flatten transformation does not support MAP for record with schemas (for field {name})."
                 )
             if inner.type is SchemaType.STRUCT:
-                self._collect(inner, name, may_lack, preset, fields)
+                parts.append((inner.default, may_lack, self._collect(inner, name, may_lack, preset, fields)))
             else:
                 fields.append((name, inner.replace(optional=may_lack, default=preset)))
+                parts.append((inner.default, may_lack, None))
+        return _Plan(parts, len(fields) - first)
+
+
+def _flatten_struct(plan: _Plan, items: Sequence[Any], schema: Schema, flat: list[Any]) -> None:
+    for item, (default, may_lack, inner) in zip(items, plan.parts, strict=True):
+        found = default if item is None else item
+        if inner is None:
+            if found is None and not may_lack:
+                field = schema.fields[len(flat)]
+                validate(field.schema, None, field.name)
+            flat.append(found)
+        elif found is None:
+            # Nothing is said of its fields, required ones or not.
+            flat.extend([None] * inner.width)
+        else:
+            _flatten_struct(inner, found.values, schema, flat)
 
 
 class FlattenKey(OnKey, Flatten):
