@@ -17,11 +17,11 @@ from kconnect.java.date_patterns import Part
 
 
 class Found:
-    """What a text has said so far."""
+    """What a text has said so far. A `zone` of None is UTC."""
 
-    def __init__(self, century_start: int) -> None:
+    def __init__(self, century_start: int, zone: zones.Zone | None) -> None:
         self.fields: dict[Field, int] = {}
-        self.zone: calendar.Zone | None = None
+        self.zone = zone
         self.century_start = century_start
         self.century_in_doubt = False
 
@@ -35,13 +35,14 @@ class Found:
         self.set(Field.DST_OFFSET, 0)
 
     def millis(self) -> int:
-        millis = calendar.millis_of(self.fields, self.zone)
+        zone = None if self.zone is None else self.zone.at_wall
+        millis = calendar.millis_of(self.fields, zone)
         if self.century_in_doubt and millis < self.century_start:
             # The year in which the hundred years begin and end, and a date before the begin.
             for field in (Field.YEAR, Field.WEEK_YEAR):
                 if field in self.fields:
                     self.fields[field] = calendar.int32(self.fields[field] + 100)
-            millis = calendar.millis_of(self.fields, self.zone)
+            millis = calendar.millis_of(self.fields, zone)
         return millis
 
 
@@ -172,7 +173,7 @@ def _read_zone(text: str, start: int, found: Found) -> int | None:
             return _take_offset(zones.read_custom(text, at + 3), found)
         found.set_offset(0)
         return at + 3
-    name = zones.read_name(text, at)
+    name = zones.read_name(text, at, found.zone)
     if name is None:
         return None
     found.zone = name.zone

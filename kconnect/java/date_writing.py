@@ -19,6 +19,8 @@ from kconnect.java.date_patterns import Part, from_utf16
 Write = Callable[[int, int], str]
 """Of a day, as days since 1970, and the milliseconds since its begin."""
 
+ZoneName = Callable[[bool], str]
+
 _MOST_DIGITS = 309
 """To which Java fills up with zeros."""
 
@@ -36,11 +38,16 @@ _CLOCK = "HmsSkKha"
 """The letters of the time of day, in the order of `_clock`."""
 
 
-def writers(parts: Iterable[Part]) -> list[Write]:
-    """What writes the parts, one after the other: alternately some of the day and some of the clock, with their literals."""
+def writers(parts: Iterable[Part], name: ZoneName, offset: int) -> list[Write]:
+    """
+    What writes the parts, one after the other: alternately some of the day and some of the clock, with their literals.
+
+    `name` gives the zone's name, long or not; `offset` is that of the zone, in milliseconds. For these they are.
+    """
     runs: list[list[Part]] = []
     of_clock: list[bool | None] = []
-    for part in map(_constant, parts):
+    for part in parts:
+        part = _constant(part, name, offset)
         clock = part.letter in _CLOCK if part.letter else None
         if not runs or (None not in (clock, of_clock[-1]) and clock != of_clock[-1]):
             runs.append([])
@@ -51,12 +58,17 @@ def writers(parts: Iterable[Part]) -> list[Write]:
     return [_clock_writer(run) if clock else _day_writer(run) for run, clock in zip(runs, of_clock, strict=True)]
 
 
-def _constant(part: Part) -> Part:
-    """The zone, which is always UTC, is a literal text."""
+def _constant(part: Part, name: ZoneName, offset: int) -> Part:
+    """The zone as literal text."""
     if part.letter == "z":
-        return Part("", 0, "Coordinated Universal Time" if part.times >= 4 else "UTC")
+        return Part("", 0, name(part.times >= 4))
+    if part.letter == "X" and not offset:
+        return Part("", 0, "Z")
     if part.letter in ("Z", "X"):
-        return Part("", 0, "+0000" if part.letter == "Z" else "Z")
+        hours, minutes = divmod(abs(offset) // 60_000, 60)
+        colon = ":" if part.letter == "X" and part.times == 3 else ""
+        text = f"{'-' if offset < 0 else '+'}{hours:02}"
+        return Part("", 0, text if part.letter == "X" and part.times == 1 else f"{text}{colon}{minutes:02}")
     return part._replace(literal=from_utf16(part.literal))
 
 

@@ -1,33 +1,53 @@
 """
 Java's SimpleDateFormat (17, English, UTC, lenient), as TimestampConverter and TimestampRouter use it.
 
-`compile` reads a pattern once; the format then writes moments (`format`) and reads texts (`parse`), both as milliseconds since
-1970. What dates mean is in `calendar.py`, zones are in `zones.py`. Read next: `date_writing.py` and `date_reading.py`.
+A `SimpleDateFormat` has its pattern compiled once; it writes moments (`format`) and reads texts (`parse`), both as milliseconds
+since 1970. What dates mean is in `calendar.py`, zones are in `zones.py`. Read next: `date_writing.py`, `date_reading.py`.
 """
 
 from __future__ import annotations
 
 import datetime
 import functools
+from collections.abc import Callable
+from typing import NamedTuple
 
-from kconnect.java import date_quick, date_reading, date_writing
+from kconnect.java import date_quick, date_reading
 from kconnect.java.calendar import DAY_MS
-from kconnect.java.date_patterns import parts_of, to_utf16
-from kconnect.java.date_reading import Found
+from kconnect.java.date_patterns import Part, parts_of, to_utf16
+from kconnect.java.date_reading import Found, Read
+from kconnect.java.date_writing import Write, writers
+from kconnect.java.zones import Zone
 
 
 class ParseError(ValueError):
     """A text that does not fit the pattern (Java's `ParseException`)."""
 
 
+class _Compiled(NamedTuple):
+    """What is made of a pattern; without state, and so shared by all formats of that pattern."""
+
+    parts: list[Part]
+    writers: list[Write]
+    readers: list[Read]
+    quick: Callable[[str], tuple[int, int] | None] | None
+
+
 @functools.lru_cache(maxsize=256)
-def compile(pattern: str) -> SimpleDateFormat:
-    return SimpleDateFormat(pattern)
+def _compiled(pattern: str) -> _Compiled:
+    parts = parts_of(to_utf16(pattern))
+    return _Compiled(parts, writers(parts, _utc, 0), date_reading.readers(parts), date_quick.reader(parts))
+
+
+def _utc(long: bool) -> str:
+    return "Coordinated Universal Time" if long else "UTC"
 
 
 class SimpleDateFormat:
     """
-    A compiled pattern. It keeps no state between calls.
+    A pattern, and the time zone of what it writes: UTC at first, then that of the last text that had the name of another.
+
+    This is how Java's behaves, and why one must not be shared: make one for each user, which is cheap.
 
     Raises:
         ValueError: for an illegal pattern, with the message of Java's IllegalArgumentException.
@@ -35,15 +55,27 @@ class SimpleDateFormat:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        parts = parts_of(to_utf16(pattern))
-        self._writers = date_writing.writers(parts)
-        self._readers = date_reading.readers(parts)
-        self._quick = date_quick.reader(parts)
+        self._compiled = compiled = _compiled(pattern)
+        self._readers, self._quick = compiled.readers, compiled.quick
+        self._writers = compiled.writers
         self._century_start = _eighty_years_ago()
+        self._zone: Zone | None = None
 
     def format(self, millis: int) -> str:
+        if self._zone is not None:
+            return self._in_zone(self._zone, millis)
         number, clock = divmod(millis, DAY_MS)
         return "".join([write(number, clock) for write in self._writers])
+
+    def _in_zone(self, zone: Zone, millis: int) -> str:
+        standard, saving = zone.at(millis)
+        offset = standard + saving
+
+        def name(long: bool) -> str:
+            return zone.names[(2 if saving else 0) + (0 if long else 1)]
+
+        number, clock = divmod(millis + offset, DAY_MS)
+        return "".join([write(number, clock) for write in writers(self._compiled.parts, name, offset)])
 
     def parse(self, text: str) -> int:
         """
@@ -61,7 +93,7 @@ class SimpleDateFormat:
             if quick is not None:
                 return quick
         units = to_utf16(text)
-        found = Found(self._century_start)
+        found = Found(self._century_start, self._zone)
         at = 0
         for read in self._readers:
             end = read(units, at, found)
@@ -69,6 +101,7 @@ class SimpleDateFormat:
                 at = 0
                 break
             at = end
+        self._zone = None if found.zone is None or found.zone.id == "UTC" else found.zone
         if not at:
             # Java takes a pattern that reads nothing for one that does not fit.
             raise ParseError(f'Unparseable date: "{text}"')

@@ -1,8 +1,8 @@
 """
-Time zones as SimpleDateFormat reads them in a text: by name (`PST`, `Central European Summer Time`) or as an offset.
+Time zones as SimpleDateFormat knows them: by name (`PST`, `Central European Summer Time`), or as an offset.
 
-`dates.py` asks. The names are in `zone_names.py`; what clocks showed in the past is in the zone database of the system, without
-which every zone has always been as it is now.
+`dates.py` and what it uses ask. The names are in `zone_names.py`; what clocks showed in the past is in the zone database of the
+system, without which every zone has always been as it is now, and without summers.
 """
 
 from __future__ import annotations
@@ -11,92 +11,128 @@ import datetime
 import functools
 import re
 import zoneinfo
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kconnect.java import calendar, zone_names
 
 _MINUTE = 60_000
+_MS = datetime.timedelta(milliseconds=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
-_KNOWN_FROM = datetime.datetime(1900, 1, 1)
+_KNOWN_FROM = -2_208_988_800_000  # 1900-01-01
 """Before, Java's zones are as they are now."""
 _SUMMER_IS_STANDARD = ("Africa/El_Aaiun", "Europe/Dublin")
 """To the zone database; in Java the standard time is that of the winter."""
-_CYCLE = 400
+_YEARS_MS = 146_097 * calendar.DAY_MS
+"""400 years, after which the calendar, and so the rule of a zone, begins again; these are whole weeks too."""
+
+
+@dataclass(frozen=True)
+class Zone:
+    """`standard` and `saving` are how it is now, in milliseconds; `names` the long and short standard, and daylight name."""
+
+    id: str
+    standard: int
+    saving: int
+    names: tuple[str, ...]
+
+    def at_wall(self, wall: int) -> tuple[int, int]:
+        """The standard offset and the daylight saving when its clocks show this."""
+        shown = _datetime(wall)
+        info = _info(self.id)
+        if shown is None or info is None:
+            return self.standard, 0
+        # Of an hour that there is twice, the second; an hour that there is not is after the change.
+        return self._split(shown.replace(fold=1, tzinfo=info))
+
+    def at(self, millis: int) -> tuple[int, int]:
+        """The same of a moment, in milliseconds since 1970."""
+        utc = _datetime(millis)
+        info = _info(self.id)
+        if utc is None or info is None:
+            return self.standard, 0
+        return self._split(utc.replace(tzinfo=datetime.timezone.utc).astimezone(info))
+
+    def _split(self, at: datetime.datetime) -> tuple[int, int]:
+        offset = (at.utcoffset() or datetime.timedelta()) // _MS
+        if self.id in _SUMMER_IS_STANDARD:
+            return self.standard, offset - self.standard
+        saving = (at.dst() or datetime.timedelta()) // _MS
+        return offset - saving, saving
+
+
+def _datetime(millis: int) -> datetime.datetime | None:
+    """None is before what is known."""
+    if millis < _KNOWN_FROM:
+        return None
+    if millis >= 2 * _YEARS_MS:
+        millis = _YEARS_MS + millis % _YEARS_MS
+    return _EPOCH + datetime.timedelta(milliseconds=millis)
+
+
+@functools.cache
+def _info(zone: str) -> zoneinfo.ZoneInfo | None:
+    try:
+        return zoneinfo.ZoneInfo(zone)
+    except zoneinfo.ZoneInfoNotFoundError:
+        return None
+
+
+# --- names ---
 
 
 class Name(NamedTuple):
     """A zone's name in a text. `saving`, in milliseconds, is what the name says; None leaves it to the zone."""
 
     end: int
-    zone: calendar.Zone
+    zone: Zone
     saving: int | None
 
 
-class _Named(NamedTuple):
-    zone: str
-    offset: int
-    saving: int | None
+def read_name(text: str, start: int, current: Zone | None) -> Name | None:
+    """The first name that the text has from `start` on, of the current zone or else of any; letters may be of either case."""
+    return (current and _match(_of_zone(current), text, start)) or _match(_of_all(), text, start)
 
 
-def read_name(text: str, start: int) -> Name | None:
-    """The first of all names that the text has from `start` on; letters may be of either case."""
-    pattern, names = _names()
-    match = pattern.match(text, start)
+_Names = tuple["re.Pattern[str]", "list[tuple[Zone, int]]"]
+"""A group for each name, and which name of which zone it is."""
+
+
+def _match(names: _Names, text: str, start: int) -> Name | None:
+    match = names[0].match(text, start)
     if match is None:
         return None
-    named = names[(match.lastindex or 0) - 1]
-    return Name(match.end(), functools.partial(_offsets, named.zone, named.offset), named.saving)
+    zone, place = names[1][(match.lastindex or 0) - 1]
+    if place < 2:
+        same = zone.names[place].lower() == zone.names[place + 2].lower()
+        return Name(match.end(), zone, None if same else 0)
+    # The daylight name of a zone that saves nothing now says nothing about the past.
+    return Name(match.end(), zone, zone.saving or None)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_zone(zone: Zone) -> _Names:
+    return _names([zone])
 
 
 @functools.lru_cache(maxsize=1)
-def _names() -> tuple[re.Pattern[str], list[_Named]]:
-    texts, named = [], []
+def _of_all() -> _Names:
+    zones = []
     for row in zone_names.ROWS.splitlines():
-        zone, offset, saving, *names = row.split("|")
-        names += [""] * (4 - len(names))
-        standard = [None if daylight == "=" else 0 for daylight in names[2:]]
-        # A daylight name of a zone that saves nothing now says nothing about the past.
-        summer = int(saving) * _MINUTE or None
-        for name, says in zip(names, (*standard, summer, summer), strict=True):
-            if name not in ("", "="):
-                texts.append(f"({re.escape(name)})")
-                named.append(_Named(zone, int(offset) * _MINUTE, says))
-    return re.compile("|".join(texts), re.IGNORECASE), named
+        zone, standard, saving, *names = row.split("|")
+        zones.append(Zone(zone, int(standard) * _MINUTE, int(saving) * _MINUTE, tuple(names)))
+    return _names(zones)
 
 
-def _offsets(zone: str, standard: int, wall: int) -> tuple[int, int]:
-    info = _zone(zone)
-    if info is None:
-        return standard, 0
-    try:
-        shown = _EPOCH + datetime.timedelta(milliseconds=wall)
-    except OverflowError:
-        if wall < 0:
-            return standard, 0
-        # The rule of a zone repeats with the calendar.
-        shown = _EPOCH + datetime.timedelta(milliseconds=wall % (_CYCLE * 146_097 // 400 * calendar.DAY_MS))
-        shown = shown.replace(year=shown.year + _CYCLE)
-    if shown < _KNOWN_FROM:
-        return standard, 0
-    # Of an hour that there is twice, the second; an hour that there is not is after the change.
-    offset, saving = _at(info, shown.replace(fold=1))
-    if zone in _SUMMER_IS_STANDARD:
-        return standard, offset - standard
-    return offset - saving, saving
+def _names(zones: list[Zone]) -> _Names:
+    first: dict[str, tuple[Zone, int]] = {}
+    for zone in zones:
+        for place, name in enumerate(zone.names):
+            first.setdefault(name.lower(), (zone, place))
+    return re.compile("|".join(f"({re.escape(name)})" for name in first), re.IGNORECASE), list(first.values())
 
 
-def _at(info: zoneinfo.ZoneInfo, shown: datetime.datetime) -> tuple[int, int]:
-    millisecond = datetime.timedelta(milliseconds=1)
-    at = shown.replace(tzinfo=info)
-    return (at.utcoffset() or datetime.timedelta()) // millisecond, (at.dst() or datetime.timedelta()) // millisecond
-
-
-@functools.cache
-def _zone(name: str) -> zoneinfo.ZoneInfo | None:
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except zoneinfo.ZoneInfoNotFoundError:
-        return None
+# --- offsets ---
 
 
 _ISO = (

@@ -197,7 +197,7 @@ def _format(pattern: str, target: str) -> dates.SimpleDateFormat | None:
             raise ConfigError("TimestampConverter requires format option to be specified when using string timestamps")
         return None
     try:
-        return dates.compile(pattern)
+        return dates.SimpleDateFormat(pattern)
     except ValueError as error:
         raise ConfigError(
             "TimestampConverter requires a SimpleDateFormat-compatible pattern for string timestamps",

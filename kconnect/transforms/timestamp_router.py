@@ -31,12 +31,15 @@ class TimestampRouter(BuiltIn):
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._topic = settings["topic.format"]
         self._pattern = settings["timestamp.format"]
+        self._format: dates.SimpleDateFormat | None = None
 
     def apply(self, record: Record) -> Record:
         if record.timestamp is None:
             raise DataError(f"Timestamp missing on record: {_shown(record)}")
-        # As in Connect, a pattern that can't be used fails the records, not the configuration.
-        timestamp = dates.compile(self._pattern).format(record.timestamp)
+        if self._format is None:
+            # As in Connect, a pattern that can't be used fails the records, not the configuration.
+            self._format = dates.SimpleDateFormat(self._pattern)
+        timestamp = self._format.format(record.timestamp)
         # The topic first: a placeholder in it counts too.
         topic = self._topic.replace("${topic}", record.topic).replace("${timestamp}", timestamp)
         return record.new_record(topic=topic)
