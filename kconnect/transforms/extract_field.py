@@ -25,6 +25,7 @@ PURPOSE = "field extraction"
 class ExtractField(OnPart):
     CONFIG = ConfigDef(
         ConfigKey("field", Type.STRING, importance=Importance.MEDIUM, doc="The field to extract."),
+        replace_null_key(),
         ConfigKey(
             "field.syntax.version",
             Type.STRING,
@@ -33,7 +34,6 @@ class ExtractField(OnPart):
             "V1: `field` is a name; V2: names joined by dots, a name with a dot between backticks.",
             OneOf(("V1", "V2"), ignore_case=True),
         ),
-        replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:

@@ -30,9 +30,6 @@ KNOWN = {
     "timestampconverter-value-source-from-microseconds-9223372036854775807": YEARS,
     "timestampconverter-value-source-from-microseconds--9223372036854775808": YEARS,
     "timestampconverter-value-source-to-nanoseconds-9223372036854775807": YEARS,
-    "zone-string-string": pytest.mark.xfail(
-        reason="a format that goes on in the zone of the text that it read last", strict=True
-    ),
 }
 """The cases in which ours are known to be different."""
 
