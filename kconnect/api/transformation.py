@@ -7,7 +7,7 @@ One instance serves one task, from its thread. Read next: `predicate.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
 from kconnect.api.config import ConfigDef
@@ -24,6 +24,14 @@ class Transformation(ABC, Generic[R]):
     @abstractmethod
     def apply(self, record: R) -> R | None:
         """The record to go on with, made by `record.new_record(...)`; None drops it."""
+
+    def apply_all(self, records: Sequence[R]) -> Sequence[R | None]:
+        """
+        The same for many records at once, with one result for each, in their order. Worth implementing where they can share
+        work; the framework calls it then. If it raises, `apply` is called for each of them instead: a bad record costs
+        only itself.
+        """
+        return [self.apply(record) for record in records]
 
     @abstractmethod
     def config(self) -> ConfigDef: ...

@@ -39,6 +39,21 @@ class InternalTopic:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+def ensure_topic(client: Mapping[str, Any], topic: str, partitions: int, replication_factor: int, remedy: str) -> None:
+    """Create a topic if it is missing. ConnectError, ending with `remedy`, if that is refused."""
+    admin = AdminClient(dict(client))
+    try:
+        known = admin.list_topics(topic, timeout=_TIMEOUT).topics[topic]
+        if known.error is None:
+            return
+        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor)
+        admin.create_topics([wanted], request_timeout=_TIMEOUT)[topic].result()
+        log.info("Created the topic %s", topic)
+    except ck.KafkaException as error:
+        if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
+            raise ConnectError(f"The topic {topic} could not be created: {error.args[0].str()}. {remedy}") from error
+
+
 class Admin:
     def __init__(self, client: Mapping[str, Any]) -> None:
         self._servers = client.get("bootstrap.servers")

@@ -9,7 +9,7 @@ was measured to cost less than `produce_batch`; and that one refuses timestamps 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import confluent_kafka as ck
@@ -17,7 +17,8 @@ import confluent_kafka as ck
 from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
 
-OnAck = Callable[[ck.Message], None]
+OnReport = Callable[["ck.KafkaError | None", "ck.Message | None"], "ck.KafkaError | None"]
+"""Told that a message is acknowledged, or why not; gives back an error that counts as the producer's failure."""
 
 _TOPIC_S = 30.0
 
@@ -28,7 +29,7 @@ _AWAY = (ck.KafkaError._TRANSPORT, ck.KafkaError._ALL_BROKERS_DOWN, ck.KafkaErro
 class TaskProducer:
     """
     `gives_up()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
-    `reports` can `send_reported` be used: acknowledgements that nobody asks for cost time.
+    `reports` are acknowledgements reported, which cost time; failures always are.
     """
 
     def __init__(
@@ -53,17 +54,19 @@ class TaskProducer:
                 if not self._send_when_there_is_room(message):
                     return False
             except ck.KafkaException as error:
-                raise _failed(error.args[0], message[0]) from error
+                self._refused(message, error)
         self._producer.poll(0)
         return True
 
-    def send_reported(self, messages: Iterable[tuple[Outgoing, OnAck]]) -> bool:
-        """As `send`; each callback is called once its message is acknowledged, within a later call of this producer."""
+    def send_reported(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> bool:
+        """As `send`; each callback is called once, within this or a later call of this producer."""
         return self.send(self._with_callbacks(messages))
 
     def check(self) -> None:
         """ConnectError if a message could not be delivered: nothing after it may be counted as sent."""
         self._producer.poll(0)
+        if self._reports.raised is not None:
+            raise self._reports.raised
         if self._reports.failure is not None:
             raise _failed(*self._reports.failure)
 
@@ -126,15 +129,31 @@ class TaskProducer:
                 continue
         return False
 
-    def _with_callbacks(self, messages: Iterable[tuple[Outgoing, OnAck]]) -> Iterator[Any]:
-        take = self._reports.take
-        for message, on_ack in messages:
+    def _refused(self, message: Sequence[Any], error: ck.KafkaException) -> None:
+        """The client itself does not take a message, as when it is too large."""
+        cause, reported = error.args[0], message[4]
+        if reported is None:
+            raise _failed(cause, message[0]) from error
+        reported(cause, None)
+        self.check()
 
-            def reported(error: ck.KafkaError | None, delivered: ck.Message, on_ack: OnAck = on_ack) -> None:
-                if error is None:
-                    on_ack(delivered)
+    def _with_callbacks(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> Iterator[Any]:
+        reports = self._reports
+        for message, on_report in messages:
+
+            def reported(
+                error: ck.KafkaError | None,
+                delivered: ck.Message | None,
+                on_report: OnReport = on_report,
+                topic: str = message[0],
+            ) -> None:
+                try:
+                    failure = on_report(error, delivered)
+                except Exception as raised:  # noqa: BLE001 - kept, and raised outside of the client's callback
+                    reports.raised = reports.raised or raised
                 else:
-                    take(error, delivered)
+                    if failure is not None and reports.failure is None:
+                        reports.failure = (failure, topic)
 
             yield (*message[:4], reported, None, *message[6:])
 
@@ -144,6 +163,7 @@ class _Reports:
 
     def __init__(self) -> None:
         self.failure: tuple[ck.KafkaError, str | None] | None = None
+        self.raised: Exception | None = None
 
     def take(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         if error is not None and self.failure is None:

@@ -34,6 +34,7 @@ _JAVA_NAMES = {
         "org.apache.kafka.connect.file.FileStreamSourceConnector"
     ),
     "kconnect.connectors.file_sink:FileStreamSinkConnector": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+    "kconnect.converters.avro:AvroConverter": "io.confluent.connect.avro.AvroConverter",
     "kconnect.converters.bytes:ByteArrayConverter": "org.apache.kafka.connect.converters.ByteArrayConverter",
     "kconnect.converters.numbers:BooleanConverter": "org.apache.kafka.connect.converters.BooleanConverter",
     "kconnect.converters.numbers:DoubleConverter": "org.apache.kafka.connect.converters.DoubleConverter",
@@ -209,10 +210,18 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
     """Two copies of one version are one plugin: that of the first location (Connect hides the others too)."""
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
     for each in found:
-        class_name = _JAVA_NAMES.get(each.path, each.path.replace(":", "."))
-        plugin = PluginDesc(class_name, each.path, each.name, each.kind, each.version, each.location)
+        plugin = PluginDesc(_shown(each.path), each.path, each.name, each.kind, each.version, each.location)
         plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
     return list(plugins.values())
+
+
+def class_name(plugin: type[Any]) -> str:
+    """The name of a plugin's class as REST and reports show it: Java's for a built-in one."""
+    return _shown(f"{plugin.__module__}:{plugin.__qualname__}")
+
+
+def _shown(path: str) -> str:
+    return _JAVA_NAMES.get(path, path.replace(":", "."))
 
 
 def _version_order(version: str) -> list[tuple[int, int, str]]:

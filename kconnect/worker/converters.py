@@ -4,41 +4,40 @@ The converters of one task. Built in the task's thread by `source_task.py` and `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.core.settings.worker import WorkerSettings
-from kconnect.plugins.registry import Registry
+from kconnect.core.task.chain import Converters
+from kconnect.plugins.registry import Registry, class_name
+
+_KINDS = (("key", "converter"), ("value", "converter"), ("header", "header_converter"))
 
 
-def make(
-    which: str, config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry
-) -> Converter:
+def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> Converters:
     """
-    The `key` or `value` converter: the connector's own with its own settings, or else the worker's with the worker's.
+    The connector's own with their own settings, or else the worker's with the worker's.
 
     As in Connect, the two are never mixed: a connector that names a converter inherits none of the worker's settings.
     """
-    name, given = _asked(which, config, settings)
-    converter: Converter = plugins.load(name, "converter")()
-    converter.configure({**given, "converter.type": which}, which == "key")
-    return converter
 
-
-def make_header(
-    config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry
-) -> Callable[[], HeaderConverter]:
-    """Gives the header converter when the first header comes: most tasks never see one."""
+    def converter(which: str) -> Converter:
+        name, given = _asked(which, config, settings)
+        made: Converter = plugins.load(name, "converter")()
+        made.configure({**given, "converter.type": which}, which == "key")
+        return made
 
     @cache
-    def get() -> HeaderConverter:
+    def header() -> HeaderConverter:
+        # Only when the first header comes: most tasks never see one.
         name, given = _asked("header", config, settings)
-        converter: HeaderConverter = plugins.load(name, "header_converter")()
-        converter.configure({**given, "converter.type": "header"})
-        return converter
+        made: HeaderConverter = plugins.load(name, "header_converter")()
+        made.configure({**given, "converter.type": "header"})
+        return made
 
-    return get
+    names = tuple(class_name(plugins.load(_asked(which, config, settings)[0], kind)) for which, kind in _KINDS)
+    return Converters(converter("key"), converter("value"), header, names)  # type: ignore[arg-type]
 
 
 def _asked(which: str, config: Mapping[str, str | None], settings: WorkerSettings) -> tuple[str, dict[str, str]]:

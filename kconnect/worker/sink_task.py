@@ -27,7 +27,9 @@ from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.sink_offsets import SinkOffsets
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.plugins.registry import class_name
 from kconnect.worker import converters
+from kconnect.worker.reports import Errant, Reports
 from kconnect.worker.transforms import Transforms
 from kconnect.worker.unit import Unit
 
@@ -45,11 +47,9 @@ class SinkLoop:
     def __init__(self, unit: Unit, task: SinkTask, config: dict[str, str], properties: dict[str, str]) -> None:
         settings, plugins = unit.ports.settings, unit.ports.plugins
         self._unit, self._task, self._properties = unit, task, properties
-        self._chain = SinkChain(
-            converters.make("key", config, settings, plugins),
-            converters.make("value", config, settings, plugins),
-            converters.make_header(config, settings, plugins),
-        )
+        self._reports = Reports(unit, config)
+        self._errors = self._reports.errors
+        self._chain = SinkChain(converters.make(config, settings, plugins), self._errors)
         self._transforms = Transforms(config, plugins)
         self._steps = self._transforms.steps
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
@@ -57,7 +57,8 @@ class SinkLoop:
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
         self._limit = int(client.pop("max.poll.records", _BATCH))
         self._consumer = TaskConsumer(client, config, self)
-        self._context = _Context(self._properties, self._consumer)
+        self._errant = Errant(self._errors, class_name(type(task))) if self._reports.any else None
+        self._context = _Context(self._properties, self._consumer, self._errant)
         self._offsets = SinkOffsets()
         self._topics: set[str] = set()
         self._batch: list[SinkRecord] = []
@@ -76,6 +77,7 @@ class SinkLoop:
         started = False
         try:
             unit.moved(Event.START)
+            self._reports.start()
             task.initialize(self._context)
             task.start(self._properties)
             started = True
@@ -92,6 +94,7 @@ class SinkLoop:
                 if started:
                     task.stop()
                 self._transforms.close()
+                self._reports.close(self._flush_s)
 
     def _consume_until_stopped(self) -> None:
         stopping = self._unit.stopping
@@ -135,10 +138,13 @@ class SinkLoop:
             self._drop({partition})
 
     def _take(self, messages: list[ck.Message]) -> None:
-        records = self._chain.apply(messages)
+        done = self._chain.apply(messages)
         if self._steps:
-            # A dropped record is delivered: its offset counts, in `_ends`, like any other's.
-            records = [record for record in self._steps.apply(records) if record is not None]
+            done = self._steps.apply(done, messages, self._errors)
+        # A dropped record is delivered: its offset counts, in `_ends`, like any other's.
+        records = [record for record in done if record is not None]
+        if self._errant is not None:
+            self._errant.keep(messages)
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
         self._batch = [*self._batch, *records] if self._batch else records
         if len(self._chain.topics) != len(self._topics):
@@ -181,7 +187,7 @@ class SinkLoop:
                 self._consumer.seek(partition, offset)
                 self._drop({partition})
             return
-        if offsets := self._to_commit(allowed):
+        if (offsets := self._to_commit(allowed)) and self._letters_are_safe():
             self._consumer.commit(offsets)
 
     def _commit_last(self, partitions: list[TopicPartition]) -> None:
@@ -194,8 +200,14 @@ class SinkLoop:
         except Exception as error:
             log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
             return
-        if offsets := self._to_commit(allowed):
+        if (offsets := self._to_commit(allowed)) and self._letters_are_safe():
             self._consumer.commit(offsets)
+
+    def _letters_are_safe(self) -> bool:
+        safe = self._reports.flush(self._flush_s)
+        if not safe:
+            log.warning("The dead letter queue has not taken all within %.0f s: offsets are not committed", self._flush_s)
+        return safe
 
     def _to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> Mapping[TopicPartition, OffsetAndMetadata]:
         offsets, refused = self._offsets.to_commit(allowed)
@@ -225,17 +237,21 @@ class SinkLoop:
     def lost(self, partitions: list[TopicPartition]) -> None:
         self._drop(partitions)
         self._offsets.closed(partitions)
+        if self._errant is not None:
+            self._errant.closed(partitions)
         self._task.close(partitions)
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         self._offsets.committed(offsets)
+        if self._errant is not None:
+            self._errant.committed(offsets)
 
 
 class _Context:
     """What `kconnect.api.task.SinkTaskContext` promises."""
 
-    def __init__(self, properties: dict[str, str], consumer: TaskConsumer) -> None:
-        self._properties, self._consumer = properties, consumer
+    def __init__(self, properties: dict[str, str], consumer: TaskConsumer, errant: Errant | None) -> None:
+        self._properties, self._consumer, self._errant = properties, consumer, errant
         self._timeout_s: float | None = None
         self._rewinds: dict[TopicPartition, int] = {}
         self.commit_requested = False
@@ -266,7 +282,9 @@ class _Context:
         self.commit_requested = True
 
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        return None
+        if self._errant is not None:
+            self._errant.wanted = True
+        return self._errant
 
     def take_timeout(self) -> float:
         taken, self._timeout_s = self._timeout_s, None

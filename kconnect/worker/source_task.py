@@ -14,25 +14,31 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from typing import TypeVar
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import DataError, RetriableError
+from kconnect.api.errors import ConnectError, DataError, RetriableError
 from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.chain import Outgoing, SourceChain
+from kconnect.core.task.errors import Component, Stage
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.kafka import clients
-from kconnect.kafka.producer import OnAck, TaskProducer
+from kconnect.kafka.producer import OnReport, TaskProducer
 from kconnect.worker import converters, logs
 from kconnect.worker.connector_unit import StoredOffsets
+from kconnect.worker.reports import Reports
 from kconnect.worker.transforms import Transforms
 from kconnect.worker.unit import Unit
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+_PRODUCER = Component("the producer", "org.apache.kafka.clients.producer.KafkaProducer")
 _RETRY_S = 1.0
 _IDLE_S = 0.1
 """The pause after a `poll` that gave nothing and did not wait itself: a task must not keep a core busy with nothing."""
@@ -42,11 +48,9 @@ class SourceLoop:
     def __init__(self, unit: Unit, task: SourceTask, config: dict[str, str], properties: dict[str, str]) -> None:
         settings, plugins = unit.ports.settings, unit.ports.plugins
         self._unit, self._task, self._properties = unit, task, properties
-        self._chain = SourceChain(
-            converters.make("key", config, settings, plugins),
-            converters.make("value", config, settings, plugins),
-            converters.make_header(config, settings, plugins),
-        )
+        self._reports = Reports(unit, config)
+        self._errors = self._reports.errors
+        self._chain = SourceChain(converters.make(config, settings, plugins), self._errors)
         self._transforms = Transforms(config, plugins)
         self._steps = self._transforms.steps
         self._flush_s: float = settings.offset_flush_timeout_ms / 1000
@@ -74,6 +78,7 @@ class SourceLoop:
             return
         try:
             unit.moved(Event.START)
+            self._reports.start()
             task.initialize(_Context(self._properties, StoredOffsets(unit)))
             task.start(self._properties)
             with self._lock:
@@ -91,6 +96,7 @@ class SourceLoop:
                 if self._stopper.is_alive():
                     log.error("The task's stop() has not returned after %.0f s and is left alone", self._shutdown_s)
             self._producer.close(abandon=unit.abandoned)
+            self._reports.close(self._flush_s)
             self._transforms.close()
 
     def _poll_until_stopped(self) -> None:
@@ -133,16 +139,11 @@ class SourceLoop:
             unit.moved(Event.RESUME)
 
     def _send(self, records: list[SourceRecord]) -> None:
-        given = records
-        if self._steps:
-            given, kept = self._transformed(records)
-            messages = self._chain.apply(kept)
-        else:
-            messages = self._chain.apply(records)
+        given, messages = self._messages(records)
         new = [topic for topic in self._chain.topics if topic not in self._ready_topics]
         if not all(self._producer.require_topic(topic) for topic in new):
             sent = False
-        elif self._tracks:
+        elif self._tracks or self._errors.settings.tolerant:
             sent = self._producer.send_reported(self._reported(given, messages))
         else:
             sent = self._producer.send(messages)
@@ -158,16 +159,22 @@ class SourceLoop:
             for topic in new:
                 self._unit.ports.topic_used(self._unit.spec.connector, self._unit.spec.task or 0, topic)
 
-    def _transformed(self, records: list[SourceRecord]) -> tuple[list[SourceRecord], list[SourceRecord]]:
-        """Those that the transforms did not drop: as the task gave them, and as they are now."""
-        done = self._steps.apply(records)
-        if None not in done:
-            return records, done
+    def _messages(self, records: list[SourceRecord]) -> tuple[list[SourceRecord], list[Outgoing]]:
+        """The messages of a batch, and with each the record that the task gave; what was dropped has none."""
+        given, kept = records, records
+        if self._steps:
+            given, kept = self._without_dropped(records, self._steps.apply(records, records, self._errors))
+        return self._without_dropped(given, self._chain.apply(kept, given))
+
+    def _without_dropped(self, given: list[SourceRecord], done: list[T | None]) -> tuple[list[SourceRecord], list[T]]:
+        kept = [result for result in done if result is not None]
+        if len(kept) == len(done):
+            return given, kept
         if self._tracks:
-            for record, result in zip(records, done):
+            for record, result in zip(given, done):
                 if result is None:
                     self._committed(record, None)
-        return [record for record, result in zip(records, done) if result is not None], [r for r in done if r is not None]
+        return [record for record, result in zip(given, done) if result is not None], kept
 
     def _committed(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         try:
@@ -175,19 +182,34 @@ class SourceLoop:
         except Exception:
             log.exception("The task's commit_record() failed")
 
-    def _reported(self, records: list[SourceRecord], messages: list[Outgoing]) -> Iterator[tuple[Outgoing, OnAck]]:
+    def _reported(self, records: list[SourceRecord], messages: list[Outgoing]) -> Iterator[tuple[Outgoing, OnReport]]:
         for record, message in zip(records, messages):
 
-            def acknowledged(delivered: ck.Message, record: SourceRecord = record) -> None:
-                place = (delivered.topic() or "", delivered.partition() or 0, delivered.offset() or 0)
-                self._committed(record, RecordMetadata(*place, delivered.timestamp()[1]))
+            def report(
+                error: ck.KafkaError | None, delivered: ck.Message | None, record: SourceRecord = record
+            ) -> ck.KafkaError | None:
+                metadata = None
+                if error is not None:
+                    if error.fatal() or not self._errors.settings.tolerant:
+                        return error
+                    failure = ConnectError(f"The record can't be produced: {error.str()}")
+                    self._errors.handle(Stage.KAFKA_PRODUCE, _PRODUCER, record, failure)
+                elif delivered is not None:
+                    place = (delivered.topic() or "", delivered.partition() or 0, delivered.offset() or 0)
+                    metadata = RecordMetadata(*place, delivered.timestamp()[1])
+                if self._tracks:
+                    self._committed(record, metadata)
+                return None
 
-            yield message, acknowledged
+            yield message, report
 
     def _store_offsets(self) -> bool:
         """Wait until all that was sent is acknowledged, then store the offsets that go with it. False: not this time."""
         if not self._producer.flush(self._flush_s):
             log.warning("Not all records were acknowledged within %.0f s: offsets are not stored yet", self._flush_s)
+            return False
+        if not self._reports.flush(self._flush_s):
+            log.warning("The dead letter queue has not taken all within %.0f s: offsets are not stored yet", self._flush_s)
             return False
         if not self._unit.may_work():
             return False

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.api.transformation import Transformation
 from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
 from kconnect.core.task.steps import Step, Steps
-from kconnect.plugins.registry import Registry
+from kconnect.plugins.registry import Registry, class_name
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +44,14 @@ class Transforms:
 
     def _step(self, alias: Alias, known: Mapping[str, Alias]) -> Step:
         transform = self._make(alias, "transformation")
+        kind = type(transform)
+        named = (class_name(kind), transform.apply_all if kind.apply_all is not Transformation.apply_all else None)
         if alias.predicate is None:
-            return Step(alias.name, transform.apply)
+            return Step(alias.name, transform.apply, None, False, *named)
         if alias.predicate not in known:
             raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
         predicate = self._make(known[alias.predicate], "predicate")
-        return Step(alias.name, transform.apply, predicate.test, alias.negate)
+        return Step(alias.name, transform.apply, predicate.test, alias.negate, *named)
 
     def _make(self, alias: Alias, kind: str) -> Any:
         if not alias.type:

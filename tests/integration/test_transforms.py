@@ -12,10 +12,21 @@ from kconnect.api.predicate import Predicate
 from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.transformation import Transformation
 
-from .test_task_units import bootstrap, create, numbers, topic, values
-from .units import MemoryHost, Numbers, Plugins, Shelf, committed, end, sink_of, source_of, until, write
-
-__all__ = ["bootstrap", "topic"]
+from .units import (
+    MemoryHost,
+    Numbers,
+    Plugins,
+    Shelf,
+    committed,
+    create,
+    end,
+    numbers,
+    sink_of,
+    source_of,
+    until,
+    values,
+    write,
+)
 
 pytestmark = pytest.mark.integration
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
 from kconnect.api.errors import ConfigError
-from kconnect.core.settings import operation
+from kconnect.core.settings import errors, operation
 
-COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
+COMMON, TRANSFORMS, PREDICATES = "Common", "Transforms", "Predicates"
 
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 
@@ -141,28 +141,7 @@ def common_keys() -> tuple[ConfigKey, ...]:
             "What happens when a secret that the config refers to has expired.",
             OneOf(("none", "restart")),
         ),
-        key(
-            *("errors.retry.timeout", _L, 0, MEDIUM, (ERRORS, 1), Width.MEDIUM, "Retry Timeout for Errors"),
-            "For how long, in ms, a failed operation is tried again; 0: not at all, -1: for ever.",
-        ),
-        key(
-            *("errors.retry.delay.max.ms", _L, 60_000, MEDIUM, (ERRORS, 2), Width.MEDIUM),
-            "Maximum Delay Between Retries for Errors",
-            "The longest pause, in ms, between two tries. Pauses double from 300 ms and are random beyond this one.",
-        ),
-        key(
-            *("errors.tolerance", _S, "none", MEDIUM, (ERRORS, 3), Width.SHORT, "Error Tolerance"),
-            "What a bad record does: `none` fails the task, `all` skips the record.",
-            OneOf(("none", "all")),
-        ),
-        key(
-            *("errors.log.enable", _B, False, MEDIUM, (ERRORS, 4), Width.SHORT, "Log Errors"),
-            "Whether tolerated errors are logged; those that fail the task always are.",
-        ),
-        key(
-            *("errors.log.include.messages", _B, False, MEDIUM, (ERRORS, 5), Width.SHORT, "Log Error Details"),
-            "Whether such a line tells the record too. Off by default, because records may hold secrets.",
-        ),
+        *errors.KEYS,
         *operation.KEYS,
     )
 
@@ -195,11 +174,6 @@ class ConnectorSettings:
     tasks_max_enforce: bool
     transforms: tuple[str, ...]
     predicates: tuple[str, ...]
-    errors_retry_timeout_ms: int
-    errors_retry_delay_max_ms: int
-    errors_tolerance: str
-    errors_log_enable: bool
-    errors_log_include_messages: bool
     raw: Mapping[str, str]
 
     def converter(self, which: str) -> tuple[str, dict[str, str]] | None:
@@ -230,11 +204,6 @@ def common_fields(table: ConfigDef, config: Mapping[str, str]) -> tuple[dict[str
         "tasks_max_enforce": parsed["tasks.max.enforce"],
         "transforms": tuple(parsed["transforms"]),
         "predicates": tuple(parsed["predicates"]),
-        "errors_retry_timeout_ms": parsed["errors.retry.timeout"],
-        "errors_retry_delay_max_ms": parsed["errors.retry.delay.max.ms"],
-        "errors_tolerance": parsed["errors.tolerance"],
-        "errors_log_enable": parsed["errors.log.enable"],
-        "errors_log_include_messages": parsed["errors.log.include.messages"],
         "raw": dict(config),
     }
     return parsed, fields

@@ -14,17 +14,16 @@ from kconnect.api.config import ConfigDef, Type, Width
 from kconnect.api.errors import ConfigError
 from kconnect.core.settings.common import (
     COMMON,
-    ERRORS,
     HIGH,
-    MEDIUM,
     ConnectorSettings,
     common_fields,
     common_keys,
     key,
 )
+from kconnect.core.settings.errors import DEAD_LETTER_KEYS, DLQ_TOPIC
 from kconnect.java import regex as java_regex
 
-TOPICS, TOPICS_REGEX, DLQ_TOPIC = "topics", "topics.regex", "errors.deadletterqueue.topic.name"
+TOPICS, TOPICS_REGEX = "topics", "topics.regex"
 
 SINK_CONFIG = ConfigDef(
     *common_keys(),
@@ -37,20 +36,7 @@ SINK_CONFIG = ConfigDef(
         "A Java pattern of the topics to read, which must match the whole name.",
         java_regex.ValidRegex(),
     ),
-    key(
-        *(DLQ_TOPIC, Type.STRING, "", MEDIUM, (ERRORS, 6), Width.MEDIUM, "Dead Letter Queue Topic Name"),
-        "The topic for records that could not be processed; default: they are lost, if `errors.tolerance` allows it.",
-    ),
-    key(
-        *("errors.deadletterqueue.topic.replication.factor", Type.SHORT, 3, MEDIUM, (ERRORS, 7), Width.MEDIUM),
-        "Dead Letter Queue Topic Replication Factor",
-        "For the dead letter topic, if it doesn't exist.",
-    ),
-    key(
-        *("errors.deadletterqueue.context.headers.enable", Type.BOOLEAN, False, MEDIUM, (ERRORS, 8), Width.MEDIUM),
-        "Enable Error Context Headers",
-        "Whether headers tell where a dead letter came from and what went wrong.",
-    ),
+    *DEAD_LETTER_KEYS,
 )
 
 
@@ -58,9 +44,6 @@ SINK_CONFIG = ConfigDef(
 class SinkSettings(ConnectorSettings):
     topics: tuple[str, ...] = ()
     topics_regex: str | None = None
-    dead_letter_topic: str | None = None
-    dead_letter_replication_factor: int = 3
-    dead_letter_headers: bool = False
 
     @classmethod
     def from_config(cls, config: Mapping[str, str]) -> SinkSettings:
@@ -72,9 +55,6 @@ class SinkSettings(ConnectorSettings):
             **fields,
             topics=tuple(topic for topic in parsed[TOPICS] if topic),
             topics_regex=parsed[TOPICS_REGEX] or None,
-            dead_letter_topic=parsed[DLQ_TOPIC].strip() or None,
-            dead_letter_replication_factor=parsed["errors.deadletterqueue.topic.replication.factor"],
-            dead_letter_headers=parsed["errors.deadletterqueue.context.headers.enable"],
         )
 
     @property

@@ -20,6 +20,7 @@ from kconnect.core.settings.common import (
     common_keys,
     key,
 )
+from kconnect.core.settings.errors import DEAD_LETTER_KEYS
 
 TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Support", "offsets.topic"
 
@@ -52,6 +53,8 @@ SOURCE_CONFIG = ConfigDef(
         "A topic for this connector's own offsets, instead of the worker's.",
         NonEmptyString(),
     ),
+    # Kafka Connect has no dead letter queue for sources.
+    *DEAD_LETTER_KEYS,
 )
 
 

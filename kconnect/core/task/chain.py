@@ -3,17 +3,19 @@ What happens to a batch between a task and Kafka, compiled once a task: stages t
 
 Conversion is the stage that is here; the transforms (`steps.py`) come before it (source) or after it (sink). `worker/
 source_task.py` and `worker/sink_task.py` build one chain each. The loops here run for every record: each line in them
-counts. Read next: `source_offsets.py`, `sink_offsets.py`.
+counts; what to do about a record that one fails on is asked only then (`errors.py`). Read next: `source_offsets.py`,
+`sink_offsets.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
+from kconnect.core.task.errors import Component, Errors, Stage, strict
 
 Outgoing = tuple[str, "bytes | None", "bytes | None", int, None, None, int, "list[tuple[str, bytes | None]] | None"]
 """
@@ -21,16 +23,36 @@ A message for Kafka: topic, value, key, partition (-1: the partitioner's choice)
 (0: now), headers. That is the order of the client's arguments, so that handing a message over builds nothing new.
 """
 
+_CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 _TIMESTAMP_TYPES = (TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
+
+
+@dataclass(frozen=True)
+class Converters:
+    """
+    Of one task; the header converter is made when the first header comes. `class_names` are those of the three, for reports.
+    """
+
+    key: Converter
+    value: Converter
+    header: Callable[[], HeaderConverter]
+    class_names: tuple[str, str, str] = ("", "", "")
+
+    @property
+    def components(self) -> dict[Stage, Component]:
+        named = zip(("key", "value", "header"), self.class_names)
+        return dict(zip(_CONVERTERS, (Component(f"the {which} converter", name) for which, name in named)))
 
 
 class SourceChain:
     """From the records of a source task to messages for Kafka."""
 
-    def __init__(self, key: Converter, value: Converter, headers: Callable[[], HeaderConverter]) -> None:
-        self._key = key.from_connect_data
-        self._value = value.from_connect_data
-        self._headers = headers
+    def __init__(self, converters: Converters, errors: Errors | None = None) -> None:
+        self._key = converters.key.from_connect_data
+        self._value = converters.value.from_connect_data
+        self._headers = converters.header
+        self._components = converters.components
+        self._errors = errors or strict()
         self._null_keys: dict[str, bytes | None] = {}
 
     @property
@@ -38,43 +60,50 @@ class SourceChain:
         """All topics that messages were made for."""
         return self._null_keys.keys()
 
-    def apply(self, records: Sequence[SourceRecord]) -> list[Outgoing]:
-        """The messages of a batch, one a record. ConnectError, naming the record, if one can't be converted."""
+    def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]:
+        """
+        The messages of a batch, one a record; None for one that can't be converted, where that is tolerated.
+
+        `origins` are the records as the task gave them, for reports. ConnectError, naming the record, if it is not.
+        """
+        messages: list[Outgoing | None] = []
+        while True:
+            try:
+                self._convert(records[len(messages) :] if messages else records, messages)
+            except Exception:  # noqa: BLE001 - seen again, and handled, in `_alone`
+                at = len(messages)
+                messages.append(self._alone(records[at], (origins or records)[at]))
+            else:
+                return messages
+
+    def _convert(self, records: Sequence[SourceRecord], messages: list[Outgoing | None]) -> None:
         to_key, to_value = self._key, self._value
         topic: str | None = None
         null_key: bytes | None = None
-        messages: list[Outgoing] = []
         append = messages.append
-        record = None
-        try:
-            for record in records:
-                # Mostly each record of a task names the very same object.
-                if record.topic is not topic:
-                    topic = record.topic
-                    null_key = self._null_key(topic)
-                if record.headers:
-                    append(self._with_headers(record))
-                    continue
-                if record.key is None and record.key_schema is None:
-                    key = null_key
-                else:
-                    key = to_key(topic, record.key_schema, record.key)
-                partition = record.partition
-                append(
-                    (
-                        topic,
-                        to_value(topic, record.value_schema, record.value),
-                        key,
-                        -1 if partition is None else partition,
-                        None,
-                        None,
-                        record.timestamp or 0,
-                        None,
-                    )
+        for record in records:
+            # Mostly each record of a task names the very same object.
+            if record.topic is not topic:
+                topic = record.topic
+                null_key = self._null_key(topic)
+            if record.headers:
+                append(self._with_headers(record))
+                continue
+            missing = record.key is None and record.key_schema is None
+            key = null_key if missing else to_key(topic, record.key_schema, record.key)
+            partition = record.partition
+            append(
+                (
+                    topic,
+                    to_value(topic, record.value_schema, record.value),
+                    key,
+                    -1 if partition is None else partition,
+                    None,
+                    None,
+                    record.timestamp or 0,
+                    None,
                 )
-        except Exception as error:
-            raise _failed(f"converting a record for the topic {topic}", repr(record), error) from error
-        return messages
+            )
 
     def _null_key(self, topic: str) -> bytes | None:
         # What a converter makes of no key at all doesn't change from record to record.
@@ -85,27 +114,50 @@ class SourceChain:
 
     def _with_headers(self, record: SourceRecord) -> Outgoing:
         headers = list(record.headers)
+        packed = self._packed(record, headers)
+        key = self._key(record.topic, record.key_schema, record.key, headers)
+        return self._message(record, packed, key, self._value(record.topic, record.value_schema, record.value, headers))
+
+    def _packed(self, record: SourceRecord, headers: Sequence[Header]) -> list[tuple[str, bytes | None]]:
         convert = self._headers().from_connect_header
-        packed = [(header.key, convert(record.topic, header.key, header.schema, header.value)) for header in headers]
-        return (
-            record.topic,
-            self._value(record.topic, record.value_schema, record.value, headers),
-            self._key(record.topic, record.key_schema, record.key, headers),
-            -1 if record.partition is None else record.partition,
-            None,
-            None,
-            record.timestamp or 0,
-            packed,
-        )
+        return [(header.key, convert(record.topic, header.key, header.schema, header.value)) for header in headers]
+
+    def _message(
+        self,
+        record: SourceRecord,
+        packed: list[tuple[str, bytes | None]] | None,
+        key: bytes | None,
+        value: bytes | None,
+    ) -> Outgoing:
+        partition = -1 if record.partition is None else record.partition
+        return record.topic, value, key, partition, None, None, record.timestamp or 0, packed
+
+    def _alone(self, record: SourceRecord, origin: Any) -> Outgoing | None:
+        """One record, each conversion by itself, in Connect's order."""
+        headers = list(record.headers)
+        found: list[Any] = []
+        for stage, work in (
+            (Stage.HEADER_CONVERTER, lambda: self._packed(record, headers) if headers else None),
+            (Stage.KEY_CONVERTER, lambda: self._key(record.topic, record.key_schema, record.key, headers)),
+            (Stage.VALUE_CONVERTER, lambda: self._value(record.topic, record.value_schema, record.value, headers)),
+        ):
+            done, result = _attempt(self._errors, stage, self._components[stage], origin, work)
+            if not done:
+                return None
+            found.append(result)
+        self._null_keys.setdefault(record.topic, None if record.key is not None else found[1])
+        return self._message(record, *found)
 
 
 class SinkChain:
     """From Kafka's messages to the records that a sink task takes."""
 
-    def __init__(self, key: Converter, value: Converter, headers: Callable[[], HeaderConverter]) -> None:
-        self._key = key.to_connect_data
-        self._value = value.to_connect_data
-        self._headers = headers
+    def __init__(self, converters: Converters, errors: Errors | None = None) -> None:
+        self._key = converters.key.to_connect_data
+        self._value = converters.value.to_connect_data
+        self._headers = converters.header
+        self._components = converters.components
+        self._errors = errors or strict()
         self._null_keys: dict[str, tuple[Any, Any]] = {}
 
     @property
@@ -113,49 +165,58 @@ class SinkChain:
         """All topics that messages came from."""
         return self._null_keys.keys()
 
-    def apply(self, messages: Sequence[Any]) -> list[SinkRecord]:
-        """The records of a batch, one a message. ConnectError, naming the place, if one can't be converted."""
+    def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
+        """
+        The records of a batch, one a message; None for one that can't be converted, where that is tolerated.
+
+        ConnectError, naming the place, if it is not.
+        """
+        records: list[SinkRecord | None] = []
+        while True:
+            try:
+                self._convert(messages[len(records) :] if records else messages, records)
+            except Exception:  # noqa: BLE001 - seen again, and handled, in `_alone`
+                records.append(self._alone(messages[len(records)]))
+            else:
+                return records
+
+    def _convert(self, messages: Sequence[Any], records: list[SinkRecord | None]) -> None:
         to_key, to_value = self._key, self._value
         make, types = SinkRecord, _TIMESTAMP_TYPES
         topic = ""
-        records: list[SinkRecord] = []
         append = records.append
-        message = None
-        try:
-            for message in messages:
-                if message.topic() != topic:
-                    topic = message.topic()
-                    null_schema, null_key = self._null_key(topic)
-                packed = message.headers()
-                raw = message.key()
-                if packed:
-                    headers, key_schema, key, value_schema, value = self._with_headers(topic, message, packed)
+        for message in messages:
+            if message.topic() != topic:
+                topic = message.topic()
+                null_schema, null_key = self._null_key(topic)
+            packed = message.headers()
+            raw = message.key()
+            if packed:
+                headers = self._unpacked(topic, packed)
+                key_schema, key = self._key(topic, raw, headers)
+                value_schema, value = self._value(topic, message.value(), headers)
+            else:
+                headers = ()
+                if raw is None:
+                    key_schema, key = null_schema, null_key
                 else:
-                    headers = ()
-                    if raw is None:
-                        key_schema, key = null_schema, null_key
-                    else:
-                        key_schema, key = to_key(topic, raw)
-                    value_schema, value = to_value(topic, message.value())
-                kind, timestamp = message.timestamp()
-                append(
-                    make(
-                        topic,
-                        message.partition(),
-                        key_schema,
-                        key,
-                        value_schema,
-                        value,
-                        message.offset(),
-                        timestamp if kind else None,
-                        types[kind],
-                        headers,
-                    )
+                    key_schema, key = to_key(topic, raw)
+                value_schema, value = to_value(topic, message.value())
+            kind, timestamp = message.timestamp()
+            append(
+                make(
+                    topic,
+                    message.partition(),
+                    key_schema,
+                    key,
+                    value_schema,
+                    value,
+                    message.offset(),
+                    timestamp if kind else None,
+                    types[kind],
+                    headers,
                 )
-        except Exception as error:
-            place = "" if message is None else f"{message.topic()}-{message.partition()}@{message.offset()}"
-            raise _failed("converting a record from Kafka", place, error) from error
-        return records
+            )
 
     def _null_key(self, topic: str) -> tuple[Any, Any]:
         try:
@@ -163,21 +224,40 @@ class SinkChain:
         except KeyError:
             return self._null_keys.setdefault(topic, self._key(topic, None))
 
-    def _with_headers(
-        self, topic: str, message: Any, packed: Sequence[tuple[str, bytes | None]]
-    ) -> tuple[tuple[Header, ...], Any, Any, Any, Any]:
+    def _unpacked(self, topic: str, packed: Sequence[tuple[str, bytes | None]]) -> tuple[Header, ...]:
         convert = self._headers().to_connect_header
         found = []
         for name, data in packed:
             schema, value = convert(topic, name, data)
             found.append(Header(name, value, schema))
-        headers = tuple(found)
-        return (
-            headers,
-            *self._key(topic, message.key(), headers),
-            *self._value(topic, message.value(), headers),
-        )
+        return tuple(found)
+
+    def _alone(self, message: Any) -> SinkRecord | None:
+        """One message, each conversion by itself, in Connect's order."""
+        topic, packed = message.topic(), message.headers() or ()
+        headers: tuple[Header, ...] = ()
+        found: list[Any] = []
+        for stage, work in (
+            (Stage.KEY_CONVERTER, lambda: self._key(topic, message.key(), headers)),
+            (Stage.VALUE_CONVERTER, lambda: self._value(topic, message.value(), headers)),
+            (Stage.HEADER_CONVERTER, lambda: self._unpacked(topic, packed)),
+        ):
+            done, result = _attempt(self._errors, stage, self._components[stage], message, work)
+            if not done:
+                return None
+            found.append(result)
+        (key_schema, key), (value_schema, value), headers = found
+        kind, timestamp = message.timestamp()
+        place, at = (topic, message.partition()), message.offset()
+        times = (timestamp if kind else None, _TIMESTAMP_TYPES[kind])
+        return SinkRecord(*place, key_schema, key, value_schema, value, at, *times, headers)
 
 
-def _failed(doing: str, record: str, error: Exception) -> ConnectError:
-    return ConnectError(f"Tolerance exceeded in error handler: {doing} failed ({record}): {error}")
+def _attempt(errors: Errors, stage: Stage, component: Component, origin: Any, work: Callable[[], Any]) -> tuple[bool, Any]:
+    """Whether `work` succeeded, at once or later, and what it gave."""
+    try:
+        return True, work()
+    except Exception as error:  # noqa: BLE001 - a plugin's own
+        # In a tuple, for a converter may well give None.
+        result = errors.handle(stage, component, origin, error, lambda: (work(),))
+        return (False, None) if result is None else (True, result[0])

@@ -1,54 +1,96 @@
 """
 The transforms of one task in their order, each with its predicate (KIP-585), compiled once into a function over a batch.
 
-Built by `worker/transforms.py` for `SourceChain` and `SinkChain`. A transform knows nothing of its predicate, and whoever
-drops a record leaves a None in its place, so that what came in and what goes out stay side by side. Read next: `chain.py`.
+Built by `worker/transforms.py`, run by the loops of tasks and by `kconnect preview`. A transform knows nothing of its
+predicate, and whoever drops a record leaves a None in its place, so that what came in and what goes out stay side by side.
+Read next: `errors.py` for what becomes of a record that a step failed on, `chain.py` for what comes before or after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from kconnect.api.errors import ConnectError
+from kconnect.core.task.errors import Component, Errors, Stage, strict
 
 Records = list[Any]
+BatchForm = Callable[[Records], Sequence[Any]]
 
 
 @dataclass(frozen=True)
 class Step:
-    """`test` None: for every record; `negate`: for those of which `test` is not true. `apply` gives None to drop."""
+    """
+    `test` None: for every record; `negate`: for those of which `test` is not true. `apply` gives None to drop.
+    `apply_all`, if the transform offers it, does the same for a list at once. `class_name` is the transform's, for reports.
+    """
 
     alias: str
     apply: Callable[[Any], Any]
     test: Callable[[Any], bool] | None = None
     negate: bool = False
+    class_name: str = ""
+    apply_all: BatchForm | None = None
+
+    def takes(self, record: Any) -> bool:
+        return self.test is None or bool(self.test(record)) is not self.negate
+
+    def one(self, record: Any) -> Any:
+        return self.apply(record) if self.takes(record) else record
 
 
 class Steps:
     """`apply` takes a list and gives as many records, None for each that was dropped."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        self._stages = [(step.alias, _stage(step)) for step in steps]
+        self.steps = tuple(steps)
+        self._stages = [(step, _stage(step)) for step in steps]
 
     def __bool__(self) -> bool:
-        return bool(self._stages)
+        return bool(self.steps)
 
-    def apply(self, records: Sequence[Any]) -> Records:
-        """ConnectError, naming the transform and the record, for the first that a step failed on."""
+    def apply(
+        self, records: Sequence[Any], origins: Sequence[Any] | None = None, errors: Errors | None = None
+    ) -> Records:
+        """
+        `origins` are the records as they came in, for reports. ConnectError, naming step and record, for the first failure
+        that `errors` does not tolerate; without it, that is the very first.
+        """
         current = list(records)
-        for alias, stage in self._stages:
+        origins, errors = records if origins is None else origins, errors or strict()
+        for step, stage in self._stages:
             done: Records = []
-            try:
-                stage(current, done)
-            except Exception as error:
-                failed = current[len(done)]
-                raise ConnectError(
-                    f"Tolerance exceeded in error handler: the transform {alias} failed ({failed!r}): {error}"
-                ) from error
+            if step.apply_all is not None:
+                done = _at_once(step, step.apply_all, current)
+            while len(done) < len(current):
+                try:
+                    stage(current[len(done) :] if done else current, done)
+                except Exception as error:  # noqa: BLE001 - a plugin's own
+                    failed, origin = current[len(done)], origins[len(done)]
+                    component = Component(f"the transform {step.alias}", step.class_name)
+                    again = partial(step.one, failed)
+                    done.append(errors.handle(Stage.TRANSFORMATION, component, origin, error, again))
             current = done
         return current
+
+
+def _at_once(step: Step, apply_all: BatchForm, records: Records) -> Records:
+    """What the batch form gives; nothing if it fails, so that the records are taken one by one."""
+    try:
+        taken = [place for place, record in enumerate(records) if record is not None and step.takes(record)]
+        if len(taken) == len(records):
+            results = list(apply_all(records))
+            return results if len(results) == len(records) else []
+        done = list(records)
+        results = list(apply_all([records[place] for place in taken])) if taken else []
+        if len(results) != len(taken):
+            return []
+        for place, result in zip(taken, results):
+            done[place] = result
+    except Exception:  # noqa: BLE001 - the record that it failed on will raise again, alone
+        return []
+    return done
 
 
 def _stage(step: Step) -> Callable[[Records, Records], None]:

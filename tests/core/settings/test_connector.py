@@ -6,7 +6,7 @@ import pytest
 
 from kconnect.api.config import NO_DEFAULT
 from kconnect.api.errors import ConfigError
-from kconnect.core.settings import connector, operation
+from kconnect.core.settings import connector, errors, operation
 from kconnect.core.settings.sink import SINK_CONFIG, SinkSettings, group_errors, topics_errors
 from kconnect.core.settings.source import SOURCE_CONFIG, SourceSettings
 
@@ -54,8 +54,8 @@ BASE = {"name": "c", "connector.class": "C"}
 def test_the_tables_are_connect_s(table: connector.ConfigDef, printed: str) -> None:
     rows = []
     for key in table.keys.values():
-        if key in operation.KEYS:
-            continue
+        if key in operation.KEYS or (table is SOURCE_CONFIG and key in errors.DEAD_LETTER_KEYS):
+            continue  # Not Connect's.
         default = key.default
         shown = "required" if default is NO_DEFAULT else "[]" if default == [] else str(default)
         if default is None or isinstance(default, bool) or default == "":
@@ -116,10 +116,25 @@ def test_the_view_of_a_source() -> None:
     assert view.overrides("producer") == {"linger.ms": "5"}
 
 
+def test_what_becomes_of_records_that_fail() -> None:
+    assert errors.ErrorSettings.of(BASE) == errors.ErrorSettings()
+    config = {
+        "errors.retry.timeout": "1500",
+        "errors.retry.delay.max.ms": "200",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": " dead ",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    assert errors.ErrorSettings.of({**BASE, **config}) == errors.ErrorSettings(1.5, 0.2, True, topic="dead", headers=True)
+    assert errors.ErrorSettings.of({"errors.retry.timeout": "-1"}).retry_timeout_s is None
+    with pytest.raises(ConfigError, match=r"errors\.tolerance: String must be one of: none, all"):
+        errors.ErrorSettings.of({"errors.tolerance": "some"})
+
+
 def test_the_view_of_a_sink() -> None:
     view = connector.parse("sink", {**BASE, "topics": "a, b,", "errors.deadletterqueue.topic.name": "dead"})
     assert isinstance(view, SinkSettings)
-    assert (view.topics, view.topics_regex, view.dead_letter_topic) == (("a", "b"), None, "dead")
+    assert (view.topics, view.topics_regex) == (("a", "b"), None)
     assert view.group_id == "connect-c"
     own = SinkSettings.from_config({**BASE, "topics.regex": "t.*", "consumer.override.group.id": "g"})
     assert (own.topics, own.topics_regex, own.group_id) == ((), "t.*", "g")

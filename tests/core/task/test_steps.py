@@ -7,6 +7,8 @@ import pytest
 from kconnect.api.errors import ConnectError
 from kconnect.core.task.steps import Step, Steps
 
+from .records import Message
+
 
 def even(number: int) -> bool:
     return number % 2 == 0
@@ -34,16 +36,16 @@ def test_a_dropped_record_keeps_its_place_and_is_shown_to_nobody() -> None:
     assert seen == [1, 3]
 
 
-def test_an_error_names_the_transform_and_the_record() -> None:
+def test_an_error_names_the_transform_and_where_the_record_came_from() -> None:
     steps = Steps([Step("fine", lambda n: n), Step("divide", lambda n: 12 // n)])
-    with pytest.raises(ConnectError, match=r"the transform divide failed \(0\)") as failed:
-        steps.apply([3, 0, 2])
+    with pytest.raises(ConnectError, match=r"the transform divide failed at t-0@17: integer division") as failed:
+        steps.apply([3, 0, 2], [Message(("t", 0, offset)) for offset in (16, 17, 18)])
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
 
 
 def test_an_error_in_a_predicate_is_one_of_its_transform() -> None:
     with pytest.raises(ConnectError, match="the transform t failed"):
-        Steps([Step("t", lambda n: n, lambda n: 1 // n > 0)]).apply([0])
+        Steps([Step("t", lambda n: n, lambda n: 1 // n > 0)]).apply([0], [Message(("t", 0, 1))])
 
 
 def test_without_steps_there_is_nothing_to_do() -> None:

@@ -1,0 +1,138 @@
+"""
+What becomes of a record that a stage failed on (KIP-298): tried again, dropped and reported, or the end of the task.
+
+The loops of `steps.py` and `chain.py` run over whole batches and know nothing of this until one raises; then `Errors.handle`
+decides about that one record, and the loop goes on behind it. Where reports go is `worker/reports.py`'s business. Held by
+`worker/source_task.py` and `worker/sink_task.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kconnect.api.errors import ConnectError, RetriableError
+from kconnect.api.record import SinkRecord, SourceRecord
+from kconnect.core.settings.errors import ErrorSettings
+
+_FIRST_DELAY_S = 0.3
+
+
+class Stage(enum.Enum):
+    """Connect's names, as they stand in headers and logs."""
+
+    TRANSFORMATION = "TRANSFORMATION"
+    KEY_CONVERTER = "KEY_CONVERTER"
+    VALUE_CONVERTER = "VALUE_CONVERTER"
+    HEADER_CONVERTER = "HEADER_CONVERTER"
+    KAFKA_PRODUCE = "KAFKA_PRODUCE"
+    TASK_PUT = "TASK_PUT"
+
+
+class Component(NamedTuple):
+    """What failed: as a text, and by its class as Connect names it."""
+
+    what: str
+    class_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """
+    `origin` is the record as it came in: of a sink the message that was consumed, of a source what the task gave.
+    """
+
+    stage: Stage
+    component: Component
+    origin: Any
+    error: Exception
+    attempts: int = 1
+
+
+@dataclass
+class Counts:
+    """For the metrics of one task: `failures` counts attempts, `errors` records."""
+
+    failures: int = 0
+    errors: int = 0
+    skipped: int = 0
+    retries: int = 0
+
+
+class Errors:
+    """
+    `report` is called for every record that fails for good, also for the one that ends the task. `wait(seconds)` is False
+    if the task is to stop meanwhile; `clock` gives seconds, and `spread(longest)` a random pause.
+    """
+
+    def __init__(
+        self,
+        settings: ErrorSettings,
+        report: Callable[[Failure], None],
+        wait: Callable[[float], bool],
+        clock: Callable[[], float],
+        spread: Callable[[float], float],
+    ) -> None:
+        self.settings = settings
+        self.counts = Counts()
+        self._report, self._wait, self._clock, self._spread = report, wait, clock, spread
+
+    def handle(
+        self, stage: Stage, component: Component, origin: Any, error: Exception, again: Callable[[], Any] | None = None
+    ) -> Any:
+        """
+        What `again()` gives if a further attempt succeeds, else None: the record is dropped.
+
+        Raises ConnectError if it may not be dropped, or if the task is stopped while it waits for the next attempt.
+        """
+        counts, attempts, began = self.counts, 1, self._clock()
+        while True:
+            counts.failures += 1
+            if again is None or not isinstance(error, RetriableError) or not self._pause(attempts, began):
+                break
+            attempts += 1
+            counts.retries += 1
+            try:
+                return again()
+            except Exception as newer:  # noqa: BLE001 - a plugin's own
+                error = newer
+        counts.errors += 1
+        failure = Failure(stage, component, origin, error, attempts)
+        self._report(failure)
+        if not self.settings.tolerant:
+            raise ConnectError(
+                f"Tolerance exceeded in error handler: {component.what} failed at {place_of(origin)}: {error}"
+            ) from error
+        counts.skipped += 1
+        return None
+
+    def _pause(self, attempts: int, began: float) -> bool:
+        """Wait before the next attempt; False if there is to be none."""
+        settings, now = self.settings, self._clock()
+        deadline = None if settings.retry_timeout_s is None else began + settings.retry_timeout_s
+        if deadline is not None and now >= deadline:
+            return False
+        delay = _FIRST_DELAY_S * 2 ** min(attempts - 1, 30)
+        if delay > settings.retry_delay_max_s:
+            delay = self._spread(settings.retry_delay_max_s)
+        if deadline is not None:
+            delay = min(delay, deadline - now)
+        if not self._wait(delay):
+            raise ConnectError("Stopped while a record waited for its next attempt: it comes again")
+        return True
+
+
+def strict() -> Errors:
+    """For whoever wants to see the first failure as it is: no second attempt, nothing dropped, no report."""
+    return Errors(ErrorSettings(), lambda failure: None, lambda seconds: True, lambda: 0.0, lambda longest: longest)
+
+
+def place_of(origin: Any) -> str:
+    """Where a record came from. Never what is in it: this goes into statuses."""
+    if isinstance(origin, SourceRecord):
+        return f"a record for the topic {origin.topic} with the source offset {origin.source_offset}"
+    if isinstance(origin, SinkRecord):
+        return f"{origin.original_topic}-{origin.original_partition}@{origin.original_offset}"
+    return f"{origin.topic()}-{origin.partition()}@{origin.offset()}"
