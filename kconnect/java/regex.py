@@ -17,7 +17,7 @@ import regex
 
 from kconnect.api.errors import ConfigError
 from kconnect.java import regex_parser
-from kconnect.java.regex_parser import PatternSyntaxError, UnsupportedPatternError
+from kconnect.java.regex_reader import PatternSyntaxError, UnsupportedPatternError
 
 __all__ = [
     "IllegalReplacementError",
@@ -121,9 +121,9 @@ class JavaPattern:
                 if group in self.uncertain_groups:
                     raise UnsupportedPatternError(
                         self.pattern,
-                        f"Group {group} in a look-around, atomic or possessive part, used in the replacement {replacement},",
+                        f"Group {group}, which may still hold what a failed attempt found, in the replacement {replacement}",
                         0,
-                        "capture the text outside of it",
+                        "capture the text outside of look-arounds, of atomic and possessive parts, and of repeated groups",
                     )
                 parts.append(group)
                 if group > self.group_count:

@@ -7,7 +7,9 @@ The parts of a translated pattern: their text for the `regex` package, and what 
 
 from __future__ import annotations
 
+import enum
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kconnect.java import charsets
@@ -30,6 +32,14 @@ START = {
 }
 
 
+class Step(enum.Enum):
+    """What Java does about a length that it adds to those before."""
+
+    PLAIN = enum.auto()
+    CHECKED = enum.auto()  # a sum that overflows here is no length
+    BRANCH = enum.auto()  # begins a new sum, to which those before are added at the end, unchecked
+
+
 @dataclass(frozen=True)
 class Node:
     """A part of the pattern, and what Java works out of it to judge look-behinds and repetitions."""
@@ -42,8 +52,15 @@ class Node:
     groups: frozenset[int] = frozenset()
     sure: frozenset[int] = frozenset()  # those that have matched whenever the part has
     fixed: bool = True  # whether reading it backwards finds the same groups
+    rigid: bool = False  # whether reading it backwards may find something else
     one: bool = False  # exactly one character of a set
     stiff: bool = False  # Java doesn't try a second way through it, if repeated
+    steps: tuple[tuple[int, Step], ...] = ()  # the lengths that Java adds one by one
+    grouped: bool = False  # has its own parentheses
+    own: frozenset[int] = frozenset()  # the group that this part is
+    repeated: frozenset[int] = frozenset()  # groups that Java takes back to an earlier repetition, if repeated again
+    moody: bool = False  # may match nothing before it tries something, or only in some places
+    doubtful: frozenset[int] = frozenset()  # groups that Java may leave with what a failed attempt found
 
 
 def wrap(number: int) -> int:
@@ -53,8 +70,34 @@ def wrap(number: int) -> int:
 # --- Nodes put together.
 
 
+def _all(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    return frozenset[int]().union(*sets)
+
+
+def _steps(node: Node) -> tuple[tuple[int, Step], ...]:
+    return node.steps or ((node.most, Step.PLAIN),)
+
+
+def is_bounded(node: Node) -> bool:
+    """Whether Java sees a greatest length."""
+    total = 0
+    for most, step in _steps(node):
+        if step is Step.BRANCH:
+            total = 0
+            continue
+        if step is Step.CHECKED and wrap(total + most) < total:
+            return False
+        total = wrap(total + most)
+    return node.bounded
+
+
 def changed(node: Node, text: str, **changes: object) -> Node:
-    return Node(**{**vars(node), "one": False, "text": text, **changes})  # type: ignore[arg-type]
+    return Node(**{**vars(node), "one": False, "grouped": False, "own": frozenset(), "text": text, **changes})  # type: ignore[arg-type]
+
+
+def anchor(text: str) -> Node:
+    """What takes no characters."""
+    return Node(text, moody=True)
 
 
 def one_of(chars: CharSet) -> Node:
@@ -73,38 +116,64 @@ def sequence(nodes: list[Node]) -> Node:
         most,
         all(node.bounded for node in nodes),
         all(node.deterministic for node in nodes),
-        frozenset().union(*(node.groups for node in nodes)),
-        frozenset().union(*(node.sure for node in nodes)),
+        _all(node.groups for node in nodes),
+        _all(node.sure for node in nodes),
         all(node.fixed for node in nodes),
+        any(node.rigid for node in nodes),
         stiff=any(node.stiff for node in nodes),
+        steps=tuple(step for node in nodes for step in _steps(node)),
+        moody=any(node.moody for node in nodes),
+        repeated=_all(node.repeated for node in nodes),
+        doubtful=_all(node.doubtful for node in nodes),
     )
 
 
 def any_of(branches: list[Node]) -> Node:
-    groups = frozenset[int]().union(*(node.groups for node in branches))
+    groups = _all(node.groups for node in branches)
     return Node(
         "|".join(node.text for node in branches),
         min(node.least for node in branches),
         max(node.most for node in branches),
-        all(node.bounded for node in branches),
+        all(is_bounded(node) for node in branches),
         False,
         groups,
         frozenset.intersection(*(node.sure for node in branches)),
         all(node.fixed for node in branches) and (not groups or len({(node.least, node.most) for node in branches}) == 1),
+        any(node.rigid for node in branches),
+        steps=((max(node.most for node in branches), Step.BRANCH),),
+        moody=any(node.moody for node in branches) or any(node.least == 0 for node in branches[:-1]),
+        repeated=_all(node.repeated for node in branches),
+        doubtful=_all(node.doubtful for node in branches),
     )
 
 
-def repeat(node: Node, least: int, most: int, mode: str, optional: bool, group: bool = False) -> Node:
-    text = node.text if node.one or group else f"(?:{node.text})"
-    if node.stiff:
+def repeat(node: Node, least: int, most: int, mode: str, optional: bool, loop: bool) -> Node:
+    """`loop`: it is a group, not a look-around and not atomic. Java has three ways to repeat: see its lengths and groups."""
+    single = node.one or node.grouped
+    text = node.text if single else f"(?:{node.text})"
+    if node.stiff and not (loop and optional and not mode):
         text = f"(?>{node.text})"
     sign = {(0, 1): "?", (0, MANY): "*", (1, MANY): "+"}.get((least, most))
     if sign is None:
         sign = f"{{{least}}}" if least == most else f"{{{least},}}" if most == MANY else f"{{{least},{most}}}"
     total = wrap(node.most * most)
-    bounded = node.bounded and total >= 0
-    if group and mode != "+" and not optional and not node.deterministic:
-        bounded = False
+    counted = not optional and not (node.one and most == MANY and not mode)
+    bounded = is_bounded(node)
+    branches = loop and optional and mode != "+"
+    doubtful, repeated = node.doubtful, node.repeated
+    if loop and mode != "+" and not optional:
+        if node.deterministic:
+            doubtful |= node.groups - node.own
+            if node.most == 0:
+                doubtful |= node.groups
+            if least != most:
+                repeated |= node.own
+        else:
+            bounded = False
+            if most > 1 and node.least == 0 and (least > 1 or node.moody):
+                doubtful |= node.groups
+    if most > 1:
+        doubtful |= node.repeated
     return Node(
         f"{text}{sign}{mode}",
         node.least * least,
@@ -113,7 +182,12 @@ def repeat(node: Node, least: int, most: int, mode: str, optional: bool, group: 
         node.deterministic and least == most and not optional,
         node.groups,
         node.sure if least else frozenset(),
-        not node.groups and mode != "+",
+        node.fixed and not node.groups,
+        node.rigid or node.stiff or mode == "+",
+        moody=node.moody or (mode == "?" and least == 0),
+        steps=((total, Step.BRANCH if branches else Step.CHECKED if counted else Step.PLAIN),),
+        repeated=repeated,
+        doubtful=doubtful,
     )
 
 
@@ -132,21 +206,36 @@ def word_bound(wide: bool) -> str:
     return f"(?:{left}(?!{right})|(?!{left}){right})"
 
 
+def _kind(*names: str) -> CharSet:
+    return charsets.categories(*(f"Grapheme_Cluster_Break={name}" for name in names))
+
+
+@functools.lru_cache(maxsize=1)
+def cluster() -> str:
+    """`\\X`, as Unicode 13 has it: later versions keep some Indic letters together."""
+    control = _kind("Control", "CR", "LF")
+    leading, vowel, trailing, lv, lvt = (_kind(name).pattern() for name in ("L", "V", "T", "LV", "LVT"))
+    hangul = f"(?:{leading}*(?:{vowel}+|{lv}{vowel}*|{lvt}){trailing}*|{leading}+|{trailing}+)"
+    regional = _kind("Regional_Indicator").pattern()
+    picture = charsets.unicode("Extended_Pictographic").pattern()
+    pictures = f"{picture}(?:{_kind('Extend').pattern()}*\\u200d{picture})*"
+    core = f"(?:{hangul}|{regional}{regional}|{pictures}|{(~control).pattern()})"
+    after = _kind("Extend", "ZWJ", "SpacingMark").pattern()
+    return f"(?>\\r\\n|{control.pattern()}|{_kind('Prepend').pattern()}*{core}{after}*)"
+
+
 @functools.lru_cache(maxsize=1)
 def cluster_bound() -> str:
-    def kind(*names: str) -> str:
-        return charsets.categories(*(f"Grapheme_Cluster_Break={name}" for name in names)).pattern()
-
-    control = kind("Control", "CR", "LF")
-    joined = "|".join(
-        (
-            r"(?<=\r)(?=\n)",
-            f"(?<!{control})(?={kind('Extend', 'ZWJ', 'SpacingMark')})",
-            f"(?<={kind('Prepend')})(?!{control})",
-            f"(?<={kind('L')})(?={kind('L', 'V', 'LV', 'LVT')})",
-            f"(?<={kind('LV', 'V')})(?={kind('V', 'T')})",
-            f"(?<={kind('LVT', 'T')})(?={kind('T')})",
-            f"(?<={kind('Regional_Indicator')})(?={kind('Regional_Indicator')})",
-        )
-    )
-    return rf"(?:\A|\z|(?!{joined}))"
+    """`\\b{g}`. Java 17 looks only whether it is inside of the text's first cluster, unless a repetition precedes."""
+    control = _kind("Control", "CR", "LF").pattern()
+    hangul = [(("L",), ("L", "V", "LV", "LVT")), (("LV", "V"), ("V", "T")), (("LVT", "T"), ("T",))]
+    joined = [
+        r"(?<=\r)(?=\n)",
+        f"(?<!{control})(?={_kind('Extend', 'ZWJ', 'SpacingMark').pattern()})",
+        f"(?<={_kind('Regional_Indicator').pattern()})(?={_kind('Regional_Indicator').pattern()})",
+        f"(?<=\\u200d)(?={charsets.unicode('Extended_Pictographic').pattern()})",
+        f"(?<={_kind('Prepend').pattern()})(?!{control})",
+        *(f"(?<={_kind(*before).pattern()})(?={_kind(*after).pattern()})" for before, after in hangul),
+    ]
+    inside = f"(?:{'|'.join(joined)})"
+    return rf"(?:\A|\z|(?!(?<=\A(?s:.)(?:{inside}(?s:.))*){inside}))"
