@@ -19,6 +19,7 @@ import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.java import regex
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ _ENDS_THE_TASK = frozenset(
 )
 """What waiting doesn't mend; other errors are the client's to get over."""
 
+_INTERNAL = ("__consumer_offsets", "__transaction_state")
 _PATIENCE_S = 30.0
 _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
@@ -57,7 +59,8 @@ class Listener(Protocol):
 
 class TaskConsumer:
     """
-    `config` is the connector's: `topics`, or `topics.regex`, says what is read.
+    `config` is the connector's: `topics`, or `topics.regex`, says what is read. Topics that come to match are found as often
+    as the client refreshes what it knows of topics.
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
     `patience_s` is how long the group may owe an answer before the client is no longer trusted.
@@ -67,9 +70,10 @@ class TaskConsumer:
         self, client: Mapping[str, Any], config: Mapping[str, str], listener: Listener, patience_s: float = _PATIENCE_S
     ) -> None:
         self._topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
-        if not self._topics:
-            # librdkafka takes a name for a pattern if it begins with ^; Java's must match as a whole.
-            self._topics = [f"^({config['topics.regex']})$"]
+        # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
+        self._pattern = None if self._topics else regex.compile(config["topics.regex"])
+        self._look_s = int(client.get("topic.metadata.refresh.interval.ms", 30_000)) / 1000
+        self._looked_at = 0.0
         self._cooperative = client["partition.assignment.strategy"] == "cooperative-sticky"
         self._listener = listener
         self.assignment: set[TopicPartition] = set()
@@ -87,13 +91,35 @@ class TaskConsumer:
         self._consumer = self._new(0)
 
     def subscribe(self) -> None:
-        self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
+        if self._pattern is not None:
+            self._look_for_topics()
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        if self._topics:
+            self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
+
+    def _look_for_topics(self) -> bool:
+        """Whether the topics that match the pattern are others than before."""
+        assert self._pattern is not None
+        self._looked_at = time.monotonic()
+        try:
+            known = self._consumer.list_topics(timeout=_PROBE_S).topics
+        except ck.KafkaException as error:
+            log.warning("Looking for topics: %s", error.args[0].str())
+            return False
+        found = [name for name in sorted(known) if name not in _INTERNAL and self._pattern.matches(name)]
+        before, self._topics = self._topics, found or self._topics
+        return before != self._topics
 
     def read(self, limit: int, timeout: float) -> list[ck.Message]:
         """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without."""
         self._taken.clear()
         if self._asked_at is not None and time.monotonic() - self._asked_at > self._patience_s:
             self._replace()
+        if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
+            log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
+            self._subscribe()
         first = self._consumer.poll(timeout)
         if self._error is not None:
             self._raise()

@@ -379,13 +379,19 @@ class TestSink:
         for name in (f"{topic}.a1", f"{topic}.b", f"x-{topic}.a1"):
             create(bootstrap, name)
             write(bootstrap, name, [name])
-        config = self.config(topic, **{"topics.regex": f"{topic}\\.[a-z]1?"})
+        # Of Java's own: an intersection of classes, and a possessive quantifier.
+        config = self.config(topic, **{"topics.regex": f"\\Q{topic}\\E\\.[a-z&&[^xyz]]1?+"})
+        config["consumer.override.metadata.max.age.ms"] = "300"
         del config["topics"]
         made: list[Shelf] = []
         unit = self.host(bootstrap, made).unit(config)
         until(lambda: made and len(made[0].values) >= 2)
+        for name in (f"{topic}.c", f"{topic}.x"):
+            create(bootstrap, name)
+            write(bootstrap, name, [name])
+        until(lambda: len(made[0].values) >= 3)
         end(unit)
-        assert sorted(made[0].values) == [f"{topic}.a1", f"{topic}.b"]
+        assert sorted(made[0].values) == [f"{topic}.a1", f"{topic}.b", f"{topic}.c"]
 
     @pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
     def test_nothing_is_lost_when_tasks_come_and_go(self, bootstrap: str, topic: str, strategy: str) -> None:
