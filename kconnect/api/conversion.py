@@ -15,7 +15,8 @@ from typing import Any
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
 from kconnect.api.java_text import float32, float64_text, to_text
-from kconnect.api.literals import DAY_MS, exact_decimal, literal, logical_of, milliseconds_of, parse_string
+from kconnect.api.literals import exact_decimal, literal, logical_of, parse_string, wrapped
+from kconnect.api.moments import DAY_MS, milliseconds_of
 from kconnect.api.schema import NULL, Schema, SchemaAndValue, SchemaType, Struct, java_class
 
 _LIST, _MAP = Schema(SchemaType.ARRAY), Schema(SchemaType.MAP)
@@ -34,15 +35,15 @@ def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
 
 
 def convert_to_byte(schema: Schema | None, value: Any) -> int | None:
-    return None if value is None else _wrapped(_long(schema, value), 8)
+    return None if value is None else wrapped(_long(schema, value), 8)
 
 
 def convert_to_short(schema: Schema | None, value: Any) -> int | None:
-    return None if value is None else _wrapped(_long(schema, value), 16)
+    return None if value is None else wrapped(_long(schema, value), 16)
 
 
 def convert_to_integer(schema: Schema | None, value: Any) -> int | None:
-    return None if value is None else _wrapped(_long(schema, value), 32)
+    return None if value is None else wrapped(_long(schema, value), 32)
 
 
 def convert_to_long(schema: Schema | None, value: Any) -> int | None:
@@ -163,7 +164,7 @@ def _moved(target: Schema, schema: Schema, value: datetime.datetime) -> datetime
 def _long(schema: Schema | None, value: Any, shown: Schema | None = None, parsed: bool = False) -> int:
     """Java's cast to long. `shown` is the schema whose numbers are meant in an error, if not `schema`."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return _wrapped(value, 64)
+        return wrapped(value, 64)
     if isinstance(value, float):
         if math.isnan(value):
             return 0
@@ -182,7 +183,7 @@ def _decimal_long(number: decimal.Decimal) -> int:
     if exponent >= 64 or number.adjusted() < 0:
         # Nothing is left in the lowest 64 bits, or nothing before the point.
         return 0
-    return _wrapped(int(number), 64)
+    return wrapped(int(number), 64)
 
 
 def _double(schema: Schema | None, value: Any) -> float:
@@ -193,11 +194,6 @@ def _double(schema: Schema | None, value: Any) -> float:
         except OverflowError:
             return math.copysign(math.inf, number)
     return float(_long(schema, value))
-
-
-def _wrapped(number: int, bits: int) -> int:
-    half = 1 << bits - 1
-    return (number + half) % (half << 1) - half
 
 
 # --- texts and errors ---

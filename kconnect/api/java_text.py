@@ -13,10 +13,13 @@ import math
 import struct
 from typing import Any
 
+from kconnect.api import calendar
+from kconnect.api.moments import DAY_MS, milliseconds_of
 from kconnect.api.schema import Float32, Schema, SchemaType, Struct
 
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
 
 def to_text(value: Any, schema: Schema | None = None) -> str:
     """
@@ -47,11 +50,19 @@ def to_text(value: Any, schema: Schema | None = None) -> str:
         # Python's text is Java's, but for a negative zero, which Java has not.
         return str(value if value else abs(value))
     if isinstance(value, datetime.datetime):
-        utc = value.astimezone(datetime.timezone.utc) if value.tzinfo is not None else value
-        return f"{_DAYS[utc.weekday()]} {_MONTHS[utc.month - 1]} {utc.day:02} {utc:%H:%M:%S} UTC {utc.year}"
+        return _date_text(milliseconds_of(value))
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode()
     return str(value)
+
+
+def _date_text(milliseconds: int) -> str:
+    """Java's `Date.toString`, which says of no year that it was before Christ."""
+    number, clock = divmod(milliseconds, DAY_MS)
+    minutes, second = divmod(clock // 1000, 60)
+    day = calendar.day(number)
+    name = f"{_DAYS[day.day_of_week - 1]} {_MONTHS[day.month]} {day.day_of_month:02}"
+    return f"{name} {minutes // 60:02}:{minutes % 60:02}:{second:02} UTC {day.year_of_era}"
 
 
 def float64_text(value: float) -> str:

@@ -15,14 +15,12 @@ import math
 import re
 from typing import Any
 
+from kconnect.api import calendar
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
 from kconnect.api.java_text import float32, to_text
+from kconnect.api.moments import DAY_MS, date_of, milliseconds_of
 from kconnect.api.schema import NULL, Float32, Schema, SchemaAndValue, SchemaType, Struct, java_class
-
-DAY_MS = 86_400_000
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_MS = datetime.timedelta(milliseconds=1)
 
 _BLANK = "".join(map(chr, range(33)))
 """What Java's `trim` takes away."""
@@ -259,22 +257,15 @@ def _aligned(schema: Schema, value: Any) -> Any:
 
 
 def logical_of(schema: Schema, number: int) -> datetime.datetime:
-    """The date, time or timestamp of days or milliseconds. DataError if it is out of range."""
+    """The date, time or timestamp of days or milliseconds. DataError for more than a day as time."""
     if schema.name == schemas.TIMESTAMP:
-        return _instant(number)
-    wrapped = (number + (1 << 31)) % (1 << 32) - (1 << 31)
+        return date_of(number)
+    count = wrapped(number, 32)
     if schema.name == schemas.DATE:
-        return _instant(wrapped * DAY_MS)
-    if not 0 <= wrapped <= DAY_MS:
+        return date_of(count * DAY_MS)
+    if not 0 <= count <= DAY_MS:
         raise DataError("Time values must use number of milliseconds greater than 0 and less than 86400000")
-    return _instant(wrapped)
-
-
-def _instant(milliseconds: int) -> datetime.datetime:
-    try:
-        return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
-    except OverflowError as error:
-        raise DataError(f"The time {milliseconds} is not in the years 1 to 9999") from error
+    return date_of(count)
 
 
 def _number(token: str) -> SchemaAndValue | None:
@@ -330,29 +321,25 @@ def _moment(token: str) -> SchemaAndValue | None:
     match = pattern.match(text) if pattern is not None else None
     if match is None:
         return None
-    parts = [int(part) for part in match.groups()]
+    parts = [wrapped(int(part), 32) for part in match.groups()]
     days = 0 if len(parts) == 4 else _days(*parts[:3])
     hours, minutes, seconds, rest = (0, 0, 0, 0) if len(parts) == 3 else parts[-4:]
     milliseconds = ((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1000 + rest
-    try:
-        return SchemaAndValue(schema, _instant(milliseconds))
-    except DataError:
-        return None
+    return SchemaAndValue(schema, date_of(wrapped(milliseconds, 64)))
 
 
 def _days(year: int, month: int, day: int) -> int:
     """Days since 1970 of a date in Java's calendar, which is the Julian one up to 1582."""
-    first, since = _days_before(year, month, julian=False) + day - 1, -141_427
-    if year > 1582 or (year == 1582 and first >= since):
-        return first
-    return _days_before(year, month, julian=True) + day - 1
+    more, of_year = divmod(month - 1, 12)
+    in_month = wrapped(year + more, 32), of_year
+    found = calendar.gregorian(*in_month) + day - 1
+    return found if year >= 1582 and found >= calendar.CUTOVER else calendar.julian(*in_month) + day - 1
 
 
-def _days_before(year: int, month: int, julian: bool) -> int:
-    """Days from 1970 to the first day of a month, counted from a March so that the leap day comes last."""
-    year, month = year + (month - 3) // 12, (month - 3) % 12
-    leap = year // 4 - 2 if julian else year // 4 - year // 100 + year // 400
-    return year * 365 + leap + (153 * month + 2) // 5 - 719_468
+def wrapped(number: int, bits: int) -> int:
+    """What is left of a number in a Java int or long."""
+    half = 1 << bits - 1
+    return (number + half) % (half << 1) - half
 
 
 # --- to text ---
@@ -391,15 +378,13 @@ def _escaped(text: str) -> str:
 
 def _time_text(value: datetime.datetime) -> str:
     """Up to the first day a time, and so before 1970; a date if it is midnight; whatever the schema says."""
-    utc = value.astimezone(datetime.timezone.utc) if value.tzinfo is not None else value
     milliseconds = milliseconds_of(value)
-    time = f"{utc:%H:%M:%S}.{utc.microsecond // 1000:03}Z"
-    if milliseconds < DAY_MS:
+    number, clock = divmod(milliseconds, DAY_MS)
+    seconds, rest = divmod(clock, 1000)
+    minutes, second = divmod(seconds, 60)
+    time = f"{minutes // 60:02}:{minutes % 60:02}:{second:02}.{rest:03}Z"
+    if number <= 0:
         return time
-    date = f"{utc.year:04}-{utc:%m-%d}"
-    return date if milliseconds % DAY_MS == 0 else f"{date}T{time}"
-
-
-def milliseconds_of(value: datetime.datetime) -> int:
-    """Since 1970; a time without a zone is in UTC."""
-    return (value - (_EPOCH if value.tzinfo is not None else _EPOCH.replace(tzinfo=None))) // _MS
+    day = calendar.day(number)
+    date = f"{day.year:04}-{day.month + 1:02}-{day.day_of_month:02}"
+    return f"{date}T{time}" if clock else date

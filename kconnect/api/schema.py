@@ -5,6 +5,8 @@ Schemas and the values they describe: Connect's data model in Python's own types
     ARRAY          list         MAP               dict       STRUCT   Struct
     Decimal        decimal.Decimal    Date, Time, Timestamp   datetime.datetime in UTC (Time on 1970-01-01)
 
+A date that Python's years have no place for is a datetime too, a `moments.FarDate`.
+
 A value without a schema (`schema` is None) is any of these, with dicts for objects; there an int is a Java long, a float a
 double, and `Int8` to `Float32` say otherwise for who needs it. Schemas are immutable and may be shared by all records of a
 batch, which is also what makes converters quick: they cache by identity. Read next: `record.py`.
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kconnect.api.errors import DataError
+from kconnect.api.moments import FarDate
 
 
 class SchemaType(enum.Enum):
@@ -90,6 +93,7 @@ _JAVA_CLASSES: Mapping[type, str] = {
     dict: "java.util.HashMap",
     decimal.Decimal: "java.math.BigDecimal",
     datetime.datetime: "java.util.Date",
+    FarDate: "java.util.Date",
 }
 
 _LOGICAL: Mapping[str, type] = {

@@ -1,8 +1,8 @@
 """
-Values: their text as Java shows them, their text in headers and back, and from one type to another.
+Values: their text as Java shows them, their text in headers and back, from one type to another, and dates as milliseconds.
 
 For plugins, by this name: `values.to_text(...)`, `values.parse_string(...)`, `values.convert_to_long(...)`. What is behind it:
-`java_text.py`, `literals.py` and `conversion.py`.
+`java_text.py`, `literals.py`, `conversion.py` and `moments.py`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from kconnect.api.conversion import (
 )
 from kconnect.api.java_text import float32, float32_text, float64_text, to_text
 from kconnect.api.literals import parse_string
+from kconnect.api.moments import FarDate, date_of, milliseconds_of
 from kconnect.api.schema import java_class
 
 __all__ = [
+    "FarDate",
     "convert_to_boolean",
     "convert_to_byte",
     "convert_to_date",
@@ -44,10 +46,12 @@ __all__ = [
     "convert_to_struct",
     "convert_to_time",
     "convert_to_timestamp",
+    "date_of",
     "float32",
     "float32_text",
     "float64_text",
     "java_class",
+    "milliseconds_of",
     "parse_string",
     "to_text",
 ]

@@ -13,15 +13,11 @@ from typing import Any
 
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
+from kconnect.api.moments import DAY_MS, date_of, milliseconds_of
 from kconnect.api.schema import Schema
 from kconnect.api.values import java_class
 
 Convert = Callable[[Any], Any]
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)
-_MS = datetime.timedelta(milliseconds=1)
-_DAY_MS = 86_400_000
 
 
 def to_plain(schema: Schema, value: Any) -> Any:
@@ -71,11 +67,11 @@ def _decimal(scale: int, plain: bytes) -> decimal.Decimal:
 def _milliseconds(value: Any, name: str) -> int:
     if not isinstance(value, datetime.datetime):
         raise DataError(f"Invalid type for {name}, expected Date but was class {java_class(value)}")
-    return (value - _EPOCH if value.tzinfo else value - _NAIVE_EPOCH) // _MS
+    return milliseconds_of(value)
 
 
 def _write_date(value: Any) -> int:
-    days, rest = divmod(_milliseconds(value, "Date"), _DAY_MS)
+    days, rest = divmod(_milliseconds(value, "Date"), DAY_MS)
     if rest:
         raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
     return days
@@ -83,7 +79,7 @@ def _write_date(value: Any) -> int:
 
 def _write_time(value: Any) -> int:
     milliseconds = _milliseconds(value, "Time")
-    if not 0 <= milliseconds <= _DAY_MS:
+    if not 0 <= milliseconds <= DAY_MS:
         raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
     return milliseconds
 
@@ -93,20 +89,13 @@ def _write_timestamp(value: Any) -> int:
 
 
 def _read_date(plain: int) -> datetime.datetime:
-    return _moment(plain * _DAY_MS)
+    return date_of(plain * DAY_MS)
 
 
 def _read_time(plain: int) -> datetime.datetime:
-    if not 0 <= plain <= _DAY_MS:
+    if not 0 <= plain <= DAY_MS:
         raise DataError("Time values must use number of milliseconds greater than 0 and less than 86400000")
-    return _moment(plain)
-
-
-def _moment(milliseconds: int) -> datetime.datetime:
-    try:
-        return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
-    except OverflowError as error:
-        raise DataError(f"{milliseconds} ms is not within the years 1 to 9999, which dates are limited to") from error
+    return date_of(plain)
 
 
 _WRITERS: dict[str, Convert] = {
@@ -114,4 +103,4 @@ _WRITERS: dict[str, Convert] = {
     schemas.TIME: _write_time,
     schemas.TIMESTAMP: _write_timestamp,
 }
-_READERS: dict[str, Convert] = {schemas.DATE: _read_date, schemas.TIME: _read_time, schemas.TIMESTAMP: _moment}
+_READERS: dict[str, Convert] = {schemas.DATE: _read_date, schemas.TIME: _read_time, schemas.TIMESTAMP: date_of}

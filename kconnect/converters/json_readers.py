@@ -16,13 +16,12 @@ from typing import Any
 
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
+from kconnect.api.moments import DAY_MS, date_of
 from kconnect.api.schema import Schema, SchemaType, Struct
 from kconnect.converters.json_text import MISSING, wrapped
 
 Convert = Callable[[Any], Any]
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_DAY_MS = 86_400_000
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _AS_IS = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
 _INFINITY = float("inf")
@@ -240,15 +239,15 @@ def _read_decimal(schema: Schema, plain: Any) -> decimal.Decimal:
 def _read_date(plain: Any) -> datetime.datetime:
     if type(plain) is not int or not -(1 << 31) <= plain < 1 << 31:
         raise DataError(f"Invalid type for Date, underlying representation should be integer but was {node_type(plain)}")
-    return _moment(plain * _DAY_MS)
+    return date_of(plain * DAY_MS)
 
 
 def _read_time(plain: Any) -> datetime.datetime:
     if type(plain) is not int or not -(1 << 31) <= plain < 1 << 31:
         raise DataError(f"Invalid type for Time, underlying representation should be integer but was {node_type(plain)}")
-    if not 0 <= plain <= _DAY_MS:
+    if not 0 <= plain <= DAY_MS:
         raise DataError("Time values must use number of milliseconds greater than 0 and less than 86400000")
-    return _moment(plain)
+    return date_of(plain)
 
 
 def _read_timestamp(plain: Any) -> datetime.datetime:
@@ -256,11 +255,4 @@ def _read_timestamp(plain: Any) -> datetime.datetime:
         raise DataError(
             f"Invalid type for Timestamp, underlying representation should be integral but was {node_type(plain)}"
         )
-    return _moment(wrapped(plain))
-
-
-def _moment(milliseconds: int) -> datetime.datetime:
-    try:
-        return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
-    except OverflowError as error:
-        raise DataError(f"{milliseconds} ms is not within the years 1 to 9999, which dates are limited to") from error
+    return date_of(wrapped(plain))

@@ -18,15 +18,13 @@ import orjson
 
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
+from kconnect.api.moments import DAY_MS, milliseconds_of
 from kconnect.api.schema import Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
 from kconnect.api.values import java_class, to_text
 from kconnect.converters.json_text import float32, float64
 
 Convert = Callable[[Any], Any]
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_MS = datetime.timedelta(milliseconds=1)
-_DAY_MS = 86_400_000
 _WHOLE = (SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
 _AS_IS: dict[SchemaType, type] = {
     **dict.fromkeys(_WHOLE, int),
@@ -215,11 +213,11 @@ def _unscaled(schema: Schema, value: Any) -> bytes:
 def _milliseconds(value: Any, name: str) -> int:
     if not isinstance(value, datetime.datetime):
         raise DataError(f"Invalid type for {name}, expected Date but was class {java_class(value)}")
-    return (value - _EPOCH if value.tzinfo else value - _EPOCH.replace(tzinfo=None)) // _MS
+    return milliseconds_of(value)
 
 
 def _write_date(value: Any) -> int:
-    days, rest = divmod(_milliseconds(value, "Date"), _DAY_MS)
+    days, rest = divmod(_milliseconds(value, "Date"), DAY_MS)
     if rest:
         raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
     return days
@@ -227,7 +225,7 @@ def _write_date(value: Any) -> int:
 
 def _write_time(value: Any) -> int:
     milliseconds = _milliseconds(value, "Time")
-    if not 0 <= milliseconds <= _DAY_MS:
+    if not 0 <= milliseconds <= DAY_MS:
         raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
     return milliseconds
 

@@ -1,25 +1,22 @@
 """
-Java's calendar in integers: Julian up to 1582-10-04, Gregorian from the day after, which is 1582-10-15; weeks begin on Sundays.
+Java's calendar, from what a text says of a date to the moment that it means: `millis_of`.
 
-`Day` tells what a day is called, for texts that `dates.py` writes; `millis_of` finds the moment that the fields of a text mean.
-All years are here, those before Christ as 0, -1..., and so are the places where Java's numbers are too small for a date.
+The other way, from a day to its names, is in `kconnect/api/calendar.py`; read that before. Here are also the places where
+Java's numbers are too small for a date.
 """
 
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-DAY_MS = 86_400_000
+from kconnect.api.calendar import CUTOVER, CUTOVER_MONTH, day, gregorian, julian
+from kconnect.api.moments import DAY_MS
+
 SUNDAY = 1
 """The first of Java's days of the week; Saturday is 7."""
 
-_CUTOVER = -141_427  # 1582-10-15, in days since 1970
-_CUTOVER_MONTH = (1582, 9)
 _EPOCH_YEAR = 1970
-_DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -70,127 +67,6 @@ def int64(number: int) -> int:
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-# --- from a day to its names ---
-
-
-@dataclass(frozen=True)
-class Day:
-    """A day, as days since 1970. `month` begins at 0."""
-
-    number: int
-    year: int
-    month: int
-    day_of_month: int
-
-    @property
-    def era(self) -> int:
-        return 1 if self.year > 0 else 0
-
-    @property
-    def year_of_era(self) -> int:
-        return self.year if self.year > 0 else 1 - self.year
-
-    @property
-    def day_of_year(self) -> int:
-        return self.number - _first_of_year(self.year) + 1
-
-    @property
-    def day_of_week(self) -> int:
-        return (self.number + 4) % 7 + 1
-
-    @property
-    def iso_day_of_week(self) -> int:
-        """Monday is 1, Sunday 7."""
-        return (self.number + 3) % 7 + 1
-
-    @property
-    def day_of_week_in_month(self) -> int:
-        return (self.number - self._first_of_month) // 7 + 1
-
-    @property
-    def week_of_month(self) -> int:
-        return _week(self._first_of_month, self.number)
-
-    @property
-    def week_of_year(self) -> int:
-        next_year = _first_of_year(self.year + 1)
-        if _on_or_before(next_year, SUNDAY) <= self.number:
-            return 1
-        return _week(_first_of_year(self.year), self.number)
-
-    @property
-    def week_year(self) -> int:
-        """The year that the week belongs to: that of its Saturday."""
-        after = self.year + 1
-        if self.year <= 0:
-            # Java counts the year after one before Christ in the wrong direction.
-            after = 1 - after
-        left = _first_of_year(self.year + 1) - self.number
-        return self.year + 1 if left <= (_first_of_year(after) + 4) % 7 else self.year
-
-    @property
-    def _first_of_month(self) -> int:
-        if (self.year, self.month) == _CUTOVER_MONTH:
-            return _julian(self.year, self.month)
-        return self.number - self.day_of_month + 1
-
-
-@functools.lru_cache(maxsize=4096)
-def day(number: int) -> Day:
-    """The day that is so many days after 1970-01-01."""
-    if number >= _CUTOVER:
-        return Day(number, *_gregorian_date(number))
-    return Day(number, *_julian_date(number))
-
-
-def _gregorian_date(number: int) -> tuple[int, int, int]:
-    # Years from March on, as then the day of a leap year is the last.
-    era, of_era = divmod(number + 719_468, 146_097)
-    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
-    return _from_march(era * 400 + year, of_era - (365 * year + year // 4 - year // 100))
-
-
-def _julian_date(number: int) -> tuple[int, int, int]:
-    cycle, of_cycle = divmod(number + 719_470, 1461)
-    year = (of_cycle - of_cycle // 1460) // 365
-    return _from_march(cycle * 4 + year, of_cycle - 365 * year)
-
-
-def _from_march(year: int, day_of_year: int) -> tuple[int, int, int]:
-    month = (5 * day_of_year + 2) // 153
-    day_of_month = day_of_year - (153 * month + 2) // 5 + 1
-    return (year, month + 2, day_of_month) if month < 10 else (year + 1, month - 10, day_of_month)
-
-
-@functools.lru_cache(maxsize=4096)
-def gregorian(year: int, month: int) -> int:
-    """The first day of a month, in days since 1970."""
-    before = year - 1
-    leap = month > 1 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return before * 365 + before // 4 - before // 100 + before // 400 + _DAYS_BEFORE[month] + leap - 719_162
-
-
-def _julian(year: int, month: int) -> int:
-    before = year - 1
-    return before * 365 + before // 4 + _DAYS_BEFORE[month] + (month > 1 and year % 4 == 0) - 719_164
-
-
-def _first_of_year(year: int) -> int:
-    return gregorian(year, 0) if year > _CUTOVER_MONTH[0] else _julian(year, 0)
-
-
-def _on_or_before(number: int, day_of_week: int) -> int:
-    return number - (number + 4 - int32(day_of_week - 1)) % 7
-
-
-def _week(first: int, number: int) -> int:
-    """Which week `number` is in, when the week of `first` is week 1."""
-    return (number - _on_or_before(first, SUNDAY)) // 7 + 1
-
-
-# --- from fields to a moment ---
-
-
 def millis_of(fields: Fields, zone: Zone | None = None) -> int:
     """
     The moment that fields mean, in milliseconds since 1970; values beyond their range count on into the next larger field.
@@ -232,12 +108,12 @@ def _day_number(fields: Fields, more_days: int) -> int:
     if fields.get(Field.ERA) == 0:
         year = int32(1 - year)
     by = _deciding(fields)
-    cutover_year = _CUTOVER_MONTH[0]
+    cutover_year = CUTOVER_MONTH[0]
     if year > cutover_year or (year == cutover_year and by not in (Field.DAY_OF_YEAR, Field.WEEK_OF_YEAR)):
         found = _day_in(gregorian, fields, by, year) + more_days
-        if found >= _CUTOVER:
+        if found >= CUTOVER:
             return found
-    return _day_in(_julian, fields, by, year) + more_days
+    return _day_in(julian, fields, by, year) + more_days
 
 
 def _deciding(fields: Fields) -> Field:
@@ -305,8 +181,12 @@ def _day_in(first_of: Callable[[int, int], int], fields: Fields, by: Field, year
     return _on_or_before(first + int32(_length(year, month) + 7 * (nth + 1)) - 1, weekday)
 
 
+def _on_or_before(number: int, day_of_week: int) -> int:
+    return number - (number + 4 - int32(day_of_week - 1)) % 7
+
+
 def _length(year: int, month: int) -> int:
-    by_century = year > _CUTOVER_MONTH[0]
+    by_century = year > CUTOVER_MONTH[0]
     leap = year % 4 == 0 and not (by_century and year % 100 == 0 and year % 400 != 0)
     return _LENGTHS[month] + (leap and month == 1)
 

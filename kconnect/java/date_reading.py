@@ -10,8 +10,10 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 
+from kconnect.api.calendar import day
+from kconnect.api.moments import DAY_MS
 from kconnect.java import calendar, zones
-from kconnect.java.calendar import DAY_MS, Field
+from kconnect.java.calendar import Field
 from kconnect.java.date_names import ERAS, HALVES, MONTHS, SHORT, WEEKDAYS
 from kconnect.java.date_patterns import Part
 
@@ -144,7 +146,7 @@ def _year_reader(field: Field, short: bool, width: int | None) -> Read:
             return None
         value, start, end = number
         if short and end - start == 2 and text[start:end].isdecimal():
-            first = calendar.day(found.century_start // DAY_MS).year
+            first = day(found.century_start // DAY_MS).year
             found.century_in_doubt = value == first % 100
             value += first - first % 100 + (100 if value < first % 100 else 0)
         found.set(field, value)

@@ -14,7 +14,8 @@ import zoneinfo
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kconnect.java import calendar, zone_names
+from kconnect.api.moments import DAY_MS
+from kconnect.java import zone_names
 
 _MINUTE = 60_000
 _MS = datetime.timedelta(milliseconds=1)
@@ -23,7 +24,7 @@ _KNOWN_FROM = -2_208_988_800_000  # 1900-01-01
 """Before, Java's zones are as they are now."""
 _SUMMER_IS_STANDARD = ("Africa/El_Aaiun", "Europe/Dublin")
 """To the zone database; in Java the standard time is that of the winter."""
-_YEARS_MS = 146_097 * calendar.DAY_MS
+_YEARS_MS = 146_097 * DAY_MS
 """400 years, after which the calendar, and so the rule of a zone, begins again; these are whole weeks too."""
 
 

@@ -31,7 +31,8 @@ PURPOSE = "mask fields"
 _ZEROS: Mapping[type, Any] = {
     bool: False,
     **{number: number() for number in (int, Int8, Int16, Int32, Int64, float, Float32, Float64, decimal.Decimal)},
-    datetime.datetime: datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc),
+    datetime.datetime: values.date_of(0),
+    values.FarDate: values.date_of(0),
     str: "",
 }
 

@@ -31,8 +31,9 @@ from kconnect.api import (
     Struct,
     Type,
 )
+from kconnect.api.moments import DAY_MS
 from kconnect.api.schema import Int64
-from kconnect.api.values import java_class
+from kconnect.api.values import FarDate, date_of, java_class, milliseconds_of
 from kconnect.java import dates
 from kconnect.transforms.common import (
     REPLACE_NULL,
@@ -64,12 +65,8 @@ _SCHEMAS = {
 """Of each form, required and optional."""
 _OF_NAME = {_SCHEMAS[form][0].name: form for form in (DATE, TIME, TIMESTAMP)}
 _OF_TYPE = {SchemaType.STRING: STRING, SchemaType.INT64: UNIX}
-_OF_CLASS = {str: STRING, int: UNIX, Int64: UNIX, datetime.datetime: TIMESTAMP}
+_OF_CLASS = {str: STRING, int: UNIX, Int64: UNIX, datetime.datetime: TIMESTAMP, FarDate: TIMESTAMP}
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_PLAIN_EPOCH = _EPOCH.replace(tzinfo=None)
-_MS = datetime.timedelta(milliseconds=1)
-_DAY_MS = 86_400_000
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -118,9 +115,9 @@ class TimestampConverter(OnPart):
         self._sources: dict[str, Callable[[Any], int]] = {
             STRING: _text_reader(texts),
             UNIX: _number_reader(precision),
-            DATE: _milliseconds,
-            TIME: _milliseconds,
-            TIMESTAMP: _milliseconds,
+            DATE: milliseconds_of,
+            TIME: milliseconds_of,
+            TIMESTAMP: milliseconds_of,
         }
         self._write = _writer(self._target, texts, precision)
         self._plans = PerSchema(self._plan)
@@ -216,10 +213,6 @@ def _form_of(schema: Schema) -> str:
 # --- to milliseconds, and from them ---
 
 
-def _milliseconds(value: datetime.datetime) -> int:
-    return (value - (_PLAIN_EPOCH if value.tzinfo is None else _EPOCH)) // _MS
-
-
 def _text_reader(texts: dates.SimpleDateFormat | None) -> Callable[[Any], int]:
     def read(text: Any) -> int:
         if texts is None:
@@ -254,17 +247,10 @@ def _writer(target: str, texts: dates.SimpleDateFormat | None, precision: str) -
         unit = 1000 if precision == "microseconds" else 1_000_000
         return lambda millis: _as_long(millis * unit)
     if target == DATE:
-        return lambda millis: _date(millis - millis % _DAY_MS)
+        return lambda millis: date_of(millis - millis % DAY_MS)
     if target == TIME:
-        return lambda millis: _date(millis % _DAY_MS)
-    return _date
-
-
-def _date(millis: int) -> datetime.datetime:
-    try:
-        return _EPOCH + datetime.timedelta(milliseconds=millis)
-    except OverflowError as error:
-        raise DataError(f"The time {millis} is not in the years 1 to 9999") from error
+        return lambda millis: date_of(millis % DAY_MS)
+    return date_of
 
 
 def _cut(number: int, unit: int) -> int:

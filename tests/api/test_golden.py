@@ -16,14 +16,6 @@ from kconnect.converters.json_readers import Readers
 from tests.golden import envelopes
 
 
-def expect_a_python_date(envelope: dict[str, Any]) -> None:
-    """A known gap, to be closed or to be listed in docs/compatibility.md: our dates end where Python's do."""
-    try:
-        envelopes.value_of(envelope)
-    except OverflowError:
-        pytest.xfail("Java's dates go beyond the years 1 to 9999, datetime's don't")
-
-
 @pytest.mark.parametrize("case", envelopes.as_params(envelopes.load("values.jsonl")))
 def test_parse_string(case: dict[str, Any]) -> None:
     found = values.parse_string(case["text"])
@@ -31,7 +23,6 @@ def test_parse_string(case: dict[str, Any]) -> None:
         assert found == NULL
         return
     envelope = {"schema": case["schema"], "payload": case["value_json"], "types": case.get("types")}
-    expect_a_python_date(envelope)
     envelopes.assert_same(found, envelope)
     assert values.convert_to_string(*found) == case["to_string"]
 
@@ -46,7 +37,6 @@ def test_convert(case: dict[str, Any]) -> None:
             convert(schema, value, *scale)
         envelopes.assert_error(raised.value, case["error"])
         return
-    expect_a_python_date(case["out"])
     envelopes.assert_same(schemas.SchemaAndValue(None, convert(schema, value, *scale)), case["out"])
 
 

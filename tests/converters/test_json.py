@@ -150,10 +150,14 @@ def test_values_that_do_not_fit_their_schema(schema: Schema, value: Any, message
         converter().from_connect_data("t", schema, value)
 
 
-def test_a_date_that_python_can_not_have() -> None:
-    data = b'{"schema":{"type":"int64","name":"org.apache.kafka.connect.data.Timestamp"},"payload":999999999999999}'
-    with pytest.raises(DataError, match="999999999999999 ms is not within the years 1 to 9999"):
-        converter().to_connect_data("t", data)
+def test_a_date_beyond_the_years_of_python_comes_back_as_it_was() -> None:
+    made = converter()
+    for milliseconds in (999_999_999_999_999, -(1 << 63)):
+        data = b'{"schema":%b,"payload":%d}' % (
+            b'{"type":"int64","optional":false,"name":"org.apache.kafka.connect.data.Timestamp","version":1}',
+            milliseconds,
+        )
+        assert made.from_connect_data("t", *made.to_connect_data("t", data)) == data
 
 
 def test_a_decimal_given_as_a_number_keeps_all_its_digits() -> None:

@@ -10,7 +10,6 @@ integer or float without a schema.
 from __future__ import annotations
 
 import base64
-import datetime
 import decimal
 import json
 import math
@@ -21,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from kconnect.api import moments
 from kconnect.api import schema as schemas
 from kconnect.api.errors import ConfigError, ConnectError, DataError
 from kconnect.api.projector import ProjectionError
@@ -29,7 +29,6 @@ from kconnect.api.schema import Schema, SchemaAndValue, SchemaType, Struct
 HERE = Path(__file__).parent
 
 _NAMES = {"float": SchemaType.FLOAT32, "double": SchemaType.FLOAT64}
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MS = {schemas.DATE: 86_400_000, schemas.TIME: 1, schemas.TIMESTAMP: 1}
 
 ERRORS: dict[str, type[Exception]] = {
@@ -133,7 +132,7 @@ def _typed_by(schema: Schema | None, payload: Any, types: Any) -> Any:
         unscaled = int.from_bytes(base64.b64decode(payload), "big", signed=True)
         return decimal.Decimal(unscaled).scaleb(-int(schema.parameters["scale"]), decimal.Context(prec=99))
     if schema.name in _MS:
-        return _EPOCH + datetime.timedelta(milliseconds=payload * _MS[schema.name])
+        return moments.date_of(payload * _MS[schema.name])
     if schema.type in (SchemaType.FLOAT32, SchemaType.FLOAT64):
         return _float(payload, schema.type is SchemaType.FLOAT32)
     if schema.type is SchemaType.BYTES:
@@ -197,7 +196,7 @@ def _free(payload: Any, types: Any) -> Any:
     if types == "bigint":
         return int(payload)
     if types == "date":
-        return _EPOCH + datetime.timedelta(milliseconds=payload)
+        return moments.date_of(payload)
     return payload
 
 
