@@ -97,6 +97,14 @@ _SUFFIXES = {
     "override_policy": ("ConnectorClientConfigOverridePolicy", "OverridePolicy", "Policy"),
 }
 
+_ALSO = {
+    # As KIP-585's own examples name it.
+    "org.apache.kafka.connect.transforms.predicates.TopicNameMatches": (
+        "org.apache.kafka.connect.predicates.TopicNameMatch",
+        "TopicNameMatch",
+    )
+}
+
 
 @dataclass(frozen=True)
 class PluginDesc:
@@ -128,7 +136,8 @@ class PluginDesc:
             if name.endswith(suffix) and name != suffix
         ]
         dotted = self.python_path.replace(":", ".")
-        return tuple(dict.fromkeys((self.class_name, self.python_path, dotted, self.name, java, simple, *short)))
+        also = _ALSO.get(self.class_name, ())
+        return tuple(dict.fromkeys((self.class_name, self.python_path, dotted, self.name, java, simple, *short, *also)))
 
 
 class Registry:

@@ -13,7 +13,7 @@ import pytest
 
 from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
-from tests.integration.conftest import QUICK
+from tests.conftest import QUICK
 from tests.integration.transfer import Transfer
 
 LINES = 1_000_000

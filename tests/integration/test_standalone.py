@@ -19,7 +19,7 @@ import pytest
 from kconnect.local.broker import Broker, free_port
 from kconnect.testing.processes import WorkerProcess
 from kconnect.testing.spark_cluster import SparkCluster
-from tests.integration.conftest import QUICK
+from tests.conftest import QUICK
 from tests.integration.transfer import WIDTH, Transfer
 from tests.support import wait_until
 

@@ -7,7 +7,6 @@ Names, defaults, groups, orders and messages are Kafka Connect 4.3's. `source.py
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,19 +54,6 @@ class Unique:
 
     def __str__(self) -> str:
         return f"non-null string, unique {self.what}"
-
-
-@dataclass(frozen=True)
-class Regex:
-    # Patterns are Java's; what only Java understands is refused here until they are translated.
-    def __call__(self, name: str, value: Any) -> None:
-        try:
-            re.compile(value or "")
-        except re.error as error:
-            raise ConfigError(name, value, f"Invalid regex: {error}") from None
-
-    def __str__(self) -> str:
-        return "valid regex"
 
 
 @dataclass(frozen=True)
