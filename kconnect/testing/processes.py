@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from kconnect.api.errors import ConnectError
+from kconnect.local import jars, java
 from kconnect.local.broker import free_port
 from kconnect.rest.client import ConnectClient, RestError
 
@@ -80,7 +81,7 @@ class WorkerProcess:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CONNECT_")}
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kconnect", "worker", str(self._file)],
+                self._command(),
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -91,6 +92,9 @@ class WorkerProcess:
         if wait:
             self.wait_healthy()
         return self
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "kconnect", "worker", str(self._file)]
 
     def wait_healthy(self, timeout: float = _HEALTHY_S) -> None:
         end = time.monotonic() + timeout
@@ -195,6 +199,15 @@ class WorkerProcess:
             except psutil.Error:
                 continue
         return None
+
+
+class ConnectProcess(WorkerProcess):
+    """A worker of Apache Kafka Connect itself, to compare with: the same file, run by Java with Kafka's usual options."""
+
+    def _command(self) -> list[str]:
+        options = ("-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
+        classes = jars.class_path(jars.connect())
+        return [java.checked(), *options, "-cp", classes, "org.apache.kafka.connect.cli.ConnectDistributed", str(self._file)]
 
 
 def _name(process: psutil.Process) -> str:
