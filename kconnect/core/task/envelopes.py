@@ -26,6 +26,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from kconnect.api import moments
 from kconnect.api import schema as schemas
 from kconnect.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from kconnect.api.projector import ProjectionError
@@ -51,6 +52,7 @@ _CLASSES = {kind: name for name, kind in _WIDTHS.items()} | {
     memoryview: "bytebuffer",
     decimal.Decimal: "decimal",
     datetime.datetime: "date",
+    moments.FarDate: "date",
     list: "array",
     tuple: "array",
     dict: "map",
@@ -58,9 +60,7 @@ _CLASSES = {kind: name for name, kind in _WIDTHS.items()} | {
 }
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _FLOATS = (SchemaType.FLOAT32, SchemaType.FLOAT64)
-_UNIT_MS = {schemas.DATE: 86_400_000, schemas.TIME: 1, schemas.TIMESTAMP: 1}
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_MS = datetime.timedelta(milliseconds=1)
+_UNIT_MS = {schemas.DATE: moments.DAY_MS, schemas.TIME: 1, schemas.TIMESTAMP: 1}
 
 _PARTS = {"schema", "payload", "types"}
 _RECORD = {"topic", "partition", "timestamp", "offset", "key", "value", "headers", "original"}
@@ -212,7 +212,7 @@ def _read(schema: Schema | None, payload: Any, types: Any, where: str) -> Any:
             unscaled = int.from_bytes(_bytes(payload), "big", signed=True)
             return decimal.Decimal(unscaled).scaleb(-schemas.decimal_scale(schema), decimal.Context(prec=9999))
         if schema.name in _UNIT_MS and kind in _BITS:
-            return _date(payload * _UNIT_MS[schema.name])
+            return moments.date_of(payload * _UNIT_MS[schema.name])
         if kind in _FLOATS:
             return _float(payload, kind is SchemaType.FLOAT32)
         if kind is SchemaType.BYTES:
@@ -281,7 +281,7 @@ def _free(payload: Any, types: Any, where: str, schema: Schema | None = None) ->
         if types == "bigint":
             return int(payload)
         if types == "date":
-            return _date(payload)
+            return moments.date_of(payload)
     except (TypeError, ValueError, OverflowError, ArithmeticError) as error:
         raise DataError(f"`{where}` is {_kind_of(payload)}, which can't be read as `{types}`") from error
     if types in ("string", "boolean", "array", "map"):
@@ -300,13 +300,6 @@ def _bytes(payload: Any) -> bytes:
         return base64.b64decode(payload, validate=True)
     except binascii.Error as error:
         raise ValueError("it is not base64") from error
-
-
-def _date(milliseconds: Any) -> datetime.datetime:
-    try:
-        return _EPOCH + milliseconds * _MS
-    except OverflowError as error:
-        raise OverflowError("it is outside of the years 1 to 9999") from error
 
 
 def _float(payload: Any, narrow: bool) -> float:
@@ -374,7 +367,7 @@ def _write(schema: Schema | None, value: Any) -> tuple[Any, Any]:
         unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
         return _base64(unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)), None
     if schema.name in _UNIT_MS and schema.type in _BITS:
-        return (value - _EPOCH) // (_UNIT_MS[schema.name] * _MS), None
+        return moments.milliseconds_of(value) // _UNIT_MS[schema.name], None
     if schema.type is SchemaType.STRUCT:
         written = {field.name: _write(field.schema, item) for field, item in value.items()}
         return _parts(written)
@@ -398,7 +391,7 @@ def _fits(schema: Schema, value: Any) -> bool:
     if schema.name in _UNIT_MS and kind in _BITS:
         if not isinstance(value, datetime.datetime):
             return False
-        return not (value - _EPOCH) % (_UNIT_MS[schema.name] * _MS)
+        return not moments.milliseconds_of(value) % _UNIT_MS[schema.name]
     if schema.name in (schemas.DECIMAL, *_UNIT_MS):
         # As Connect sees it: by its name the value is a decimal or a date, whatever the type says.
         return False
@@ -459,7 +452,7 @@ def _primitive(value: Any, narrow: bool) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return _base64(bytes(value))
     if isinstance(value, datetime.datetime):
-        return (value - _EPOCH) // _MS
+        return moments.milliseconds_of(value)
     return str(value)
 
 

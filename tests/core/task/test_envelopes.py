@@ -63,12 +63,7 @@ def test_every_golden_envelope_is_the_same_after_reading_and_writing(file: str) 
     read = 0
     for case in cases(file):
         for envelope in found_in(case):
-            try:
-                data = envelopes.value_of(envelope)
-            except DataError as error:
-                # Python has no dates beyond the year 9999.
-                assert "outside of the years 1 to 9999" in str(error), case["id"]
-                continue
+            data = envelopes.value_of(envelope)
             read += 1
             written = json.loads(json.dumps(envelopes.envelope_of(*data)))
             assert as_java_has_it(written) == as_java_has_it(envelope), case["id"]
@@ -80,11 +75,7 @@ def test_every_golden_record_is_the_same_after_reading_and_writing(file: str) ->
     read = 0
     for case in cases(file):
         for body in records_in(case):
-            try:
-                record = envelopes.from_record(body, case["kind"])
-            except DataError as error:
-                assert "outside of the years 1 to 9999" in str(error), case["id"]
-                continue
+            record = envelopes.from_record(body, case["kind"])
             read += 1
             written = envelopes.to_record(record, original="original" in body)
             assert as_java_has_it(json.loads(json.dumps(written))) == as_java_has_it(body), case["id"]
