@@ -131,6 +131,21 @@ class SourceRecord:
             self.headers if headers is _KEEP else headers,
         )
 
+    def copy(self) -> SourceRecord:
+        """As `new_record` with nothing replaced, and quicker."""
+        made = SourceRecord.__new__(SourceRecord)
+        made.source_partition = self.source_partition
+        made.source_offset = self.source_offset
+        made.topic = self.topic
+        made.partition = self.partition
+        made.key_schema = self.key_schema
+        made.key = self.key
+        made.value_schema = self.value_schema
+        made.value = self.value
+        made.timestamp = self.timestamp
+        made.headers = self.headers
+        return made
+
     def __repr__(self) -> str:
         # Keys and values are left out: they may be secret, and texts of records end up in logs.
         return f"SourceRecord(topic={self.topic!r}, partition={self.partition}, source_offset={self.source_offset})"

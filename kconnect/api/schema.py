@@ -143,12 +143,14 @@ class Schema:
         "_by_name",
         "_hash",
         "default",
+        "defaults",
         "doc",
         "fields",
         "key_schema",
         "name",
         "optional",
         "parameters",
+        "required",
         "type",
         "value_schema",
         "version",
@@ -174,6 +176,9 @@ class Schema:
         self.doc = doc
         self.parameters: Mapping[str, str] = dict(parameters or {})
         self.fields = tuple(Field(field, index, schema) for index, (field, schema) in enumerate(fields))
+        # Places of fields that may not be null, and of those with a default: asked for every struct.
+        self.required = tuple(field.index for field in self.fields if not field.schema.optional)
+        self.defaults = tuple((f.index, f.schema.default) for f in self.fields if f.schema.default is not None)
         self._by_name = {field.name: field for field in self.fields}
         for field in self.fields:
             if not field.name:

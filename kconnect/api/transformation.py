@@ -17,6 +17,12 @@ R = TypeVar("R", SourceRecord, SinkRecord)
 
 
 class Transformation(ABC, Generic[R]):
+    owns_records: bool = False
+    """
+    The framework sets it where nobody else holds the records that it gives: then they may be changed, instead of copied with
+    `new_record`, as the last thing that `apply` does. Their keys, values and headers may belong to somebody else all the same.
+    """
+
     @abstractmethod
     def configure(self, configs: Mapping[str, str]) -> None:
         """Called once with the transform's own settings, without their prefix. ConfigError if they can't be used."""

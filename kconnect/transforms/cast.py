@@ -163,6 +163,10 @@ class Cast(OnPart):
         return struct_schema(fields, optional=schema.optional, default=preset, **basics(schema)), places
 
 
+_PLAIN = frozenset(((int, SchemaType.STRING), (str, SchemaType.STRING)))
+"""Casts that are the same in Python and Java, whatever the value."""
+
+
 def _free(value: Any, target: SchemaType) -> Any:
     found = cast(value, None, target)
     return _WIDE[target](found) if target in _WIDE and found is not None else found
@@ -172,6 +176,8 @@ def cast(value: Any, schema: Schema | None, target: SchemaType) -> Any:
     """Null stays null. DataError if the type has no way to `target`, or the text says nothing of it."""
     if value is None:
         return None
+    if (type(value), target) in _PLAIN and (schema is None or schema.name is None):
+        return value if type(value) is str else str(value)
     kind = type_of(value, "Cast") if schema is None else schema.type
     if kind not in SOURCES:
         raise DataError(

@@ -77,7 +77,10 @@ class OnKey(OnPart):
         return record.key
 
     def changed(self, record: Any, schema: Schema | None, value: Any) -> Any:
-        return record.new_record(key_schema=schema, key=value)
+        if not self.owns_records:
+            return record.new_record(key_schema=schema, key=value)
+        record.key_schema, record.key = schema, value
+        return record
 
 
 class OnValue(OnPart):
@@ -88,7 +91,10 @@ class OnValue(OnPart):
         return record.value
 
     def changed(self, record: Any, schema: Schema | None, value: Any) -> Any:
-        return record.new_record(value_schema=schema, value=value)
+        if not self.owns_records:
+            return record.new_record(value_schema=schema, value=value)
+        record.value_schema, record.value = schema, value
+        return record
 
 
 class PerSchema(Generic[T]):
@@ -160,16 +166,22 @@ def reader(replace_null: bool) -> Callable[[Struct, str], Any]:
 def values_of(value: Struct, replace_null: bool) -> Sequence[Any]:
     """All values of a struct in the order of its fields, by the same rule."""
     found = value.values
-    if replace_null and None in found:
-        return [field.schema.default if item is None else item for field, item in value.items()]
+    defaults = value.schema.defaults
+    if defaults and replace_null and None in found:
+        filled = list(found)
+        for index, default in defaults:
+            if filled[index] is None:
+                filled[index] = default
+        return filled
     return found
 
 
 def check_nulls(schema: Schema, values: Sequence[Any]) -> None:
     """DataError for the first null that its field does not take. There may be fewer values than fields."""
     if None in values:
-        for field, item in zip(schema.fields, values):
-            if item is None and not field.schema.optional:
+        for index in schema.required:
+            if index < len(values) and values[index] is None:
+                field = schema.fields[index]
                 validate(field.schema, None, field.name)
 
 

@@ -121,6 +121,9 @@ class InsertField(OnPart):
                 f"@{id(self):x}",
             )
         self._longer = PerSchema(self._make_schema)
+        # As loops want them: to look an attribute up costs as much as what is done with it.
+        self._reads = [(insertion.name, insertion.read) for insertion in self._insertions]
+        self._typed = [(insertion.read, insertion.typed) for insertion in self._insertions]
 
     def apply(self, record: Any) -> Any:
         value = self.value_of(record)
@@ -128,19 +131,21 @@ class InsertField(OnPart):
             return record
         schema = self.schema_of(record)
         if schema is None:
-            inside = dict(require_map(value, PURPOSE))
-            for insertion in self._insertions:
-                found = insertion.read(record)
+            inside = require_map(value, PURPOSE).copy()
+            for name, read in self._reads:
+                found = read(record)
                 if found is not None:
-                    inside[insertion.name] = found
+                    inside[name] = found
             return self.changed(record, None, inside)
         value = require_struct(value, PURPOSE, schema)
         longer = self._longer(value.schema)
         kept = values_of(value, self._replace_null)
         check_nulls(longer, kept)
         # A required field stays unset where the record has no value for it, which is found out when it is written.
-        added = [insertion.typed(insertion.read(record)) for insertion in self._insertions]
-        return self.changed(record, longer, Struct.unchecked(longer, [*kept, *added]))
+        longest = [*kept]
+        for read, typed in self._typed:
+            longest.append(read(record) if typed is _as_it_is else typed(read(record)))
+        return self.changed(record, longer, Struct.unchecked(longer, longest))
 
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]

@@ -72,9 +72,10 @@ class MaskField(OnPart):
         value = self.value_of(record)
         schema = self.schema_of(record)
         if schema is None:
-            found = require_map(value, PURPOSE)
-            masked = {name: self._masked(found.get(name), None) for name in self._fields}
-            return self.changed(record, None, {**found, **masked})
+            found = require_map(value, PURPOSE).copy()
+            for name in self._fields:
+                found[name] = self._masked(found.get(name), None)
+            return self.changed(record, None, found)
         value = require_struct(value, PURPOSE, schema)
         inside = list(values_of(value, self._replace_null))
         for index, inner in self._places(value.schema):

@@ -13,6 +13,9 @@ from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importanc
 from kconnect.java import regex
 from kconnect.transforms.common import BuiltIn
 
+_ROUTES = 1000
+"""How many topics are remembered: most tasks see a few."""
+
 
 class RegexRouter(BuiltIn):
     CONFIG = ConfigDef(
@@ -32,6 +35,7 @@ class RegexRouter(BuiltIn):
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
+        self._routes: dict[str | None, str] = {}
         self._pattern = regex.compile(settings["regex"])
         self._replacement = settings["replacement"]
         if self._replacement is not None:
@@ -42,11 +46,25 @@ class RegexRouter(BuiltIn):
 
     def apply(self, record: Any) -> Any:
         topic = record.topic
+        routed = self._routes.get(topic)
+        if routed is None:
+            routed = self._routed(topic)
+            if len(self._routes) >= _ROUTES:
+                self._routes.clear()
+            self._routes[topic] = routed
+        if routed == topic:
+            return record
+        if not self.owns_records:
+            return record.new_record(topic=routed)
+        record.topic = routed
+        return record
+
+    def _routed(self, topic: str | None) -> str:
         if topic is None:
             raise DataError("A record without a topic can't be routed by its topic")
         if self._pattern.matches(topic) is None:
-            return record
+            return topic
         if self._replacement is None:
             raise DataError("replacement")
         # The first match, as Connect has it: of `a|ab` in the topic "ab" that is the "a" alone.
-        return record.new_record(topic=self._pattern.replace_first(topic, self._replacement))
+        return self._pattern.replace_first(topic, self._replacement)

@@ -49,6 +49,7 @@ class ReplaceField(OnPart):
         self._old_names = {self._renames[old]: old for old in hash_order(self._renames)}
         self._replace_null = settings[REPLACE_NULL]
         self._changed_schema = PerSchema(self._make_schema)
+        self._plans: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
 
     def apply(self, record: Any) -> Any:
         value = self.value_of(record)
@@ -56,11 +57,12 @@ class ReplaceField(OnPart):
             return record
         schema = self.schema_of(record)
         if schema is None:
-            renames = self._renames
-            kept = {
-                renames.get(name, name): item for name, item in require_map(value, PURPOSE).items() if self._keeps(name)
-            }
-            return self.changed(record, None, kept)
+            inside = require_map(value, PURPOSE)
+            names = tuple(inside)
+            plan = self._plans.get(names)
+            if plan is None:
+                plan = self._plan(names)
+            return self.changed(record, None, {new: inside[old] for old, new in plan})
         value = require_struct(value, PURPOSE, schema)
         after, places, names = self._changed_schema(value.schema)
         if places is not None:
@@ -70,6 +72,14 @@ class ReplaceField(OnPart):
         for field, name in zip(after.fields, names):
             mixed[field.name] = value.get(name) if self._replace_null else value[name]
         return self.changed(record, after, mixed)
+
+    def _plan(self, names: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+        """Old and new names of what is kept. Maps mostly have the keys of the one before."""
+        if len(self._plans) >= PerSchema.LIMIT:
+            self._plans.clear()
+        plan = [(name, self._renames.get(name, name)) for name in names if self._keeps(name)]
+        self._plans[names] = plan
+        return plan
 
     def _keeps(self, name: str) -> bool:
         return name not in self._exclude and (not self._include or name in self._include)

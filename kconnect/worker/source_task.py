@@ -51,7 +51,7 @@ class SourceLoop:
         self._reports = Reports(unit, config)
         self._errors = self._reports.errors
         self._chain = SourceChain(converters.make(config, settings, plugins), self._errors)
-        self._transforms = Transforms(config, plugins)
+        self._transforms = Transforms(config, plugins, owned=True)
         self._steps = self._transforms.steps
         self._flush_s: float = settings.offset_flush_timeout_ms / 1000
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
@@ -163,7 +163,9 @@ class SourceLoop:
         """The messages of a batch, and with each the record that the task gave; what was dropped has none."""
         given, kept = records, records
         if self._steps:
-            given, kept = self._without_dropped(records, self._steps.apply(records, records, self._errors))
+            # The task's own records stay as they are: it gets them back in `commit_record`.
+            copies = [record.copy() for record in records]
+            given, kept = self._without_dropped(records, self._steps.apply(copies, records, self._errors))
         return self._without_dropped(given, self._chain.apply(kept, given))
 
     def _without_dropped(self, given: list[SourceRecord], done: list[T | None]) -> tuple[list[SourceRecord], list[T]]:

@@ -21,11 +21,14 @@ log = logging.getLogger(__name__)
 
 
 class Transforms:
-    """`steps` are those of a connector's config, each configured once; `close` when the task ends."""
+    """
+    `steps` are those of a connector's config, each configured once; `close` when the task ends. With `owned`, the records
+    that they are given are nobody else's, and may come back changed instead of copied.
+    """
 
-    def __init__(self, config: Mapping[str, str], plugins: Registry) -> None:
+    def __init__(self, config: Mapping[str, str], plugins: Registry, owned: bool = False) -> None:
         """ConfigError, naming alias and setting, if one can't be had or does not take its settings."""
-        self._plugins = plugins
+        self._plugins, self._owned = plugins, owned
         self._made: list[tuple[str, Any]] = []
         known = aliases.predicates(config)
         try:
@@ -44,6 +47,7 @@ class Transforms:
 
     def _step(self, alias: Alias, known: Mapping[str, Alias]) -> Step:
         transform = self._make(alias, "transformation")
+        transform.owns_records = self._owned
         kind = type(transform)
         named = (class_name(kind), transform.apply_all if kind.apply_all is not Transformation.apply_all else None)
         if alias.predicate is None:
