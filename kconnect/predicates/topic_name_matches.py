@@ -19,6 +19,8 @@ class _NonEmptyRegex:
     def __str__(self) -> str:
         return "non-empty string, valid regex"
 
+_TOPICS = 1000
+
 
 class TopicNameMatches(Predicate):
     CONFIG = ConfigDef(
@@ -36,6 +38,14 @@ class TopicNameMatches(Predicate):
 
     def configure(self, configs: Mapping[str, str]) -> None:
         self._pattern = regex.compile(self.CONFIG.parse(configs)["pattern"])
+        self._known: dict[str | None, bool] = {None: False}
 
     def test(self, record: SourceRecord | SinkRecord) -> bool:
-        return record.topic is not None and self._pattern.matches(record.topic) is not None
+        # Tasks see few topics, and many records of each.
+        topic = record.topic
+        known = self._known.get(topic)
+        if known is None:
+            if len(self._known) > _TOPICS:
+                self._known = {None: False}
+            known = self._known[topic] = self._pattern.matches(topic) is not None
+        return known

@@ -57,12 +57,12 @@ class ReplaceField(OnPart):
             return record
         schema = self.schema_of(record)
         if schema is None:
-            inside = require_map(value, PURPOSE)
-            names = tuple(inside)
-            plan = self._plans.get(names)
+            found = require_map(value, PURPOSE)
+            keys = tuple(found)
+            plan = self._plans.get(keys)
             if plan is None:
-                plan = self._plan(names)
-            return self.changed(record, None, {new: inside[old] for old, new in plan})
+                plan = self._plan(keys)
+            return self.changed(record, None, {new: found[old] for old, new in plan})
         value = require_struct(value, PURPOSE, schema)
         after, places, names = self._changed_schema(value.schema)
         if places is not None:

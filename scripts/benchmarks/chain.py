@@ -132,8 +132,9 @@ def chain(
     for number, (name, settings) in enumerate(steps):
         config[f"transforms.t{number}.type"] = f"org.apache.kafka.connect.transforms.{name}"
         config |= {f"transforms.t{number}.{key}": value for key, value in settings.items()}
-    made = Transforms(config, registry)
-    return lambda: made.steps.apply(records)
+    made = Transforms(config, registry, owned=True)
+    # As a source's loop does it; a sink's has records of its own anyway.
+    return lambda: made.steps.apply([record.copy() for record in records])
 
 
 def converter(registry: Registry, name: str, settings: dict[str, str], records: list[SourceRecord]) -> dict[str, Work]:
