@@ -43,6 +43,7 @@ _COMMANDS = {
     "broker": ("kconnect.cli.broker", "Run a local Kafka broker for trying things out."),
     "cluster": ("kconnect.cli.cluster", "Show the workers, who leads, and what runs where."),
     "demo": ("kconnect.cli.demo", "Show data flow through a local broker and worker."),
+    "preview": ("kconnect.cli.preview", "Show what a connector's chain does to records, step by step."),
     "worker": ("kconnect.cli.worker", "Run a worker."),
 }
 

@@ -1,0 +1,158 @@
+"""`kconnect preview`: records before and after each step of a connector's chain, and the bytes at the end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from kconnect.api.errors import DataError
+from kconnect.cli import connector_file, outcome_text
+from kconnect.cli.connector_file import InputError
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.worker import preview as engine
+
+_FROM_TOPIC = 10
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--file",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The connector's config: JSON as REST takes it, YAML, or .properties.",
+)
+@click.option("--input", "source", type=click.File("r", "utf-8"), help="Records, one JSON object a line; - is standard input.")
+@click.option("--topic", help="Take records from this topic.")
+@click.option("--limit", type=click.IntRange(min=1), help="How many at most. Default: 10 of a topic, all of --input.")
+@click.option("--newest", is_flag=True, help="The topic's last records rather than its first.")
+@click.option("--partition", type=click.IntRange(min=0), help="Of this partition of the topic only.")
+@click.option("--offset", type=click.IntRange(min=0), help="From this offset on; needs --partition.")
+@click.option(
+    "-w",
+    "--worker-config",
+    "worker",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The worker's file: its converters, plugin.path and brokers. Default: JsonConverter.",
+)
+@click.option("--bootstrap-server", "servers", help="Where Kafka is, host:port.")
+@click.option("--kind", type=click.Choice(["source", "sink"]), help="What the connector is, if its class is not here.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def preview(
+    file: Path,
+    source: TextIO | None,
+    topic: str | None,
+    limit: int | None,
+    newest: bool,
+    partition: int | None,
+    offset: int | None,
+    worker: Path | None,
+    servers: str | None,
+    kind: str | None,
+    output: str,
+) -> int:
+    """
+    Show what a connector's chain does to records, step by step, without a worker.
+
+    \b
+      kconnect preview -f connector.json --input records.jsonl
+      kconnect preview -f connector.json --topic orders --limit 3 --bootstrap-server localhost:9092
+      kconnect preview -f connector.json --topic orders --partition 0 --offset 1234 -w worker.properties
+
+    Records of --input are what a source gives, or what a sink's converters made. Records of a topic pass the converters
+    first, and nothing is committed. Nothing is written anywhere.
+
+    Exit status 1: a record failed, and errors.tolerance is not all. 2: the command or a setting is wrong.
+    """
+    _check(source, topic, newest, partition, offset, worker, servers)
+    settings = connector_file.worker_of(worker, servers)
+    config = connector_file.config_of(file)
+    chain = connector_file.build(str(file), config, kind, settings, connector_file.plugins_of(settings))
+    try:
+        if source is not None:
+            outcomes = _of_lines(chain, source, limit)
+        else:
+            outcomes = _of_topic(chain, settings, config, topic or "", limit or _FROM_TOPIC, partition, offset, newest)
+        return _print(outcomes, output)
+    finally:
+        chain.close()
+
+
+def _check(
+    source: TextIO | None,
+    topic: str | None,
+    newest: bool,
+    partition: int | None,
+    offset: int | None,
+    worker: Path | None,
+    servers: str | None,
+) -> None:
+    if (source is None) == (topic is None):
+        raise click.UsageError("Give either --input FILE or --topic NAME: it says which records to show")
+    if topic is None and (newest or partition is not None or offset is not None):
+        raise click.UsageError("--newest, --partition and --offset choose records of a --topic")
+    if offset is not None and (partition is None or newest):
+        raise click.UsageError("--offset needs --partition, and goes without --newest")
+    if topic is not None and not servers and not connector_file.has_brokers(worker):
+        raise click.UsageError(
+            "--topic needs to know where Kafka is: give --bootstrap-server HOST:PORT, or -w with a worker file that has "
+            "bootstrap.servers"
+        )
+
+
+def _of_lines(chain: engine.Preview, source: TextIO, limit: int | None) -> Iterator[engine.Outcome]:
+    lines = connector_file.json_lines(getattr(source, "name", "--input"), source)
+    for where, body in itertools.islice(lines, limit):
+        yield run(chain, body, where)
+
+
+def run(chain: engine.Preview, body: Any, where: str) -> engine.Outcome:
+    """InputError, naming the place, if it is no record."""
+    try:
+        record = engine.read(body, chain.kind)
+    except DataError as error:
+        raise InputError(f"{where}: {error}") from None
+    return chain.message(record) if isinstance(record, engine.Message) else chain.record(record)
+
+
+def _of_topic(
+    chain: engine.Preview,
+    settings: WorkerSettings,
+    config: dict[str, str],
+    topic: str,
+    limit: int,
+    partition: int | None,
+    offset: int | None,
+    newest: bool,
+) -> Iterator[engine.Outcome]:
+    from kconnect.worker import sample
+
+    for message in sample.messages(settings, config, topic, limit, partition, offset, newest):
+        yield chain.message(message)
+
+
+def _print(outcomes: Iterator[engine.Outcome], output: str) -> int:
+    console = outcome_text.console()
+    verdicts = []
+    for number, outcome in enumerate(outcomes, 1):
+        verdicts.append(outcome_text.verdict(outcome))
+        if output == "json":
+            click.echo(_line(outcome))
+        else:
+            outcome_text.show(console, number, outcome)
+    if output == "text":
+        click.echo(outcome_text.summary(verdicts))
+    return 1 if "failed" in verdicts else 0
+
+
+def _line(outcome: engine.Outcome) -> bytes:
+    try:
+        return json.dumps(outcome.as_json(), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # Half a pair of surrogates, which no UTF-8 has.
+        return json.dumps(outcome.as_json()).encode()
