@@ -15,7 +15,7 @@ from typing import Any
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
 from kconnect.api.java_text import float32, float64_text, to_text
-from kconnect.api.literals import exact_decimal, literal, logical_of, parse_string, wrapped
+from kconnect.api.literals import exact_decimal, literal, logical_of, parse_exactly, wrapped
 from kconnect.api.moments import DAY_MS, milliseconds_of
 from kconnect.api.schema import NULL, Schema, SchemaAndValue, SchemaType, Struct, java_class
 
@@ -200,7 +200,7 @@ def _double(schema: Schema | None, value: Any) -> float:
 
 
 def _parsed(text: str) -> SchemaAndValue:
-    found = parse_string(text)
+    found = parse_exactly(text)
     if found is NULL:
         raise DataError(f"Unable to convert {text} (class java.lang.String): it is a null")
     return found

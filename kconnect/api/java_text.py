@@ -48,7 +48,7 @@ def to_text(value: Any, schema: Schema | None = None) -> str:
         return f"Struct{{{','.join(shown)}}}"
     if isinstance(value, decimal.Decimal):
         # Python's text is Java's, but for a negative zero, which Java has not.
-        return str(value if value else abs(value))
+        return str(value if value else value.copy_abs())
     if isinstance(value, datetime.datetime):
         return _date_text(milliseconds_of(value))
     if isinstance(value, bytes | bytearray | memoryview):

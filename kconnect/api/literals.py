@@ -20,7 +20,21 @@ from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
 from kconnect.api.java_text import float32, to_text
 from kconnect.api.moments import DAY_MS, date_of, milliseconds_of
-from kconnect.api.schema import NULL, Float32, Schema, SchemaAndValue, SchemaType, Struct, java_class
+from kconnect.api.schema import (
+    EXACT,
+    NULL,
+    Float32,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Schema,
+    SchemaAndValue,
+    SchemaType,
+    Struct,
+    java_class,
+)
 
 _BLANK = "".join(map(chr, range(33)))
 """What Java's `trim` takes away."""
@@ -31,19 +45,13 @@ _FALSE = SchemaAndValue(schemas.BOOLEAN_SCHEMA, False)
 _EMPTY_LIST, _EMPTY_MAP = Schema(SchemaType.ARRAY), Schema(SchemaType.MAP)
 
 _WHOLE = (
-    (1 << 7, schemas.INT8_SCHEMA),
-    (1 << 15, schemas.INT16_SCHEMA),
-    (1 << 31, schemas.INT32_SCHEMA),
-    (1 << 63, schemas.INT64_SCHEMA),
+    (1 << 7, Int8, schemas.INT8_SCHEMA),
+    (1 << 15, Int16, schemas.INT16_SCHEMA),
+    (1 << 31, Int32, schemas.INT32_SCHEMA),
+    (1 << 63, Int64, schemas.INT64_SCHEMA),
 )
-_WIDTH = {
-    kind: width
-    for width, kind in enumerate(
-        (SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64, SchemaType.FLOAT32, SchemaType.FLOAT64)
-    )
-}
-_MOST_SHIFT = 646_456_993
-"""The power of ten that is too large for Java's BigInteger."""
+_WIDTH = {kind: width for width, kind in enumerate(EXACT)}
+_TYPE_OF = {number: kind for kind, number in EXACT.items()}
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?(\d*)|\.(\d+))(?:[eE]([+-]?\d+))?")
 _PART = r"[ \t]*(-?\d+)"
@@ -60,8 +68,32 @@ def parse_string(text: str | None) -> SchemaAndValue:
     The value that a text looks like, in the smallest type that holds it: `1` is an INT8, `1.5` a FLOAT32. No error: what
     looks like nothing else is a text. Of `null` and of None it is `NULL`, without a schema.
 
-    Arrays and maps have the type that all elements fit; if there is none they have elements without a schema.
+    Arrays and maps have the type that all elements fit; if there is none they have elements without a schema. Such numbers, and
+    those that don't fit after all, because their array is one in an array of wider ones, say by their class how wide they are.
     """
+    found = parse_exactly(text)
+    if found.value is None or isinstance(found.value, str):
+        return found
+    return SchemaAndValue(found.schema, _without_class(found.schema, found.value))
+
+
+def _without_class(schema: Schema | None, value: Any) -> Any:
+    """Numbers as plain ones, unless that would be numbers of another width."""
+    kind = type(value)
+    if kind is list:
+        inner = None if schema is None else schema.value_schema
+        return [_without_class(inner, item) for item in value]
+    if kind is dict:
+        of_key, inner = (None, None) if schema is None else (schema.key_schema, schema.value_schema)
+        return {_without_class(of_key, key): _without_class(inner, item) for key, item in value.items()}
+    if kind in _TYPE_OF:
+        meant = (kind is Int64 or kind is Float64) if schema is None else _TYPE_OF[kind] is schema.type
+        return (float(value) if isinstance(value, float) else int(value)) if meant else value
+    return value
+
+
+def parse_exactly(text: str | None) -> SchemaAndValue:
+    """As `parse_string`, with all numbers in the classes that say how wide they are, for who has no use for the schema."""
     if text is None:
         return NULL
     trimmed = text.strip(_BLANK)
@@ -239,19 +271,17 @@ def _aligned(schema: Schema, value: Any) -> Any:
     """An element as one of the schema that all of them have."""
     if value is None:
         raise _NotParsed
-    kind = schema.type
-    if kind not in _WIDTH:
+    exact = EXACT.get(schema.type)
+    if exact is None:
         return value
     if isinstance(value, datetime.datetime):
         if schema.name is None:
             raise _NotParsed
         return value
+    if schema.name is None:
+        return exact(float32(value) if exact is Float32 else value)
     try:
-        if schema.name is not None:
-            return logical_of(schema, value)
-        if kind is SchemaType.FLOAT32:
-            return float32(value)
-        return float(value) if kind is SchemaType.FLOAT64 else value
+        return logical_of(schema, value)
     except DataError as error:
         raise _NotParsed from error
 
@@ -273,19 +303,17 @@ def _number(token: str) -> SchemaAndValue | None:
     if exact is None:
         return None
     exponent = int(exact.as_tuple().exponent)
-    if abs(exponent) > _MOST_SHIFT:
-        return None
     if not exact or (exact.adjusted() < 20 and exact == exact.to_integral_value()):
         whole = int(exact) if exact else 0
-        for limit, schema in _WHOLE:
+        for limit, of_width, schema in _WHOLE:
             if -limit <= whole < limit:
-                return SchemaAndValue(schema, whole)
+                return SchemaAndValue(schema, of_width(whole))
     if exponent != 0:
         narrow = nearest_float32(exact)
         if math.isfinite(narrow):
             return SchemaAndValue(schemas.FLOAT32_SCHEMA, Float32(narrow))
         if math.isfinite(float(exact)):
-            return SchemaAndValue(schemas.FLOAT64_SCHEMA, float(exact))
+            return SchemaAndValue(schemas.FLOAT64_SCHEMA, Float64(exact))
     return SchemaAndValue(schemas.decimal_schema(-exponent), exact)
 
 
@@ -294,8 +322,9 @@ def exact_decimal(text: str) -> decimal.Decimal | None:
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None
-    power = (match[3] or "0").lstrip("+")
-    if len(power) > 20 or not -(1 << 31) <= len(match[1] or match[2] or "") - int(power) < 1 << 31:
+    exponent = (match[3] or "0").lstrip("+")
+    power = int(exponent) if len(exponent) <= 20 else 1 << 31
+    if power >= 1 << 31 or not -(1 << 31) <= len(match[1] or match[2] or "") - power < 1 << 31:
         return None
     return decimal.Decimal(text)
 

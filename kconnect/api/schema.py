@@ -74,6 +74,16 @@ class Float64(float):
     """A Java Double, which a schema of FLOAT32 does not take as it does a plain float."""
 
 
+EXACT: Mapping[SchemaType, type] = {
+    SchemaType.INT8: Int8,
+    SchemaType.INT16: Int16,
+    SchemaType.INT32: Int32,
+    SchemaType.INT64: Int64,
+    SchemaType.FLOAT32: Float32,
+    SchemaType.FLOAT64: Float64,
+}
+"""The classes that say how wide a number is."""
+
 _JAVA_CLASSES: Mapping[type, str] = {
     Int8: "java.lang.Byte",
     Int16: "java.lang.Short",
@@ -103,19 +113,14 @@ _LOGICAL: Mapping[str, type] = {
     TIMESTAMP: datetime.datetime,
 }
 _PYTHON: Mapping[SchemaType, tuple[type, ...]] = {
-    SchemaType.INT8: (int, Int8),
-    SchemaType.INT16: (int, Int16),
-    SchemaType.INT32: (int, Int32),
-    SchemaType.INT64: (int, Int64),
-    SchemaType.FLOAT32: (float, Float32),
-    SchemaType.FLOAT64: (float, Float64),
+    **{kind: (float if issubclass(exact, float) else int, exact) for kind, exact in EXACT.items()},
     SchemaType.BOOLEAN: (bool,),
     SchemaType.STRING: (str,),
     SchemaType.BYTES: (bytes, bytearray, memoryview),
     SchemaType.ARRAY: (list, tuple),
     SchemaType.MAP: (dict,),
 }
-_EXACT = (bool, Int8, Int16, Int32, Int64, Float32, Float64)
+_NO_OTHER = (bool, *EXACT.values())
 """Subclasses of int and float that are no other number."""
 _WIDE = frozenset(kind for kind, types in _PYTHON.items() if types[0] in (int, float))
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
@@ -171,6 +176,7 @@ class Schema:
     ) -> None:
         self.type = type
         self.optional = optional
+        self.default: Any = default
         self.name = name
         self.version = version
         self.doc = doc
@@ -178,7 +184,9 @@ class Schema:
         self.fields = tuple(Field(field, index, schema) for index, (field, schema) in enumerate(fields))
         # Places of fields that may not be null, and of those with a default: asked for every struct.
         self.required = tuple(field.index for field in self.fields if not field.schema.optional)
-        self.defaults = tuple((f.index, f.schema.default) for f in self.fields if f.schema.default is not None)
+        self.defaults: tuple[tuple[int, Any], ...] = tuple(
+            (field.index, field.schema.default) for field in self.fields if field.schema.default is not None
+        )
         self._by_name = {field.name: field for field in self.fields}
         for field in self.fields:
             if not field.name:
@@ -187,7 +195,6 @@ class Schema:
                 raise DataError(f"Cannot create field because of field name duplication {field.name}")
         self.key_schema = key_schema
         self.value_schema = value_schema
-        self.default = default
         self._hash: int | None = None
         if default is not None:
             try:
@@ -354,7 +361,7 @@ def validate(schema: Schema, value: Any, field: str | None = None, part: str = "
         if value.schema is not schema and value.schema != schema:
             raise DataError("Struct schemas do not match.")
         value.validate()
-    elif type(value) not in _PYTHON[kind] and (isinstance(value, _EXACT) or not isinstance(value, _PYTHON[kind])):
+    elif type(value) not in _PYTHON[kind] and (isinstance(value, _NO_OTHER) or not isinstance(value, _PYTHON[kind])):
         raise _misfit(schema, value, _where(field, part))
     elif kind in _BITS:
         bits = _BITS[kind]

@@ -19,7 +19,7 @@ import orjson
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
 from kconnect.api.moments import DAY_MS, milliseconds_of
-from kconnect.api.schema import Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
+from kconnect.api.schema import EXACT, Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
 from kconnect.api.values import java_class, to_text
 from kconnect.converters.json_text import float32, float64
 
@@ -85,10 +85,12 @@ class Writers:
         if kind is SchemaType.BYTES:
             return _write_bytes
         if kind is SchemaType.FLOAT32:
-            return _writer_of(kind, float, float32)
+            return _writer_of_number(kind, float, float32)
         if kind is SchemaType.FLOAT64:
-            return _writer_of(kind, float, float64)
-        return _writer_of(kind, _AS_IS[kind], lambda value: value)
+            return _writer_of_number(kind, float, float64)
+        if kind in _WHOLE:
+            return _writer_of_number(kind, int, int)
+        return _writer_of(kind, _AS_IS[kind])
 
     def _part(self, schema: Schema | None) -> Convert:
         return self.free if schema is None else self.of(schema)
@@ -171,10 +173,23 @@ def is_exact(value: Any) -> bool:
     return True
 
 
-def _writer_of(kind: SchemaType, wanted: type, convert: Convert) -> Convert:
+def _writer_of(kind: SchemaType, wanted: type) -> Convert:
     def write(value: Any) -> Any:
         if type(value) is not wanted:
             raise _wrong(kind, value)
+        return value
+
+    return write
+
+
+def _writer_of_number(kind: SchemaType, wanted: type, convert: Convert) -> Convert:
+    exact = EXACT[kind]
+
+    def write(value: Any) -> Any:
+        if type(value) is not wanted:
+            if type(value) is not exact:
+                raise _wrong(kind, value)
+            value = wanted(value)
         return convert(value)
 
     return write

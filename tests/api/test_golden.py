@@ -37,7 +37,9 @@ def test_convert(case: dict[str, Any]) -> None:
             convert(schema, value, *scale)
         envelopes.assert_error(raised.value, case["error"])
         return
-    envelopes.assert_same(schemas.SchemaAndValue(None, convert(schema, value, *scale)), case["out"])
+    found = convert(schema, value, *scale)
+    # A number's width is what the function's name says, but that of those inside.
+    envelopes.assert_same(schemas.SchemaAndValue(None, found), case["out"], widths=isinstance(found, list | dict))
 
 
 @pytest.mark.parametrize("case", envelopes.as_params(envelopes.load("projector.jsonl")))

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kconnect.api import schema as s
-from kconnect.api.schema import Struct
-from kconnect.api.values import float32_text, float64_text, java_class, to_text
+from kconnect.api.schema import Schema, SchemaType, Struct
+from kconnect.api.values import convert_to_list, float32_text, float64_text, java_class, parse_string, to_text
 
 UTC = datetime.timezone.utc
 POINT = s.struct({"x": s.INT32_SCHEMA, "y": s.OPTIONAL_STRING_SCHEMA, "z": s.FLOAT32_SCHEMA})
@@ -97,3 +97,31 @@ def test_a_float_survives_its_text(value: float) -> None:
 )
 def test_names_of_java_classes(value: Any, name: str) -> None:
     assert java_class(value) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "value"),
+    [
+        ("[1, 300]", s.array(s.INT16_SCHEMA), [1, 300]),
+        ('["a", 1, 300, 70000, 5000000000]', Schema(SchemaType.ARRAY),
+         ["a", s.Int8(1), s.Int16(300), s.Int32(70000), 5000000000]),
+        ('["a", 1.5, 1e100]', Schema(SchemaType.ARRAY), ["a", s.Float32(1.5), 1e100]),
+        ('{"a": 1, "b": true}', Schema(SchemaType.MAP, key_schema=s.STRING_SCHEMA), {"a": s.Int8(1), "b": True}),
+        # The inner arrays have the schema of the last one.
+        ("[[1], [300]]", s.array(s.array(s.INT16_SCHEMA)), [[s.Int8(1)], [300]]),
+    ],
+)
+def test_parsed_numbers_are_no_wider_than_they_must_be(text: str, schema: Schema, value: Any) -> None:
+    found = parse_string(text)
+    assert found == (schema, value)
+    assert classes(found.value) == classes(value)
+
+
+def classes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: classes(item) for key, item in value.items()}
+    return list(map(classes, value)) if isinstance(value, list) else type(value)
+
+
+def test_elements_of_a_list_that_a_text_becomes_say_how_wide_they_are() -> None:
+    assert classes(convert_to_list(None, "[1, 300]")) == [s.Int16, s.Int16]

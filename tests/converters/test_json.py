@@ -210,3 +210,19 @@ def test_plain_data_is_written_as_json_and_comes_back(value: Any) -> None:
 def test_other_writers_are_understood(value: Any) -> None:
     text = json.dumps(value, indent=1)
     assert converter(schemas_enable="false").to_connect_data("t", text.encode()) == (None, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (s.INT8_SCHEMA, s.Int8(7)),
+        (s.INT64_SCHEMA, s.Int64(7)),
+        (s.FLOAT32_SCHEMA, s.Float32(1.1)),
+        (s.FLOAT64_SCHEMA, s.Float64(7)),
+    ],
+)
+def test_a_number_may_say_how_wide_it_is_if_that_is_what_its_schema_says(schema: Schema, value: Any) -> None:
+    plain = (float if isinstance(value, float) else int)(value)
+    assert converter().from_connect_data("t", schema, value) == converter().from_connect_data("t", schema, plain)
+    with pytest.raises(DataError, match="Invalid type for INT16"):
+        converter().from_connect_data("t", s.INT16_SCHEMA, value)

@@ -3,8 +3,9 @@ The golden files: what Apache Kafka Connect 4.3.1 itself returned or threw, one 
 
 An envelope is `{"schema": …, "payload": …, "types": …}`. This reads and writes them without the converters under test, so
 that a mistake in those can't hide itself. `load` gives a file's cases, `value_of` the data of an envelope, and
-`assert_same` compares data with one. Two things can't be told apart in Python and are not compared: the width of an
-integer or float without a schema.
+`assert_same` compares data with one. Numbers without a schema are of the classes that say how wide they are, but for a long
+and a double, which plain ones are. Functions that return a number of a known width return a plain one: there the widths are
+not compared.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from kconnect.api import moments
 from kconnect.api import schema as schemas
 from kconnect.api.errors import ConfigError, ConnectError, DataError
 from kconnect.api.projector import ProjectionError
-from kconnect.api.schema import Schema, SchemaAndValue, SchemaType, Struct
+from kconnect.api.schema import Schema, SchemaAndValue, SchemaType, Struct, java_class
 
 HERE = Path(__file__).parent
 
@@ -60,25 +61,27 @@ def as_params(cases: list[dict[str, Any]]) -> list[Any]:
     return [pytest.param(case, id=case["id"]) for case in cases]
 
 
-def value_of(envelope: dict[str, Any]) -> SchemaAndValue:
+def value_of(envelope: dict[str, Any], exact: bool = False) -> SchemaAndValue:
+    """`exact`: longs and doubles without a schema have classes of their own, too."""
     schema = schema_of(envelope["schema"])
-    if schema is None:
-        return SchemaAndValue(None, _free(envelope["payload"], envelope.get("types")))
-    return SchemaAndValue(schema, _typed_by(schema, envelope["payload"], envelope.get("types")))
+    return SchemaAndValue(schema, _typed(schema, envelope["payload"], envelope.get("types"), exact))
 
 
 def input_of(envelope: dict[str, Any]) -> SchemaAndValue:
     """
-    The data that was given to Connect. The program that made the files read it with Connect's JSON converter, to which
-    `-0.0` is `0.0`; what came out was written as it was.
+    The data that was given to Connect.
+
+    An envelope becomes data as Connect's JSON converter reads it: each fraction by way of a BigDecimal. That has no negative
+    zero, so `-0.0` says 0.0 to a transform or converter (a Double of -0.0 Connect writes as `-0.0`, as we do). What came out
+    is another matter: it was written, and `-0.0` there is one.
     """
     return value_of(json.loads(json.dumps(envelope), parse_float=lambda text: float(text) or 0.0))
 
 
-def assert_same(found: SchemaAndValue, envelope: dict[str, Any]) -> None:
+def assert_same(found: SchemaAndValue, envelope: dict[str, Any], widths: bool = True) -> None:
     wanted = value_of(envelope)
     assert found.schema == wanted.schema, envelope
-    assert _comparable(found.value, found.schema) == _comparable(wanted.value, wanted.schema), envelope
+    assert _comparable(found.value, found.schema, widths) == _comparable(wanted.value, wanted.schema, widths), envelope
 
 
 def has_unordered_map(envelope: dict[str, Any]) -> bool:
@@ -118,16 +121,12 @@ def schema_of(body: dict[str, Any] | None) -> Schema | None:
     return made if body.get("default") is None else made.replace(default=_typed(made, body["default"]))
 
 
-def _typed(schema: Schema, payload: Any) -> Any:
-    return _typed_by(schema, payload, None)
-
-
-def _typed_by(schema: Schema | None, payload: Any, types: Any) -> Any:
+def _typed(schema: Schema | None, payload: Any, types: Any = None, exact: bool = False) -> Any:
     """`types` is there where elements have no schema, or don't fit it."""
     if payload is None:
         return None
     if schema is None or isinstance(types, str):
-        return _free(payload, types)
+        return _free(payload, types, exact)
     if schema.name == schemas.DECIMAL:
         unscaled = int.from_bytes(base64.b64decode(payload), "big", signed=True)
         return decimal.Decimal(unscaled).scaleb(-int(schema.parameters["scale"]), decimal.Context(prec=99))
@@ -138,20 +137,23 @@ def _typed_by(schema: Schema | None, payload: Any, types: Any) -> Any:
     if schema.type is SchemaType.BYTES:
         return base64.b64decode(payload)
     if schema.type is SchemaType.ARRAY:
-        each = types or [None] * len(payload)
-        return [_typed_by(schema.value_schema, item, of) for item, of in zip(payload, each, strict=True)]
+        return [_typed(schema.value_schema, item, _of(types, index), exact) for index, item in enumerate(payload)]
     if schema.type is SchemaType.MAP:
         pairs = payload.items() if isinstance(payload, dict) else payload
-        of_items = types if isinstance(types, dict) else {}
         return {
-            _typed_by(schema.key_schema, key, None): _typed_by(
-                schema.value_schema, item, of_items.get(key) if isinstance(key, str) else None
-            )
-            for key, item in pairs
+            _typed(schema.key_schema, key): _typed(schema.value_schema, item, _of(types, key), exact) for key, item in pairs
         }
     if schema.type is SchemaType.STRUCT:
-        return Struct.unchecked(schema, [_typed(field.schema, payload.get(field.name)) for field in schema.fields])
+        fields = [(field.schema, payload.get(field.name), _of(types, field.name)) for field in schema.fields]
+        return Struct.unchecked(schema, [_typed(*each, exact) for each in fields])
     return payload
+
+
+def _of(types: Any, place: Any) -> Any:
+    """What `types` says of the element there."""
+    if isinstance(types, dict):
+        return types.get(place)
+    return types[place] if isinstance(types, list) else None
 
 
 WIDTHS: dict[str, type] = {
@@ -165,29 +167,15 @@ WIDTHS: dict[str, type] = {
 
 
 def exact_value_of(envelope: dict[str, Any]) -> Any:
-    """The value without a schema, with each number marked as what it is in Java."""
-    return _marked(envelope["payload"], envelope.get("types"))
+    """The value, each number without a schema marked as what it is in Java."""
+    return value_of(envelope, exact=True).value
 
 
-def _marked(payload: Any, types: Any) -> Any:
+def _free(payload: Any, types: Any, exact: bool) -> Any:
     if isinstance(payload, dict):
-        return {key: _marked(item, (types or {}).get(key)) for key, item in payload.items()}
+        return {key: _free(item, _of(types, key), exact) for key, item in payload.items()}
     if isinstance(payload, list):
-        return [_marked(item, types[index] if types else None) for index, item in enumerate(payload)]
-    if type(payload) is int and types is None:
-        return schemas.Int64(payload)
-    if type(payload) is float and types is None:
-        return schemas.Float64(payload)
-    return WIDTHS[types](_free(payload, types)) if types in WIDTHS else _free(payload, types)
-
-
-def _free(payload: Any, types: Any) -> Any:
-    if isinstance(payload, dict):
-        return {key: _free(item, (types or {}).get(key)) for key, item in payload.items()}
-    if isinstance(payload, list):
-        return [_free(item, types[index] if types else None) for index, item in enumerate(payload)]
-    if types in ("float32", "float64"):
-        return _float(payload, types == "float32")
+        return [_free(item, _of(types, index), exact) for index, item in enumerate(payload)]
     if types in ("bytes", "bytebuffer"):
         data = base64.b64decode(payload)
         return data if types == "bytes" else memoryview(data)
@@ -197,7 +185,11 @@ def _free(payload: Any, types: Any) -> Any:
         return int(payload)
     if types == "date":
         return moments.date_of(payload)
-    return payload
+    width = types if types in WIDTHS else {int: "int64", float: "float64"}.get(type(payload))
+    if width is None:
+        return payload
+    number = _float(payload, width == "float32") if width.startswith("float") else payload
+    return WIDTHS[width](number) if exact or width not in ("int64", "float64") else number
 
 
 def _float(payload: Any, narrow: bool) -> float:
@@ -205,23 +197,21 @@ def _float(payload: Any, narrow: bool) -> float:
     return struct.unpack(">f", struct.pack(">f", number))[0] if narrow and math.isfinite(number) else number
 
 
-def _comparable(value: Any, schema: Schema | None) -> Any:
+def _comparable(value: Any, schema: Schema | None, widths: bool) -> Any:
     """Something that is equal exactly if values are: `True` is not 1, 1 not 1.0, 0.0 not -0.0, but NaN is NaN."""
     if isinstance(value, Struct):
-        return "struct", [_comparable(item, field.schema) for field, item in value.items()]
+        return "struct", [_comparable(item, field.schema, widths) for field, item in value.items()]
     if isinstance(value, dict):
-        pairs = [
-            (_comparable(key, schema and schema.key_schema), _comparable(item, schema and schema.value_schema))
-            for key, item in value.items()
-        ]
+        of_key, inner = (None, None) if schema is None else (schema.key_schema, schema.value_schema)
+        pairs = [(_comparable(key, of_key, widths), _comparable(item, inner, widths)) for key, item in value.items()]
         return "map", sorted(pairs, key=repr)
     if isinstance(value, list | tuple):
-        return "array", [_comparable(item, schema and schema.value_schema) for item in value]
-    if isinstance(value, float):
+        return "array", [_comparable(item, schema and schema.value_schema, widths) for item in value]
+    kind = java_class(value, schema)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        name = kind if widths else "float" if isinstance(value, float) else "int"
         # A 32-bit number may be kept as any float that rounds to it.
-        return "float", repr(_float(float(value), schema is not None and schema.type is SchemaType.FLOAT32))
+        return name, repr(_float(float(value), "Float" in kind)) if isinstance(value, float) else int(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return "bytes", bytes(value)
-    if isinstance(value, decimal.Decimal):
-        return "decimal", value.as_tuple()
-    return type(value).__name__, value
+    return kind, value.as_tuple() if isinstance(value, decimal.Decimal) else value

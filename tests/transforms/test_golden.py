@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import ConnectError, Header, Schema, SinkRecord, SourceRecord, Struct, TimestampType
-from kconnect.api import schema as schemas
+from kconnect.api import ConnectError, Header, Schema, SchemaAndValue, SinkRecord, SourceRecord, TimestampType
 from kconnect.plugins.registry import Registry
 from kconnect.worker.transforms import Transforms
 from tests.golden import envelopes
@@ -116,31 +115,17 @@ def chain_config(steps: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def record_of(kind: str, body: dict[str, Any]) -> SourceRecord | SinkRecord:
-    key = data_of(body["key"])
-    value = data_of(body["value"])
+    key = envelopes.input_of(body["key"])
+    value = envelopes.input_of(body["value"])
     headers = []
     for header in body["headers"]:
-        schema, content = data_of(header["value"])
+        schema, content = envelopes.input_of(header["value"])
         headers.append(Header(header["name"], content, schema))
     topic, partition, timestamp = body["topic"], body["partition"], body["timestamp"]
     if kind == "source":
         return SourceRecord({"p": 1}, {"o": 1}, topic, partition, *key, *value, timestamp, headers)
     of_time = TimestampType.NO_TIMESTAMP_TYPE if timestamp is None else TimestampType.CREATE_TIME
     return SinkRecord(topic, partition, *key, *value, body["offset"], timestamp, of_time, headers)
-
-
-def data_of(envelope: dict[str, Any]) -> schemas.SchemaAndValue:
-    """As given to Connect; numbers without a schema are as wide as they were there."""
-    schema, value = envelopes.input_of(envelope)
-    return schemas.SchemaAndValue(schema, as_wide(value, envelope.get("types")) if schema is None else value)
-
-
-def as_wide(value: Any, types: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: as_wide(item, (types or {}).get(key)) for key, item in value.items()}
-    if isinstance(value, list):
-        return [as_wide(item, types[index] if types else None) for index, item in enumerate(value)]
-    return envelopes.WIDTHS[types](value) if types in envelopes.WIDTHS and types not in ("int64", "float64") else value
 
 
 def assert_record(found: Any, wanted: dict[str, Any] | None) -> None:
@@ -169,36 +154,7 @@ def assert_record(found: Any, wanted: dict[str, Any] | None) -> None:
 
 
 def assert_data(schema: Schema | None, value: Any, wanted: dict[str, Any]) -> None:
-    types = wanted.get("types")
-    if isinstance(value, Struct) and isinstance(types, dict):
-        # Fields whose values don't fit their schemas.
-        for name, odd in types.items():
-            assert_data(None, value[name], {"schema": None, "payload": wanted["payload"][name], "types": odd})
-        rest = [None if field.name in types else item for field, item in value.items()]
-        value = Struct.unchecked(value.schema, rest)
-        wanted = {**wanted, "payload": {name: item for name, item in wanted["payload"].items() if name not in types}}
-    envelopes.assert_same(schemas.SchemaAndValue(schema, plain(value)), wanted)
-    if schema is None:
-        assert widths(value) == widths(as_wide(envelopes.value_of(wanted).value, wanted.get("types")))
-
-
-def plain(value: Any) -> Any:
-    """Without the widths of numbers, which `envelopes.assert_same` would take for other types."""
-    if isinstance(value, dict):
-        return {plain(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return list(map(plain, value))
-    if type(value) in envelopes.WIDTHS.values():
-        return int(value) if isinstance(value, int) else float(value)
-    return value
-
-
-def widths(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: widths(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return list(map(widths, value))
-    return type(value) if type(value) not in (schemas.Int64, schemas.Float64) else type(value).__base__
+    envelopes.assert_same(SchemaAndValue(schema, value), wanted)
 
 
 def assert_error(found: Exception, error: dict[str, Any]) -> None:
