@@ -28,6 +28,18 @@ def to_text(value: Any, schema: Schema | None = None) -> str:
     Unset fields of a struct are left out. With the value's schema, 32-bit floats get no more digits than they have. Bytes are
     base64, as in Connect's `Values`: Java's own text for them is an address.
     """
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is int:
+        return str(value)
+    if kind is dict and schema is None:
+        # Most of what a file sink writes: a call for each of its texts would cost more than all the rest.
+        shown = [
+            f"{key if type(key) is str else to_text(key)}={item if type(item) is str else to_text(item)}"
+            for key, item in value.items()
+        ]
+        return f"{{{', '.join(shown)}}}"
     if isinstance(value, str):
         return value
     if value is None:
