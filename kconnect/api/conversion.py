@@ -14,7 +14,7 @@ from typing import Any
 
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
-from kconnect.api.java_text import float32, float64_text, to_text
+from kconnect.api.java_text import float32, float64_text, message_text
 from kconnect.api.literals import exact_decimal, literal, logical_of, parse_exactly, wrapped
 from kconnect.api.moments import DAY_MS, milliseconds_of
 from kconnect.api.schema import NULL, Schema, SchemaAndValue, SchemaType, Struct, java_class
@@ -213,15 +213,10 @@ def _not_null(schema: Schema | None, value: Any) -> SchemaAndValue:
 
 
 def _no_way(schema: Schema | None, value: Any, target: str, parsed: bool = False) -> DataError:
-    return DataError(f"Unable to convert {_shown(schema, value)} (class {_class(schema, value, parsed)}) to {target}")
+    return DataError(f"Unable to convert {message_text(value, schema)} (class {_class(schema, value, parsed)}) to {target}")
 
 
 def _class(schema: Schema | None, value: Any, parsed: bool) -> str:
     if parsed and isinstance(value, dict):
         return "java.util.LinkedHashMap"
     return java_class(value, schema)
-
-
-def _shown(schema: Schema | None, value: Any) -> str:
-    # Java's text for an array of bytes is where it is.
-    return f"[B@{id(value):x}" if isinstance(value, bytes | bytearray) else to_text(value, schema)

@@ -68,6 +68,25 @@ def to_text(value: Any, schema: Schema | None = None) -> str:
     return str(value)
 
 
+def message_text(value: Any, schema: Schema | None = None) -> str:
+    """As `to_text`, with bytes as Java's messages have them: by where they are, not by what they say."""
+    return to_text(_without_bytes(value), schema)
+
+
+def _without_bytes(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray):
+        return f"[B@{id(value):x}"
+    if isinstance(value, memoryview):
+        return f"java.nio.HeapByteBuffer[pos=0 lim={value.nbytes} cap={value.nbytes}]"
+    if isinstance(value, list | tuple):
+        return tuple(map(_without_bytes, value))
+    if isinstance(value, dict):
+        return {_without_bytes(key): _without_bytes(item) for key, item in value.items()}
+    if isinstance(value, Struct):
+        return Struct.unchecked(value.schema, list(map(_without_bytes, value.values)))
+    return value
+
+
 def _date_text(milliseconds: int) -> str:
     """Java's `Date.toString`, which says of no year that it was before Christ."""
     number, clock = divmod(milliseconds, DAY_MS)

@@ -54,6 +54,8 @@ _WIDTH = {kind: width for width, kind in enumerate(EXACT)}
 _TYPE_OF = {number: kind for kind, number in EXACT.items()}
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?(\d*)|\.(\d+))(?:[eE]([+-]?\d+))?")
+_BEYOND_CHAR = re.compile("[\U00010000-\U0010ffff]")
+"""What is two characters to Java, of which none is a digit."""
 _PART = r"[ \t]*(-?\d+)"
 _DATE = re.compile(rf"{_PART}-{_PART}-{_PART}")
 _TIME = re.compile(rf"{_PART}:{_PART}:{_PART}\.{_PART}Z")
@@ -103,7 +105,7 @@ def parse_exactly(text: str | None) -> SchemaAndValue:
             return _Parser(text).element() or NULL
         except (_NotParsed, RecursionError):
             return SchemaAndValue(schemas.STRING_SCHEMA, text)
-    if first and (first in "+-" or first.isdecimal()):
+    if first and (first in "+-" or _is_digit(first)):
         found = _Parser(text).simple()
         return found or SchemaAndValue(schemas.STRING_SCHEMA, text)
     if trimmed == "true":
@@ -111,6 +113,10 @@ def parse_exactly(text: str | None) -> SchemaAndValue:
     if trimmed == "false":
         return _FALSE
     return NULL if trimmed == "null" else SchemaAndValue(schemas.STRING_SCHEMA, text)
+
+
+def _is_digit(character: str) -> bool:
+    return character.isdecimal() and not _BEYOND_CHAR.match(character)
 
 
 class _NotParsed(Exception):
@@ -165,7 +171,7 @@ class _Parser:
             self._at += 1
         token = self._tokens[self._at].strip(_BLANK)
         self._at += 1
-        if token[:1].isdecimal():
+        if _is_digit(token[:1]):
             rest = self._tokens[self._at : self._at + 4]
             found = _moment("".join((token, *rest))) if len(rest) == 4 else None
             if found is not None:
@@ -174,7 +180,7 @@ class _Parser:
             found = _moment(token)
             if found is not None:
                 return found
-        return _number(token) if token[:1].isdecimal() or token[:1] in ("+", "-") else None
+        return _number(token) if _is_digit(token[:1]) or token[:1] in ("+", "-") else None
 
     def _quoted(self) -> SchemaAndValue:
         """Up to the next quote, or the end; backslashes stay."""
@@ -320,7 +326,7 @@ def _number(token: str) -> SchemaAndValue | None:
 def exact_decimal(text: str) -> decimal.Decimal | None:
     """What Java's BigDecimal makes of a text: digits of any script, no blanks, a scale of 32 bits. None if nothing."""
     match = _NUMBER.fullmatch(text)
-    if match is None:
+    if match is None or _BEYOND_CHAR.search(text):
         return None
     exponent = (match[3] or "0").lstrip("+")
     power = int(exponent) if len(exponent) <= 20 else 1 << 31
@@ -348,7 +354,7 @@ def _moment(token: str) -> SchemaAndValue | None:
         24: (_TIMESTAMP, schemas.TIMESTAMP_SCHEMA),
     }.get(len(text), (None, None))
     match = pattern.match(text) if pattern is not None else None
-    if match is None:
+    if match is None or _BEYOND_CHAR.search(text):
         return None
     parts = [wrapped(int(part), 32) for part in match.groups()]
     days = 0 if len(parts) == 4 else _days(*parts[:3])

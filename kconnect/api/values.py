@@ -24,7 +24,7 @@ from kconnect.api.conversion import (
     convert_to_time,
     convert_to_timestamp,
 )
-from kconnect.api.java_text import float32, float32_text, float64_text, to_text
+from kconnect.api.java_text import float32, float32_text, float64_text, message_text, to_text
 from kconnect.api.literals import parse_string
 from kconnect.api.moments import FarDate, date_of, milliseconds_of
 from kconnect.api.schema import java_class
@@ -51,6 +51,7 @@ __all__ = [
     "float32_text",
     "float64_text",
     "java_class",
+    "message_text",
     "milliseconds_of",
     "parse_string",
     "to_text",

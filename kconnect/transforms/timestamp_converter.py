@@ -32,7 +32,7 @@ from kconnect.api import (
     Type,
 )
 from kconnect.api.moments import DAY_MS
-from kconnect.api.schema import Int64
+from kconnect.api.schema import Int8, Int16, Int32, Int64
 from kconnect.api.values import FarDate, date_of, java_class, milliseconds_of
 from kconnect.java import dates
 from kconnect.transforms.common import (
@@ -67,6 +67,12 @@ _OF_NAME = {_SCHEMAS[form][0].name: form for form in (DATE, TIME, TIMESTAMP)}
 _OF_TYPE = {SchemaType.STRING: STRING, SchemaType.INT64: UNIX}
 _OF_CLASS = {str: STRING, int: UNIX, Int64: UNIX, datetime.datetime: TIMESTAMP, FarDate: TIMESTAMP}
 
+_EXPECTED: Mapping[str, tuple[type, str]] = {
+    STRING: (str, "string timestamp to be a String,"),
+    UNIX: (int, "Unix timestamp to be a Long,"),
+    **{form: (datetime.datetime, f"{form} to be a java.util.Date,") for form in (DATE, TIME, TIMESTAMP)},
+}
+_NO_LONGS = (bool, Int8, Int16, Int32)
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -129,7 +135,7 @@ class TimestampConverter(OnPart):
             return self.changed(record, None, self._without_schema(value))
         if not self._field:
             form = _form_of(schema)
-            converted = None if value is None else self._write(self._sources[form](value))
+            converted = None if value is None else self._with_schema(value, schema, form)
             return self.changed(record, _SCHEMAS[self._target][schema.optional], converted)
         struct = None if value is None else require_struct(value, PURPOSE, schema)
         plan = self._plans(schema)
@@ -152,6 +158,12 @@ class TimestampConverter(OnPart):
             raise DataError(f"TimestampConverter does not support class {java_class(value)} objects as timestamps")
         return self._write(self._sources[form](value))
 
+    def _with_schema(self, value: Any, schema: Schema, form: str) -> Any:
+        wanted, expected = _EXPECTED[form]
+        if type(value) is not wanted and (not isinstance(value, wanted) or isinstance(value, _NO_LONGS)):
+            raise DataError(f"Expected {expected} but found class {java_class(value, schema)}")
+        return self._write(self._sources[form](value))
+
     def _converted(self, struct: Struct | None, plan: _Plan) -> Struct | None:
         if struct is None:
             return None
@@ -160,7 +172,7 @@ class TimestampConverter(OnPart):
             try:
                 form = _form_of(plan.before)
                 if values[plan.place] is not None:
-                    values[plan.place] = self._write(self._sources[form](values[plan.place]))
+                    values[plan.place] = self._with_schema(values[plan.place], plan.before, form)
             except ConnectError:
                 # What is wrong with an earlier field comes first.
                 check_nulls(plan.after, values[: plan.place])
@@ -168,6 +180,8 @@ class TimestampConverter(OnPart):
         return struct_of(plan.after, values)
 
     def _plan(self, schema: Schema) -> _Plan:
+        if schema.type is not SchemaType.STRUCT:
+            raise DataError("Cannot list fields on non-struct type")
         field = schema.field(self._field)
         fields = [(each.name, each.schema) for each in schema.fields]
         if field is not None:

@@ -47,7 +47,7 @@ class TimestampRouter(BuiltIn):
 
 def _shown(record: Record) -> str:
     """The record's text in Connect's messages, which has all that is in the record."""
-    text = values.to_text
+    text = values.message_text
     headers = [
         f"ConnectHeader(key={header.key}, value={text(header.value, header.schema)}, schema={_schema(header.schema)})"
         for header in record.headers
@@ -63,7 +63,7 @@ def _shown(record: Record) -> str:
 
 
 def _place(record: Record) -> str:
-    text = values.to_text
+    text = values.message_text
     if isinstance(record, SourceRecord):
         return f"SourceRecord{{sourcePartition={text(record.source_partition)}, sourceOffset={text(record.source_offset)}}}"
     return (
