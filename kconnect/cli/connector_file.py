@@ -27,7 +27,7 @@ class InputError(ConnectError):
 
 def config_of(path: Path) -> dict[str, str]:
     """A connector's settings: JSON as REST takes it, the same in YAML, or a properties file."""
-    text = _text(path)
+    text = text_of(path)
     if path.suffix == ".properties":
         return _properties(path, text)
     try:
@@ -64,19 +64,25 @@ def as_config(body: Any, where: str) -> dict[str, str]:
 
 def worker_of(path: Path | None, bootstrap_servers: str | None = None) -> WorkerSettings:
     """A worker file with the environment's `CONNECT_*` on top, or what a preview does with where there is none."""
-    given = {} if path is None else _properties(path, _text(path))
+    if path is None:
+        return worker_with({}, "--bootstrap-server", bootstrap_servers)
+    return worker_with(_properties(path, text_of(path)), str(path), bootstrap_servers, os.environ)
+
+
+def worker_with(
+    given: Mapping[str, str], where: str, bootstrap_servers: str | None = None, environ: Mapping[str, str] | None = None
+) -> WorkerSettings:
     try:
-        return preview.worker_settings(given, {} if path is None else os.environ, bootstrap_servers)
+        return preview.worker_settings(given, environ or {}, bootstrap_servers)
     except ConfigError as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        raise InputError(f"{path or 'the worker settings'}: {' '.join(lines)}") from None
+        raise InputError(f"{where}: {' '.join(line.strip() for line in str(error).splitlines())}") from None
 
 
 def has_brokers(path: Path | None) -> bool:
     """Whether a worker file, or the environment on top of it, says where Kafka is."""
     if path is None:
         return False
-    return "CONNECT_BOOTSTRAP_SERVERS" in os.environ or "bootstrap.servers" in _properties(path, _text(path))
+    return "CONNECT_BOOTSTRAP_SERVERS" in os.environ or "bootstrap.servers" in _properties(path, text_of(path))
 
 
 def build(
@@ -108,7 +114,8 @@ def _no_number(text: str) -> Any:
     raise ValueError(f'{text} is no JSON; write "{text}"')
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """InputError if it can't be read."""
     try:
         return path.read_text("utf-8")
     except OSError as error:

@@ -44,6 +44,7 @@ _COMMANDS = {
     "cluster": ("kconnect.cli.cluster", "Show the workers, who leads, and what runs where."),
     "demo": ("kconnect.cli.demo", "Show data flow through a local broker and worker."),
     "preview": ("kconnect.cli.preview", "Show what a connector's chain does to records, step by step."),
+    "test": ("kconnect.cli.testing", "Check what a connector's chain makes of records, for a CI."),
     "worker": ("kconnect.cli.worker", "Run a worker."),
 }
 

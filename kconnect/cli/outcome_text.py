@@ -61,14 +61,14 @@ def show(to: Console, number: int, outcome: Outcome) -> None:
     place = f"{at['topic']}" if at.get("partition") is None else f"{at['topic']}-{at['partition']}"
     place += f"@{at['offset']}" if "offset" in at else ""
     rows = list(_rows(outcome))
-    _print(to, Text(printable(f"Record {number}: {place}"), "bold"))
+    echo(to, Text(printable(f"Record {number}: {place}"), "bold"))
     lead = min(24, max(len(row.lead) for row in rows))
     label = min(_WIDEST_LABEL, max(len(row.label) for row in rows))
     last = ""
     for row in rows:
         _print_row(to, row, lead, label, row.lead if row.lead != last else "")
         last = row.lead
-    _print(to, Text())
+    echo(to, Text())
 
 
 def summary(outcomes: Sequence[str]) -> str:
@@ -294,17 +294,18 @@ def _print_row(to: Console, row: Row, lead: int, label: int, shown_lead: str) ->
     room = to.width - left.cell_len
     right = Text(printable(row.text), row.style if not row.label else "")
     if not to.is_terminal or right.cell_len <= room:
-        _print(to, Text.assemble(left, right))
+        echo(to, Text.assemble(left, right))
         return
     if room < 24:
         # A very long label: the value has its own lines.
-        _print(to, left)
+        echo(to, left)
         left, room = Text(" " * (lead + 5)), to.width - lead - 5
     for index, line in enumerate(right.wrap(to, max(8, room), overflow="fold")):
-        _print(to, Text.assemble(left if index == 0 else " " * left.cell_len, line))
+        echo(to, Text.assemble(left if index == 0 else " " * left.cell_len, line))
 
 
-def _print(to: Console, line: Text) -> None:
+def echo(to: Console, line: Text) -> None:
+    """One line, with other signs where the output's encoding lacks ours."""
     line.rstrip()
     try:
         line.plain.encode(to.encoding)

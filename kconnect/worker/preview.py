@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -165,7 +166,7 @@ class Preview:
         self._secrets = _secrets(config, settings, plugins)
         try:
             _check(config, kind)
-            _check_converters(config, settings, plugins)
+            _check_classes(config, settings, plugins)
             self.tolerant = ErrorSettings.of(config).tolerant
             self._failure: Failure | None = None
             errors = _errors(self._failed)
@@ -367,14 +368,23 @@ def _check(config: Mapping[str, str], kind: str) -> None:
         raise ConfigError(message)
 
 
-def _check_converters(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
+def _check_classes(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
+    """ConfigError for the first class that is not installed. Whoever loads one says so too, with the names of all others."""
+    asked = [(f"{alias.prefix}type", alias.type, kind) for kind, alias in _plugins(config)]
     for which, kind in (("key", "converter"), ("value", "converter"), ("header", "header_converter")):
         setting = f"{which}.converter"
-        name = config.get(setting) or getattr(settings, f"{which}_converter")
+        asked.append((setting, config.get(setting) or getattr(settings, f"{which}_converter"), kind))
+    for setting, name, kind in asked:
+        if not name:
+            continue
         try:
             plugins.find(name, kind)
-        except NotFoundError as error:
-            raise ConfigError(setting, name, f"{error}") from None
+        except NotFoundError:
+            there = sorted({plugin.class_name.rsplit(".", 1)[-1] for plugin in plugins.plugins if plugin.kind == kind})
+            near = difflib.get_close_matches(name.rsplit(".", 1)[-1], there, 3, 0.5) or there
+            rule = f"no {kind.replace('_', ' ')} of that name is installed here"
+            remedy = f"write one of {', '.join(near)}, or have the worker file (-w) name its `plugin.path`"
+            raise ConfigError(setting, name, f"{rule}; {remedy}") from None
 
 
 def _secrets(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> set[str]:
