@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, Schema, Struct, Type
+from kconnect.api.schema import EXACT
 from kconnect.transforms.common import (
     REPLACE_NULL,
     Items,
@@ -70,7 +71,12 @@ class ReplaceField(OnPart):
             return self.changed(record, after, struct_of(after, [inside[index] for index in places]))
         mixed = Struct(after)
         for field, name in zip(after.fields, names):
-            mixed[field.name] = value.get(name) if self._replace_null else value[name]
+            item = value.get(name) if self._replace_null else value[name]
+            before = value.schema.field(name)
+            if before is not None and before.schema.type is not field.schema.type and type(item) in (int, float):
+                # A plain number would fit any width.
+                item = EXACT[before.schema.type](item)
+            mixed[field.name] = item
         return self.changed(record, after, mixed)
 
     def _plan(self, names: tuple[Any, ...]) -> list[tuple[Any, Any]]:

@@ -261,10 +261,16 @@ def _writer(target: str, texts: dates.SimpleDateFormat | None, precision: str) -
         unit = 1000 if precision == "microseconds" else 1_000_000
         return lambda millis: _as_long(millis * unit)
     if target == DATE:
-        return lambda millis: date_of(millis - millis % DAY_MS)
+        return _day_of
     if target == TIME:
         return lambda millis: date_of(millis % DAY_MS)
     return date_of
+
+
+def _day_of(millis: int) -> datetime.datetime:
+    start = millis - millis % DAY_MS
+    # Java's first day begins before its longs do.
+    return date_of(start if start >= _LONG_MIN else start + (1 << 64))
 
 
 def _cut(number: int, unit: int) -> int:

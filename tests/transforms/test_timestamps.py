@@ -54,6 +54,12 @@ def test_a_value_that_does_not_fit_its_schema(schema: Schema, value: Any, messag
         converted(schema, value, target_type="unix", format="yyyy")
 
 
+def test_the_first_day_of_java_begins_where_its_longs_end() -> None:
+    assert converted(None, -(1 << 63), target_type="Date") == date_of(9_223_372_036_794_351_616)
+    assert converted(None, (1 << 63) - 1, target_type="Date") == date_of(9_223_372_036_828_800_000)
+    assert converted(None, -(1 << 63), target_type="Time") == date_of(60_424_192)
+
+
 def test_subclasses_of_dates_are_dates() -> None:
     class Moment(datetime.datetime):
         pass
