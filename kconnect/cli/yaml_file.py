@@ -14,10 +14,11 @@ import yaml
 
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        for (key, _), name in zip(node.value, keys):
-            if keys.count(name) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {name} comes twice", key.start_mark)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key.value, str) and key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value} comes twice", key.start_mark)
+            seen.add(str(key.value))
         found: dict[Any, Any] = super().construct_mapping(node, deep)
         return found
 
