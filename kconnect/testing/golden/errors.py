@@ -37,6 +37,8 @@ CLASSES: dict[str, tuple[type[Exception], ...]] = {
     "java.lang.NullPointerException": (api.DataError, TypeError, AttributeError),
     "java.lang.ClassCastException": (api.DataError, TypeError, AttributeError),
     "java.lang.IndexOutOfBoundsException": (api.DataError, IndexError, regex.NoGroupError),
+    "java.lang.ArrayIndexOutOfBoundsException": (api.ConfigError, api.DataError, IndexError),
+    "java.lang.StringIndexOutOfBoundsException": (api.ConfigError, api.DataError, IndexError),
     "java.lang.NumberFormatException": (api.DataError, ValueError),
 }
 """What ours raise where Connect throws this. An exception that isn't here makes a case fail."""
@@ -46,6 +48,8 @@ TEXTS_OF_THE_JVM = frozenset(
         "java.lang.NullPointerException",
         "java.lang.ClassCastException",
         "java.lang.IndexOutOfBoundsException",
+        "java.lang.ArrayIndexOutOfBoundsException",
+        "java.lang.StringIndexOutOfBoundsException",
         "java.lang.NumberFormatException",
         "java.util.regex.PatternSyntaxException",
     }

@@ -74,8 +74,9 @@ def check_validation(made: Any, case: Case) -> None:
         if "validation" in case:
             raise Difference("validation of a config that can't be used only", case["validation"])
         return
-    wanted = {name: messages for name, messages in case.get("validation", {}).items() if messages}
-    same(plugins.validation(made, case["config"]), wanted, "validation")
+    if "validation" in case:
+        wanted = {name: messages for name, messages in case["validation"].items() if messages}
+        same(plugins.validation(made, case["config"]), wanted, "validation")
 
 
 def _steps(steps: list[Case]) -> list[Step]:
