@@ -64,10 +64,23 @@ ALL_OF_CONNECT = [
 ]
 
 
+OF_OURS = [
+    ("transformation", "kconnect.transforms.expression.Expression"),
+    ("transformation", "kconnect.transforms.python.Python"),
+    ("predicate", "kconnect.predicates.expression.Expression"),
+]
+
+
 def test_all_transforms_and_predicates_of_connect_are_built_in() -> None:
     kinds = ("transformation", "predicate")
     found = [(plugin.kind, plugin.class_name) for plugin in Registry.scan(None).plugins if plugin.kind in kinds]
-    assert sorted(found) == sorted(ALL_OF_CONNECT)
+    assert sorted(found) == sorted([*ALL_OF_CONNECT, *OF_OURS])
+
+
+@pytest.mark.parametrize(("kind", "name"), OF_OURS)
+def test_those_that_connect_has_not_are_found_by_their_simple_names(kind: str, name: str) -> None:
+    found = Registry.scan(None).find(name.rsplit(".", 1)[-1], kind)
+    assert found.class_name == name
 
 
 @pytest.mark.parametrize(("kind", "java"), ALL_OF_CONNECT)

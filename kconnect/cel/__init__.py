@@ -1,0 +1,21 @@
+"""
+The Common Expression Language, bounded in text, depth, work and memory, so that anyone may hand in an expression.
+
+    program = compile("value.price * value.count > 100", {"value": read_value})
+    program(record)                                        # CelError if it can't be evaluated
+
+It reads Connect's values where they lie: a struct's field is looked up when an expression asks for it, and nothing else of
+the record is copied or converted. `syntax.py` makes the tree, `compiler.py` makes functions of it, `functions.py` has CEL's
+operators and functions, `times.py` those of times, `types.py` says which Connect schema a result has. `records.py` gives an
+expression the parts of a record. A leaf, which imports `kconnect.api` and libraries only; called by the transform and the
+predicate `Expression`.
+
+Left out of CEL: protocol messages, optional values, and nanoseconds, of which Python's times keep the microseconds.
+"""
+
+from __future__ import annotations
+
+from kconnect.cel.compiler import Program, compile
+from kconnect.cel.syntax import CelError
+
+__all__ = ["CelError", "Program", "compile"]

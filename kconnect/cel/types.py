@@ -1,0 +1,281 @@
+"""
+Which Connect schema an expression's result has: foretold from the record's schemas, or told by a value; and values made fit.
+
+A field that an expression adds must have one schema for all records, also for those where it is null. `infer` follows the
+expression through the schemas of what it reads; where those don't say (values without a schema), `of_value` tells by the
+first value. Schemas are optional throughout, for any result may be null. Called by the transform `Expression`.
+
+    int, uint -> INT64    double -> FLOAT64    string, bool, bytes -> themselves    timestamp -> Timestamp
+    list -> ARRAY         map written out with texts for keys, message -> STRUCT    other map -> MAP
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api import Schema, SchemaType, Struct, schema
+from kconnect.cel import times
+from kconnect.cel.functions import Uint, plain, type_name
+from kconnect.cel.syntax import Call, CelError, Ident, Literal, Macro, MakeList, MakeMap, Node, Select
+
+INT = schema.OPTIONAL_INT64_SCHEMA
+DOUBLE = schema.OPTIONAL_FLOAT64_SCHEMA
+BOOL = schema.OPTIONAL_BOOLEAN_SCHEMA
+STRING = schema.OPTIONAL_STRING_SCHEMA
+BYTES = schema.OPTIONAL_BYTES_SCHEMA
+TIMESTAMP = schema.TIMESTAMP_SCHEMA.optional_copy()
+NULL = Schema(SchemaType.STRING, optional=True, name="kconnect.cel.null")
+"""Of an expression that is null whatever the record; never that of a field."""
+UINT = Schema(SchemaType.INT64, optional=True, name="kconnect.cel.uint")
+DURATION = Schema(SchemaType.INT64, optional=True, name="kconnect.cel.duration")
+"""These two only while inferring: uints leave as INT64, and durations not at all."""
+
+_OF_PRIMITIVE = {
+    SchemaType.INT8: INT,
+    SchemaType.INT16: INT,
+    SchemaType.INT32: INT,
+    SchemaType.INT64: INT,
+    SchemaType.FLOAT32: DOUBLE,
+    SchemaType.FLOAT64: DOUBLE,
+    SchemaType.BOOLEAN: BOOL,
+    SchemaType.STRING: STRING,
+    SchemaType.BYTES: BYTES,
+}
+_OF_LOGICAL = {
+    schema.DECIMAL: DOUBLE,
+    schema.DATE: TIMESTAMP,
+    schema.TIME: TIMESTAMP,
+    schema.TIMESTAMP: TIMESTAMP,
+}
+_OF_FUNCTION = {
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in", "!x", "&&", "||", "bool"), BOOL),
+    **dict.fromkeys(("contains", "startsWith", "endsWith", "matches", "all", "exists", "exists_one"), BOOL),
+    **dict.fromkeys(("size", "int", *times.PARTS), INT),
+    **{"uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES, "timestamp": TIMESTAMP, "duration": DURATION},
+}
+_OF_CLASS: Mapping[type, Schema] = {
+    int: INT,
+    Uint: INT,
+    float: DOUBLE,
+    bool: BOOL,
+    str: STRING,
+    bytes: BYTES,
+    datetime.datetime: TIMESTAMP,
+}
+_OF_LITERAL = {**_OF_CLASS, Uint: UINT, type(None): NULL}
+
+
+def read(of: Schema | None) -> Schema | None:
+    """What CEL makes of values of a schema: its type, as a schema."""
+    if of is None:
+        return None
+    found = _OF_LOGICAL.get(of.name or "") or _OF_PRIMITIVE.get(of.type)
+    if found is not None:
+        return found
+    if of.type is SchemaType.STRUCT:
+        return of.optional_copy()
+    if of.type is SchemaType.ARRAY:
+        items = read(of.value_schema)
+        return None if items is None else schema.array(items, optional=True)
+    keys, items = read(of.key_schema), read(of.value_schema)
+    return None if keys is None or items is None else schema.mapping(keys, items, optional=True)
+
+
+def infer(node: Node, variables: Mapping[str, Schema | None]) -> Schema | None:
+    """The schema of what an expression gives, or None if that can't be known before. `NULL` if it gives nothing but null."""
+    match node:
+        case Literal(value=value):
+            return _OF_LITERAL[type(value)]
+        case Ident(name=name):
+            return variables.get(name)
+        case Select(test=True):
+            return BOOL
+        case Select(operand=operand, field=field):
+            return _field(infer(operand, variables), field)
+        case MakeList(items=items):
+            found = _same([infer(item, variables) for item in items])
+            return None if found in (None, NULL) else schema.array(_settled(found), optional=True)
+        case MakeMap():
+            return _written_map(node, variables)
+        case Macro():
+            return _macro(node, variables)
+        case Call():
+            return _call(node, variables)
+    return None
+
+
+def _call(node: Call, variables: Mapping[str, Schema | None]) -> Schema | None:
+    found = _OF_FUNCTION.get(node.function)
+    if found is not None:
+        return found
+    if node.function == "?:":
+        return _same([infer(part, variables) for part in node.args[1:]])
+    args = [infer(part, variables) for part in node.args]
+    if node.function == "[]":
+        key = node.args[1]
+        if args[0] is not None and args[0].type is SchemaType.STRUCT:
+            return _field(args[0], key.value) if isinstance(key, Literal) and type(key.value) is str else None
+        return None if args[0] is None else args[0].value_schema
+    if node.function in ("-x", "dyn"):
+        return args[0]
+    if len(args) == 2 and TIMESTAMP in args and node.function in ("+", "-"):
+        # A time moved by a duration, or the duration between two.
+        return TIMESTAMP if DURATION in args else DURATION if args[0] == args[1] else None
+    if len(args) == 2 and None in args:
+        # CEL mixes no types, so that one operand tells of both; but of times and durations it does not.
+        known = args[0] or args[1]
+        return known if known in (INT, DOUBLE, STRING, BYTES, UINT) else None
+    return args[0] if len(args) == 2 and args[0] == args[1] else None
+
+
+def _field(of: Schema | None, name: str) -> Schema | None:
+    if of is None:
+        return None
+    if of.type is SchemaType.STRUCT:
+        field = of.field(name)
+        return None if field is None else read(field.schema)
+    return of.value_schema if of.type is SchemaType.MAP else None
+
+
+def _written_map(node: MakeMap, variables: Mapping[str, Schema | None]) -> Schema | None:
+    fields: dict[str, Schema] = {}
+    for key, item in node.entries:
+        found = infer(item, variables)
+        if not isinstance(key, Literal) or type(key.value) is not str or not key.value or found in (None, NULL):
+            return None
+        fields[key.value] = _settled(found)
+    return schema.struct(fields, optional=True) if len(fields) == len(node.entries) else None
+
+
+def _macro(node: Macro, variables: Mapping[str, Schema | None]) -> Schema | None:
+    if node.kind in _OF_FUNCTION:
+        return _OF_FUNCTION[node.kind]
+    over = infer(node.over, variables)
+    items = None if over is None else over.key_schema if over.type is SchemaType.MAP else over.value_schema
+    found = items if node.kind == "filter" else infer(node.body, {**variables, node.variable: items})
+    return None if found in (None, NULL) else schema.array(_settled(found), optional=True)
+
+
+def _same(found: list[Schema | None]) -> Schema | None:
+    kinds = {kind for kind in found if kind != NULL}
+    if not kinds:
+        return NULL if found else None
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _settled(found: Schema | None) -> Schema:
+    assert found is not None
+    if found == DURATION:
+        raise CelError("a duration has no schema; make it a text by string(...), or seconds by x.getSeconds()")
+    return INT if found == UINT else found
+
+
+def settled(found: Schema | None) -> Schema | None:
+    """What `infer` found as the schema of a field, if it is any. CelError for a type that records don't know."""
+    return None if found is None or found == NULL else _settled(found)
+
+
+def of_value(value: Any) -> Schema | None:
+    """The schema of a value of CEL's. None for null, or if it holds nothing that tells. CelError if there is none."""
+    value = plain(value)
+    found = _OF_CLASS.get(type(value))
+    if found is not None or value is None:
+        return found
+    if type(value) is Struct:
+        return value.schema.optional_copy()
+    if type(value) is list:
+        items = _of_all(value, "items of the list")
+        return None if items is None else schema.array(items, optional=True)
+    if isinstance(value, dict):
+        keys = _of_all(list(value), "keys of the map")
+        if keys == STRING:
+            kinds = {name: kind for name, item in value.items() if (kind := of_value(item)) is not None}
+            return schema.struct(kinds, optional=True) if len(kinds) == len(value) else None
+        items = _of_all(list(value.values()), "values of the map")
+        return None if keys is None or items is None else schema.mapping(keys, items, optional=True)
+    raise CelError(f"a {type_name(value)} has no schema; make it a text or a number, as by string(...)")
+
+
+def _of_all(values: list[Any], what: str) -> Schema | None:
+    kinds = {of_value(value) for value in values} - {None}
+    if len(kinds) > 1:
+        raise CelError(f"the {what} are of different types, for which there is no schema")
+    return kinds.pop() if kinds else None
+
+
+_INTEGERS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
+
+
+class Fit:
+    """
+    Makes values of CEL's fit a schema: numbers its width, maps its structs. CelError for one that it does not take.
+
+    What it makes is limited, because a list may hold one item many times over.
+    """
+
+    LIMIT = 200_000
+
+    def __init__(self) -> None:
+        self._left = self.LIMIT
+
+    def __call__(self, wanted: Schema | None, value: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise CelError(f"it has more than {self.LIMIT} parts")
+        if value is None:
+            return None
+        value = plain(value)
+        if wanted is None:
+            return self._bare(value)
+        kind = type(value)
+        if wanted.name in _OF_LOGICAL and wanted.name != schema.DECIMAL:
+            if kind is datetime.datetime:
+                return value
+        elif wanted.type in _INTEGERS:
+            bits = _INTEGERS[wanted.type]
+            if kind is int or kind is Uint:
+                if -(1 << bits - 1) <= value < 1 << bits - 1:
+                    return int(value)
+                raise CelError(f"{value} does not fit {wanted.type.value}")
+        elif wanted.type in (SchemaType.FLOAT32, SchemaType.FLOAT64):
+            if kind is float or kind is int or kind is Uint:
+                return float(value)
+        elif wanted.type is SchemaType.STRUCT:
+            if kind is Struct or isinstance(value, dict):
+                return self._struct(wanted, value)
+        elif wanted.type is SchemaType.ARRAY:
+            if kind is list:
+                return [self(wanted.value_schema, item) for item in value]
+        elif wanted.type is SchemaType.MAP:
+            if isinstance(value, dict):
+                return {self(wanted.key_schema, key): self(wanted.value_schema, item) for key, item in value.items()}
+        elif _OF_CLASS.get(kind) == _OF_PRIMITIVE[wanted.type] and wanted.name != schema.DECIMAL:
+            return value
+        raise CelError(f"a {type_name(value)} is no {wanted.name or wanted.type.value}")
+
+    def _struct(self, wanted: Schema, value: Any) -> Struct:
+        if type(value) is Struct:
+            if value.schema is wanted or value.schema == wanted:
+                return value
+            if value.schema.optional_copy() == wanted:
+                return Struct.unchecked(wanted, list(value.values))
+            value = {field.name: item for field, item in value.items()}
+        if unknown := value.keys() - {field.name for field in wanted.fields}:
+            raise CelError(f"the map has keys that records before it had not: {', '.join(sorted(map(str, unknown)))}")
+        return Struct(wanted, {field.name: self(field.schema, value.get(field.name)) for field in wanted.fields})
+
+    def _bare(self, value: Any) -> Any:
+        """Without a schema: as it is, but for what only CEL knows."""
+        kind = type(value)
+        if kind is list:
+            return [self(None, item) for item in value]
+        if isinstance(value, dict):
+            return {self(None, key): self(None, item) for key, item in value.items()}
+        if kind is Uint:
+            return int(value)
+        if kind not in _OF_CLASS and kind is not Struct:
+            raise CelError(f"a {type_name(value)} can't be in a record; make it a text or a number, as by string(...)")
+        return value
+
