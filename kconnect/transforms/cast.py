@@ -15,12 +15,15 @@ from kconnect.transforms.common import (
     OnPart,
     OnValue,
     PerSchema,
+    Unusual,
     basics,
     check_nulls,
     hash_order,
+    maps_of,
     replace_null_key,
     require_map,
     require_struct,
+    rows_of,
     split_pair,
     struct_schema,
     type_of,
@@ -143,6 +146,27 @@ class Cast(OnPart):
                 raise
         check_nulls(after, inside)
         return self.changed(record, after, Struct.unchecked(after, inside))
+
+    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
+        if self._whole is not None or None in values:
+            raise Unusual
+        if schema is None:
+            maps_of(values)
+            cast_maps = [value.copy() for value in values]
+            for name, target in self._fields.items():
+                text = target is SchemaType.STRING
+                for free in cast_maps:
+                    found = free.get(name)
+                    free[name] = str(found) if text and type(found) is int else _free(found, target)
+            return None, cast_maps
+        rows_of(schema, values, self._replace_null)
+        after, places = self._changed_schema(schema)
+        rows = [row.copy() for row in values]
+        for index, inner, target in places:
+            for row in rows:
+                row[index] = cast(row[index], inner, target)
+        rows_of(after, rows, False)
+        return after, rows
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[tuple[int, Schema, SchemaType]]]:
         """With the fields to cast: their places, schemas and types."""

@@ -54,7 +54,14 @@ class BuiltIn(Transformation[Any]):
 
 
 class OnPart(BuiltIn):
-    """A transform of one part of the record, the key or the value; its two variants say which."""
+    """
+    A transform of one part of the record, the key or the value; its two variants say which.
+
+    It may have a method `columns` besides, which does the same to many values at once: see `kconnect/core/task/columns.py`
+    for what it gets and may leave undone.
+    """
+
+    part = ""
 
     def apply(self, record: Any) -> Any:
         raise NotImplementedError
@@ -70,6 +77,8 @@ class OnPart(BuiltIn):
 
 
 class OnKey(OnPart):
+    part = "key"
+
     def schema_of(self, record: Any) -> Schema | None:
         return record.key_schema
 
@@ -84,6 +93,8 @@ class OnKey(OnPart):
 
 
 class OnValue(OnPart):
+    part = "value"
+
     def schema_of(self, record: Any) -> Schema | None:
         return record.value_schema
 
@@ -183,6 +194,30 @@ def check_nulls(schema: Schema, values: Sequence[Any]) -> None:
             if index < len(values) and values[index] is None:
                 field = schema.fields[index]
                 validate(field.schema, None, field.name)
+
+
+class Unusual(Exception):
+    """A batch that a column form leaves to the ordinary one."""
+
+
+def maps_of(values: Sequence[Any]) -> None:
+    """Unusual unless all values are maps or null."""
+    kinds = set(map(type, values))
+    kinds.discard(type(None))
+    if kinds - {dict}:
+        raise Unusual
+
+
+def rows_of(schema: Schema, rows: Sequence[Any], replace_null: bool) -> None:
+    """
+    Unusual if `values_of` or `check_nulls` had anything to do for one of these lists of fields' values, or if one is null: a
+    record without a value mostly stays as it is, its schema too.
+    """
+    if schema.type is not SchemaType.STRUCT or None in rows:
+        raise Unusual
+    holes = [row for row in rows if None in row]
+    if holes and ((replace_null and schema.defaults) or any(row[index] is None for row in holes for index in schema.required)):
+        raise Unusual
 
 
 def struct_of(schema: Schema, values: list[Any]) -> Struct:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, Importance, Type
+from kconnect.api import ConfigDef, ConfigKey, Importance, Schema, SchemaType, Type
 from kconnect.api.schema import struct
-from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema, struct_of
+from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema, Unusual, struct_of
 
 
 class HoistField(OnPart):
@@ -26,6 +26,14 @@ class HoistField(OnPart):
             return self.changed(record, None, {self._field: value})
         wrapped = self._wrapped(schema)
         return self.changed(record, wrapped, struct_of(wrapped, [value]))
+
+    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
+        name = self._field
+        if schema is None:
+            return None, [{name: value} for value in values]
+        if schema.type is SchemaType.STRUCT or None in values:
+            raise Unusual
+        return self._wrapped(schema), [[value] for value in values]
 
 
 class HoistFieldKey(OnKey, HoistField):

@@ -25,11 +25,14 @@ from kconnect.transforms.common import (
     OnPart,
     OnValue,
     PerSchema,
+    Unusual,
     basics,
     check_nulls,
+    maps_of,
     replace_null_key,
     require_map,
     require_struct,
+    rows_of,
     struct_schema,
     values_of,
 )
@@ -146,6 +149,21 @@ class InsertField(OnPart):
         for read, typed in self._typed:
             longest.append(read(record) if typed is _as_it_is else typed(read(record)))
         return self.changed(record, longer, Struct.unchecked(longer, longest))
+
+    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
+        if schema is None:
+            maps_of(values)
+            for name, read in self._reads:
+                found = [read(record) for record in records]
+                if None in found:
+                    raise Unusual
+                values = [None if value is None else {**value, name: item} for value, item in zip(values, found)]
+            return None, values
+        rows_of(schema, values, self._replace_null)
+        for read, typed in self._typed:
+            added = [typed(read(record)) for record in records]
+            values = [[*row, item] for row, item in zip(values, added)]
+        return self._longer(schema), values
 
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]

@@ -17,11 +17,14 @@ from kconnect.transforms.common import (
     OnPart,
     OnValue,
     PerSchema,
+    Unusual,
     check_nulls,
     hash_order,
+    maps_of,
     replace_null_key,
     require_map,
     require_struct,
+    rows_of,
     struct_of,
     values_of,
 )
@@ -86,6 +89,24 @@ class MaskField(OnPart):
                 check_nulls(value.schema, inside[:index])
                 raise
         return self.changed(record, schema, struct_of(value.schema, inside))
+
+    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
+        if None in values:
+            raise Unusual
+        blank = self._replacement is None
+        if schema is None:
+            maps_of(values)
+            places: list[tuple[Any, Schema | None]] = [(name, None) for name in self._fields]
+        else:
+            rows_of(schema, values, self._replace_null)
+            places = list(self._places(schema))
+        masked = [value.copy() for value in values]
+        for place, inner in places:
+            for value in masked:
+                # A list has the place of each field; a map that lacks one gets it, with null.
+                found = value.get(place) if inner is None else value[place]
+                value[place] = "" if blank and type(found) is str else self._masked(found, inner)
+        return schema, masked
 
     def _find(self, schema: Schema) -> list[tuple[int, Schema]]:
         return [(field.index, field.schema) for field in schema.fields if field.name in self._fields]

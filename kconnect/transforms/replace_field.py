@@ -14,11 +14,14 @@ from kconnect.transforms.common import (
     OnPart,
     OnValue,
     PerSchema,
+    Unusual,
     basics,
     hash_order,
+    maps_of,
     replace_null_key,
     require_map,
     require_struct,
+    rows_of,
     split_pair,
     struct_of,
     struct_schema,
@@ -78,6 +81,22 @@ class ReplaceField(OnPart):
                 item = EXACT[before.schema.type](item)
             mixed[field.name] = item
         return self.changed(record, after, mixed)
+
+    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
+        if schema is None:
+            maps_of(values)
+            if None in values:
+                raise Unusual
+            keys = tuple(values[0])
+            plan = self._plans.get(keys) or self._plan(keys)
+            if any(tuple(value) != keys for value in values):
+                raise Unusual
+            return None, [{new: value[old] for old, new in plan} for value in values]
+        rows_of(schema, values, self._replace_null)
+        after, places, _ = self._changed_schema(schema)
+        if places is None:
+            raise Unusual
+        return after, [[row[index] for index in places] for row in values]
 
     def _plan(self, names: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """Old and new names of what is kept. Maps mostly have the keys of the one before."""

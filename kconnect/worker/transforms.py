@@ -16,6 +16,8 @@ from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
 from kconnect.core.task.steps import Step, Steps
 from kconnect.plugins.registry import Registry, class_name
+from kconnect.predicates.topic_name_matches import TopicNameMatches
+from kconnect.transforms.common import OnPart
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +52,15 @@ class Transforms:
         transform.owns_records = self._owned
         kind = type(transform)
         named = (class_name(kind), transform.apply_all if kind.apply_all is not Transformation.apply_all else None)
+        # Columns change records in place.
+        columns = getattr(transform, "columns", None) if self._owned and isinstance(transform, OnPart) else None
         if alias.predicate is None:
-            return Step(alias.name, transform.apply, None, False, *named)
+            return Step(alias.name, transform.apply, None, False, *named, columns)
         if alias.predicate not in known:
             raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
         predicate = self._make(known[alias.predicate], "predicate")
-        return Step(alias.name, transform.apply, predicate.test, alias.negate, *named)
+        test_all = predicate.test_all if isinstance(predicate, TopicNameMatches) else None
+        return Step(alias.name, transform.apply, predicate.test, alias.negate, *named, columns, test_all)
 
     def _make(self, alias: Alias, kind: str) -> Any:
         if not alias.type:

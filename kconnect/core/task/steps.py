@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kconnect.core.task.columns import Column, ColumnForm, changed
 from kconnect.core.task.errors import Component, Errors, Stage, strict
 
 Records = list[Any]
@@ -24,6 +25,7 @@ class Step:
     """
     `test` None: for every record; `negate`: for those of which `test` is not true. `apply` gives None to drop.
     `apply_all`, if the transform offers it, does the same for a list at once. `class_name` is the transform's, for reports.
+    `columns` is how a built-in transform changes a whole column at once (see `columns.py`), and `test_all` tests a list.
     """
 
     alias: str
@@ -32,6 +34,8 @@ class Step:
     negate: bool = False
     class_name: str = ""
     apply_all: BatchForm | None = None
+    columns: ColumnForm | None = None
+    test_all: Callable[[Records], list[bool]] | None = None
 
     def takes(self, record: Any) -> bool:
         return self.test is None or bool(self.test(record)) is not self.negate
@@ -59,7 +63,15 @@ class Steps:
         """
         current = list(records)
         origins, errors = records if origins is None else origins, errors or strict()
+        column: Column | None = None
         for step, stage in self._stages:
+            if step.columns is not None:
+                column = changed(column, step, current)
+                if column is not None:
+                    continue
+            elif column is not None:
+                column.write_back()
+                column = None
             done: Records = []
             if step.apply_all is not None:
                 done = _at_once(step, step.apply_all, current)
@@ -72,6 +84,8 @@ class Steps:
                     again = partial(step.one, failed)
                     done.append(errors.handle(Stage.TRANSFORMATION, component, origin, error, again))
             current = done
+        if column is not None:
+            column.write_back()
         return current
 
 
