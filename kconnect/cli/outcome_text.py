@@ -1,5 +1,6 @@
 """
-How `kconnect preview` shows a record's way: what it was, what each step changed, and the bytes at the end.
+How `kconnect preview` shows a record's way: what it was, what each step changed, and its bytes in Kafka, at the end or the
+beginning as they are for a source or a sink.
 
 A record is laid out as lines of a place (`value.address.city`), a value and its type; a step shows the lines that are
 different after it. Rows are folded at the width of a terminal, with their values below each other; where the output goes
@@ -84,12 +85,12 @@ def verdict(outcome: Outcome) -> str:
 
 
 def _rows(outcome: Outcome) -> Iterator[Row]:
-    if outcome.out is None and not outcome.steps and outcome.error is not None and "offset" in outcome.record:
-        # Of a consumed message that can't be converted, the bytes are all there is.
-        yield from _bytes("  before", outcome)
-        yield _failure("✗ converter", outcome)
-        return
-    before = cells(outcome.record)
+    sink = "offset" in outcome.record
+    if sink and (outcome.key is not None or outcome.value is not None):
+        # As consumed. A sink's record that was given as such never was bytes.
+        yield from _bytes(outcome)
+    unread = sink and outcome.error is not None and outcome.error.alias is None
+    before = {} if unread else cells(outcome.record)
     for place, cell in before.items():
         yield Row("  before", " ", place, cell.shown)
     for step in outcome.steps:
@@ -100,10 +101,11 @@ def _rows(outcome: Outcome) -> Iterator[Row]:
         yield _failure("✗ converter", outcome)
     if outcome.out is None:
         return
-    if outcome.steps and "offset" in outcome.record:
+    if not sink:
+        yield from _bytes(outcome)
+    elif outcome.steps:
         for place, cell in before.items():
             yield Row("  after", " ", place, cell.shown)
-    yield from _bytes("  bytes", outcome)
 
 
 def _step(step: Done, before: dict[str, Cell], outcome: Outcome) -> Iterator[Row]:
@@ -140,7 +142,8 @@ def _failure(lead: str, outcome: Outcome) -> Row:
     name = error.class_name.rsplit(".", 1)[-1]
     then = "; errors.tolerance=all skips the record" if error.tolerated else ""
     where = "" if error.alias else f" in {error.stage}"
-    return Row(lead, " ", "", f"failed{where}: {name}: {error.message}{then}", "red")
+    message = " ".join(f"{error.message} {error.cause}".split())
+    return Row(lead, " ", "", f"failed{where}: {name}: {message}{then}", "red")
 
 
 def _changes(before: dict[str, Cell], after: dict[str, Cell]) -> Iterator[tuple[str, str, str]]:
@@ -245,12 +248,10 @@ def _type(schema: Body | None) -> str:
 # --- bytes ---
 
 
-def _bytes(lead: str, outcome: Outcome) -> Iterator[Row]:
-    if outcome.key is None and outcome.value is None and "offset" in outcome.record:
-        # A sink's record that was given as such, and never was bytes; a tombstone without a key looks the same.
-        return
-    for name, data in (("key", outcome.key), ("value", outcome.value), *((f"header {name}", d) for name, d in outcome.headers)):
-        yield Row(lead, " ", printable(name), bytes_text(data))
+def _bytes(outcome: Outcome) -> Iterator[Row]:
+    headers = ((f"header {name}", data) for name, data in outcome.headers)
+    for name, data in (("key", outcome.key), ("value", outcome.value), *headers):
+        yield Row("  bytes", " ", printable(name), bytes_text(data))
 
 
 def bytes_text(data: bytes | None) -> str:

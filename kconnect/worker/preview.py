@@ -69,13 +69,17 @@ class Done:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a record failed. `alias` is the step's, None in a converter; `tolerated`: a task would go on without it."""
+    """
+    Why a record failed. `alias` is the step's, None in a converter; `tolerated`: a task would go on without it. `cause` is
+    what lies below, for people: Connect's messages often leave it to the trace.
+    """
 
     stage: str
     class_name: str
     message: str
     alias: str | None
     tolerated: bool
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,9 @@ class Preview:
         assert failure is not None
         message = secrets.hide(str(failure.error), self._secrets)
         class_name = envelopes.error_class(failure.error)
-        return Problem(failure.stage.value, class_name, message, alias, self.tolerant)
+        cause = failure.error.__cause__
+        below = "" if cause is None else secrets.hide(str(cause), self._secrets)
+        return Problem(failure.stage.value, class_name, message, alias, self.tolerant, "" if below in message else below)
 
 
 class _Watched:
