@@ -1,37 +1,15 @@
-"""SimpleDateFormat against what Java 17's did with the same patterns, moments and texts."""
+"""SimpleDateFormat, beyond the golden cases (`tests/golden/simple_date_format.jsonl`)."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kconnect.java import calendar, dates
-from tests.golden import envelopes
-
-CASES = envelopes.load("simple_date_format.jsonl")
-
-
-@pytest.mark.parametrize("case", envelopes.as_params(CASES))
-def test_golden(case: dict[str, Any]) -> None:
-    error = case["error"]
-    if error is not None and error["phase"] == "compile":
-        with pytest.raises(ValueError) as illegal:
-            dates.SimpleDateFormat(case["pattern"])
-        assert str(illegal.value) == error["message"]
-    elif case["kind"] == "format":
-        assert dates.SimpleDateFormat(case["pattern"]).format(case["millis"]) == case["text"]
-    elif error is None:
-        assert dates.SimpleDateFormat(case["pattern"]).parse_prefix(case["text"]) == (case["millis"], case["parsed_chars"])
-    else:
-        with pytest.raises(dates.ParseError) as raised:
-            dates.SimpleDateFormat(case["pattern"]).parse(case["text"])
-        assert str(raised.value) == error["message"]
-
 
 ANY_MILLIS = st.integers(-(1 << 63), (1 << 63) - 1)
 GREGORIAN = st.datetimes(datetime.datetime(1583, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59))
