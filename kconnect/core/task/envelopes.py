@@ -78,7 +78,8 @@ _JAVA_ERRORS: tuple[tuple[type[BaseException], str], ...] = (
 def error_class(error: BaseException) -> str:
     """The Java class that Connect would name for an error; Python's own for one that is no relative of Connect's."""
     kind = type(error)
-    known = next((name for ours, name in _JAVA_ERRORS if kind is ours), None)
+    # Some of our own say it themselves.
+    known = getattr(kind, "java_class", None) or next((name for ours, name in _JAVA_ERRORS if kind is ours), None)
     if known is None and kind.__module__.startswith("kconnect."):
         known = next((name for ours, name in _JAVA_ERRORS if isinstance(error, ours)), None)
     return known or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")
@@ -361,7 +362,7 @@ def _write(schema: Schema | None, value: Any) -> tuple[Any, Any]:
     if value is None:
         return None, None
     if schema is None or not _fits(schema, value):
-        return _write_free(value, schema is not None)
+        return _write_free(value, schema)
     if schema.name == schemas.DECIMAL and schema.type is SchemaType.BYTES:
         sign, digits, _ = value.as_tuple()
         unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
@@ -406,22 +407,26 @@ def _fits(schema: Schema, value: Any) -> bool:
     return True
 
 
-def _write_free(value: Any, told: bool) -> tuple[Any, Any]:
-    """Without a schema; `told`: there is one, but the value does not fit it, so that its class must be told always."""
+def _write_free(value: Any, schema: Schema | None) -> tuple[Any, Any]:
+    """Without a schema, or with one that the value does not fit, so that its class must be told always."""
+    told = schema is not None
     if isinstance(value, Struct):
         return {field.name: _write(field.schema, item)[0] for field, item in value.items()}, "struct"
     if isinstance(value, dict):
         if all(isinstance(key, str) for key in value):
-            payload, types = _parts({key: _write_free(item, False) for key, item in value.items()})
+            payload, types = _parts({key: _write_free(item, None) for key, item in value.items()})
             return payload, types or ("map" if told else None)
-        return [[_write_free(key, False)[0], _write_free(item, False)[0]] for key, item in value.items()], "map"
+        return [[_write_free(key, None)[0], _write_free(item, None)[0]] for key, item in value.items()], "map"
     if isinstance(value, list | tuple):
-        items, of_items = _items([_write_free(item, False) for item in value])
+        items, of_items = _items([_write_free(item, None) for item in value])
         return items, of_items or ("array" if told else None)
     if value is None:
         return None, None
     kind = type(value)
-    if kind is int:
+    if schema is not None and schema.name and kind in (int, float) and _fits(Schema(schema.type), value):
+        # Of the right type, but the schema's name wants something else. A plain number is as wide as its schema says.
+        name = schema.type.value.lower()
+    elif kind is int:
         name = "int64" if -(1 << 63) <= value < 1 << 63 else "bigint"
     else:
         name = _CLASSES.get(kind) or f"{kind.__module__}.{kind.__qualname__}"

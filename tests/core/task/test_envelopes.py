@@ -16,6 +16,7 @@ from kconnect.api.errors import ConfigError, ConnectError, DataError
 from kconnect.api.record import SinkRecord, SourceRecord, TimestampType
 from kconnect.api.schema import Schema, SchemaType, Struct
 from kconnect.core.task import envelopes
+from kconnect.java.regex import NoGroupError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 RECORDS = ("transforms", "chains", "predicates")
@@ -200,3 +201,4 @@ def test_errors_have_the_names_of_java() -> None:
     assert envelopes.error_class(ValueError("x")) == "java.lang.IllegalArgumentException"
     assert envelopes.error_class(KeyError("x")) == "KeyError"
     assert envelopes.error_class(Own("x")).endswith(".Own")
+    assert envelopes.error_class(NoGroupError("x")) == "java.lang.IndexOutOfBoundsException"
