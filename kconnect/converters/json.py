@@ -165,6 +165,17 @@ class JsonConverter(AnyConverter):
         except Inexact:
             return self._value(b"", json_text.loads_exactly(data))
 
+    def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
+        if not self._enveloped:
+            found = json_text.loads_each(data)
+            return None if found is None else (None, found)
+        head, reading = self._last
+        if not head or [text for text in data if not (text.startswith(head) and text.endswith(b"}"))]:
+            return None
+        start, read = len(head), reading.read
+        plain = json_text.loads_each([text[start:-1] for text in data])
+        return None if plain is None else (reading.schema, [read(each) for each in plain])
+
     def _value(self, data: bytes, plain: Any) -> SchemaAndValue:
         if self._fixed is not None:
             return SchemaAndValue(self._fixed.schema, self._fixed.read(plain))

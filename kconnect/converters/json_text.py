@@ -10,6 +10,7 @@ from __future__ import annotations
 import decimal
 import json
 import re
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,10 @@ _DIGITS = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for
 _NINETEEN = b"0" * 19
 _LONG = re.compile(rb"[0-9]{20}|9[2-9][0-9]{17}")
 _NEGATIVE_ZERO = re.compile(rb"-0(?:\.0+)?(?:[eE][-+]?[0-9]+)?(?![0-9.])")
+
+# Without digits, which might look like a long number.
+_MARK = "".join(secrets.choice("ghjkmnpqrstvwxyz") for _ in range(32))
+_BETWEEN = b',"%b",' % _MARK.encode()
 
 _BLANKS = " \t\r\n"
 _STRING_OR_ZEROS = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![0-9.eE+])(-?)0+(?=[0-9])')
@@ -111,6 +116,17 @@ def loads_quickly(data: bytes) -> Any:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         return MISSING
+
+
+def loads_each(texts: list[bytes]) -> list[Any] | None:
+    """`loads_quickly` of many texts in one go; None if one of them takes the slower way, whichever it is."""
+    # As one array, which is much quicker. What stands between two texts is found again between their values only if each
+    # text is one value by itself: no writer of a text knows it.
+    found = loads_quickly(b"[%b]" % _BETWEEN.join(texts))
+    count = len(texts) - 1
+    if type(found) is not list or len(found) != 2 * count + 1 or found[1::2].count(_MARK) != count:
+        return None
+    return found[::2]
 
 
 def has_long_number(data: bytes) -> bool:

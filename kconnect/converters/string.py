@@ -67,3 +67,9 @@ class StringConverter(AnyConverter):
         if self._wide is None or data.startswith(self._wide):
             return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(self._encoding, "replace"))
         return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(f"{self._encoding}-be", "replace"))
+
+    def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
+        if self._wide is not None:
+            return None
+        encoding = self._encoding
+        return OPTIONAL_STRING_SCHEMA, [each.decode(encoding, "replace") for each in data]

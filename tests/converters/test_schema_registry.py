@@ -56,7 +56,8 @@ class Server:
             Route("/subjects/{subject}/versions/{version}", self.version),
             Route("/schemas/ids/{id:int}", self.schema),
         ]
-        self._server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_config=None, access_log=False, lifespan="off"))
+        config = uvicorn.Config(Starlette(routes=routes), log_config=None, access_log=False, lifespan="off")
+        self._server = uvicorn.Server(config)
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]

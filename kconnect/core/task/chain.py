@@ -24,6 +24,9 @@ A message for Kafka: topic, value, key, partition (-1: the partitioner's choice)
 """
 
 _CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
+_FEW = 10
+"""Below this it is not worth to look whether a batch can be converted at once."""
+
 _TIMESTAMP_TYPES = (TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
 
 
@@ -155,6 +158,7 @@ class SinkChain:
     def __init__(self, converters: Converters, errors: Errors | None = None) -> None:
         self._key = converters.key.to_connect_data
         self._value = converters.value.to_connect_data
+        self._value_of_all = converters.value.to_connect_all
         self._headers = converters.header
         self._components = converters.components
         self._errors = errors or strict()
@@ -171,14 +175,50 @@ class SinkChain:
 
         ConnectError, naming the place, if it is not.
         """
-        records: list[SinkRecord | None] = []
-        while True:
+        records: list[SinkRecord | None] = self._at_once(messages)
+        while len(records) < len(messages):
             try:
                 self._convert(messages[len(records) :] if records else messages, records)
             except Exception:  # noqa: BLE001 - seen again, and handled, in `_alone`
                 records.append(self._alone(messages[len(records)]))
+        return records
+
+    def _at_once(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
+        """A batch of one topic and without headers, if the converter takes many together; else nothing."""
+        if len(messages) < _FEW:
+            return []
+        topic = messages[0].topic()
+        values = [message.value() for message in messages]
+        topics, marked = {message.topic() for message in messages}, [1 for message in messages if message.headers()]
+        if None in values or marked or topics != {topic}:
+            return []
+        try:
+            found = self._value_of_all(topic, values)
+            if found is None or len(found[1]) != len(messages):
+                return []
+            raw = [message.key() for message in messages]
+            if raw.count(None) == len(raw):
+                keys = [self._null_key(topic)] * len(raw)
             else:
-                return records
+                keys = [self._null_key(topic) if key is None else self._key(topic, key) for key in raw]
+        except Exception:  # noqa: BLE001 - the message that it failed on will fail alone
+            return []
+        types, schema, new = _TIMESTAMP_TYPES, found[0], SinkRecord.__new__
+        records: list[SinkRecord | None] = []
+        # What the constructor does, without the call: it would take as long as all the rest.
+        for message, (key_schema, key), value in zip(messages, keys, found[1]):
+            kind, timestamp = message.timestamp()
+            record = new(SinkRecord)
+            record.topic = record.original_topic = topic
+            record.partition = record.original_partition = message.partition()
+            record.offset = record.original_offset = message.offset()
+            record.key_schema, record.key = key_schema, key
+            record.value_schema, record.value = schema, value
+            record.timestamp = timestamp if kind else None
+            record.timestamp_type = types[kind]
+            record.headers = ()
+            records.append(record)
+        return records
 
     def _convert(self, messages: Sequence[Any], records: list[SinkRecord | None]) -> None:
         to_key, to_value = self._key, self._value
