@@ -25,6 +25,7 @@ from kconnect.api.connector import Connector, ExactlyOnceSupport, SinkConnector,
 from kconnect.api.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
 from kconnect.core.settings import aliases, secrets
 from kconnect.core.settings.validation import Asked, Section, validate
+from kconnect.core.settings.worker import tell
 from kconnect.plugins.registry import PluginDesc, Registry
 
 ConfigMap = Mapping[str, "str | None"]
@@ -209,7 +210,8 @@ class Call:
             before, after = aliases.framework_keys(setting, name, found.version if found is not None else None)
             keys = [*before]
             if found is not None and made is not None:
-                declared = self._config_def(found, made).keys.values()
+                tell(made, self._worker.get("settings", {}))
+                declared = self._config_def(found, made, own).keys.values()
                 # A key of the plugin's that the framework has too is masked by it.
                 reserved = {key.name for key in (*before, *after)}
                 group = f"{setting.capitalize()}: {name}"
@@ -253,9 +255,10 @@ class Call:
             )
         return connector
 
-    def _config_def(self, found: PluginDesc, made: Any) -> ConfigDef:
+    def _config_def(self, found: PluginDesc, made: Any, given: Mapping[str, str] | None = None) -> ConfigDef:
+        """`config_for`, where a plugin has it, knows of settings whose names the config makes up, such as `field.<path>`."""
         self._at("config()", found)
-        config_def = made.config()
+        config_def = made.config() if given is None or not hasattr(made, "config_for") else made.config_for(dict(given))
         if not isinstance(config_def, ConfigDef):
             raise BadRequestError(f"{found.class_name}.config() must return a ConfigDef that is not null.")
         return config_def

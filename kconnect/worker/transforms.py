@@ -14,6 +14,7 @@ from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.api.transformation import Transformation
 from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
+from kconnect.core.settings.worker import for_plugins, tell
 from kconnect.core.task.steps import Step, Steps
 from kconnect.plugins.registry import Registry, class_name
 from kconnect.predicates.topic_name_matches import TopicNameMatches
@@ -25,12 +26,16 @@ log = logging.getLogger(__name__)
 class Transforms:
     """
     `steps` are those of a connector's config, each configured once; `close` when the task ends. With `owned`, the records
-    that they are given are nobody else's, and may come back changed instead of copied.
+    that they are given are nobody else's, and may come back changed instead of copied. `worker` are the worker's texts, of
+    which those plugins get to know that ask for them (`worker_settings`).
     """
 
-    def __init__(self, config: Mapping[str, str], plugins: Registry, owned: bool = False) -> None:
+    def __init__(
+        self, config: Mapping[str, str], plugins: Registry, owned: bool = False, worker: Mapping[str, str] | None = None
+    ) -> None:
         """ConfigError, naming alias and setting, if one can't be had or does not take its settings."""
         self._plugins, self._owned = plugins, owned
+        self._worker = for_plugins(worker or {})
         self._made: list[tuple[str, Any]] = []
         known = aliases.predicates(config)
         try:
@@ -67,6 +72,7 @@ class Transforms:
             raise ConfigError(f'Missing required configuration "{alias.prefix}type" which has no default value.')
         try:
             made = self._plugins.load(alias.type, kind, alias.version)()
+            tell(made, self._worker)
             made.configure(dict(alias.properties))
         except ConnectError as error:
             raise ConfigError(f"{alias.prefix.rstrip('.')} ({alias.type}) can't be used: {error}") from error

@@ -127,7 +127,7 @@ class TestWithSchemas:
         assert [field.name for field in changed.value_schema.fields] == [field.name for field in ORDER.fields]
 
     def test_no_number_is_cut_off(self) -> None:
-        with pytest.raises(DataError, match=r"^field\.count = value\.id \* 1000000000 can't .*: 7000000000 does not fit INT32$"):
+        with pytest.raises(DataError, match=r"^field\.count = value\.id \* 1000000000 .*: 7000000000 does not fit INT32$"):
             transform(field__count="value.id * 1000000000").apply(record(order()))
 
     def test_null_for_a_required_field(self) -> None:

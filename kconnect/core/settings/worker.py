@@ -60,6 +60,11 @@ def _hosts(name: str, value: Any) -> None:
         raise ConfigError(name, value, "Number of task hosts must be positive, or -1 for one a core of the machine")
 
 
+def _folders(name: str, value: Any) -> None:
+    if not all(folder.startswith("/") for folder in value or ()):
+        raise ConfigError(name, value, "Must be absolute paths, because a worker's processes run in different directories")
+
+
 def _formats(name: str, value: Any) -> None:
     if not value or not set(value) <= _RECORD_FORMATS:
         raise ConfigError(name, value, f"Must be one or both of: {', '.join(sorted(_RECORD_FORMATS))}")
@@ -118,6 +123,14 @@ WORKER_CONFIG = ConfigDef(
     _key("response.http.headers.config", _S, ""),
     _key("rest.extension.classes", _LIST, []),
     _key("plugin.path", _LIST, None, doc="directories whose child directories each hold one plugin"),
+    _key(
+        "python.transform.path",
+        _LIST,
+        [],
+        _folders,
+        "folders whose Python functions connectors may use as transforms; default none, because they may do all that the "
+        "worker may",
+    ),
     _key(
         "plugin.discovery",
         _S,
@@ -201,6 +214,9 @@ WORKER_CONFIG = ConfigDef(
     # Connect's default is JMX's, which there is none of without a JVM.
     _key("metric.reporters", _LIST, []),
 )
+
+_FOR_PLUGINS = ("python.transform.path",)
+"""What transforms and predicates may ask for by naming it in `worker_settings`. No secrets."""
 
 _CLIENT_KEYS = frozenset(("security.providers", "enable.metrics.push", "auto.include.jmx.reporter"))
 """Kafka client settings that Connect's worker file may hold besides, and that have no meaning here."""
@@ -325,6 +341,18 @@ class WorkerSettings:
     def with_prefix(self, prefix: str) -> dict[str, str]:
         """The texts of all settings that begin with `prefix`, without it."""
         return {name[len(prefix) :]: value for name, value in self.raw.items() if name.startswith(prefix)}
+
+
+def for_plugins(raw: Mapping[str, str]) -> dict[str, str]:
+    """Of a worker's texts those that plugins may know of."""
+    return {name: raw[name] for name in _FOR_PLUGINS if name in raw}
+
+
+def tell(plugin: Any, known: Mapping[str, str]) -> None:
+    """Give a transform or predicate, before its `configure`, what it asks for of `for_plugins`, as its `worker`."""
+    asked = getattr(plugin, "worker_settings", ())
+    if asked:
+        plugin.worker = {name: known[name] for name in asked if name in known}
 
 
 def _overrides(environ: Mapping[str, str]) -> dict[str, str]:
