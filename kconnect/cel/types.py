@@ -208,6 +208,16 @@ def _of_all(values: list[Any], what: str) -> Schema | None:
 _INTEGERS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 
 
+_AS_THEY_ARE = {float: SchemaType.FLOAT64, str: SchemaType.STRING, bool: SchemaType.BOOLEAN, bytes: SchemaType.BYTES}
+
+
+def fit(wanted: Schema | None, value: Any) -> Any:
+    """The value as one of the schema, or of none; CelError if it is not. See `Fit`."""
+    if value is None or (wanted is not None and wanted.name is None and wanted.type is _AS_THEY_ARE.get(type(value))):
+        return value
+    return Fit()(wanted, value)
+
+
 class Fit:
     """
     Makes values of CEL's fit a schema: numbers its width, maps its structs. CelError for one that it does not take.

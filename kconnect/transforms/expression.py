@@ -64,7 +64,7 @@ class _Assignment:
 
     def fit(self, wanted: Schema | None, value: Any) -> Any:
         try:
-            return types.Fit()(wanted, value)
+            return types.fit(wanted, value)
         except CelError as error:
             raise records.failed(self.setting, self.program, error) from None
 
