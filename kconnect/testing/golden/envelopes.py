@@ -166,7 +166,10 @@ def _resolved(expected: Plain, value: Any) -> Plain:
     if isinstance(value, list) and expected is not None and expected[0] == "array" and len(expected[1]) == len(value):
         return "array", [_resolved(part, item) for part, item in zip(expected[1], value)]
     if isinstance(value, dict) and expected is not None and expected[0] == "map":
-        return _map((key, _resolved(part, value.get(key[1]) if key and key[0] == "string" else None)) for key, part in expected[1])
+        items = {("string", name): item for name, item in value.items() if isinstance(name, str)}
+        named = [(key, part) for key, part in expected[1] if key is not None and key[0] == "string"]
+        others = [pair for pair in expected[1] if pair not in named]
+        return _map([*others, *((key, _resolved(part, items.get(key))) for key, part in named)])
     return expected
 
 
