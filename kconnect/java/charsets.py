@@ -72,7 +72,8 @@ class CharSet:
         if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]:
             return escape(self.ranges[0][0])
         other = ~self
-        if len(other.ranges) < len(self.ranges):
+        # Not for "all but one character": `regex` takes `[^a]|[^b]` for `[ab]`, and finds nothing in "a" with it.
+        if len(other.ranges) < len(self.ranges) and other.ranges[0][0] != other.ranges[-1][1]:
             return f"[^{_ranges(other)}]"
         return f"[{_ranges(self)}]"
 

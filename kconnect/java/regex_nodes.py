@@ -206,21 +206,15 @@ def word_bound(wide: bool) -> str:
     return f"(?:{left}(?!{right})|(?!{left}){right})"
 
 
-def _kind(*names: str) -> CharSet:
-    return charsets.categories(*(f"Grapheme_Cluster_Break={name}" for name in names))
-
-
 @functools.lru_cache(maxsize=1)
 def cluster() -> str:
-    """`\\X`, as Unicode 13 has it: later versions keep some Indic letters together."""
+    """`\\X` as Java 17 has it: later versions of Unicode keep some Indic letters together."""
     control = _kind("Control", "CR", "LF")
+    after = _kind("Extend", "ZWJ", "SpacingMark").pattern()
     leading, vowel, trailing, lv, lvt = (_kind(name).pattern() for name in ("L", "V", "T", "LV", "LVT"))
     hangul = f"(?:{leading}*(?:{vowel}+|{lv}{vowel}*|{lvt}){trailing}*|{leading}+|{trailing}+)"
-    regional = _kind("Regional_Indicator").pattern()
-    picture = charsets.unicode("Extended_Pictographic").pattern()
-    pictures = f"{picture}(?:{_kind('Extend').pattern()}*\\u200d{picture})*"
-    core = f"(?:{hangul}|{regional}{regional}|{pictures}|{(~control).pattern()})"
-    after = _kind("Extend", "ZWJ", "SpacingMark").pattern()
+    pictures = f"{_picture()}(?:{after}*\\u200d{_picture()})*"
+    core = f"(?:{hangul}|{_regional()}{_regional()}|{pictures}|{(~control).pattern()})"
     return f"(?>\\r\\n|{control.pattern()}|{_kind('Prepend').pattern()}*{core}{after}*)"
 
 
@@ -228,14 +222,28 @@ def cluster() -> str:
 def cluster_bound() -> str:
     """`\\b{g}`. Java 17 looks only whether it is inside of the text's first cluster, unless a repetition precedes."""
     control = _kind("Control", "CR", "LF").pattern()
+    after = _kind("Extend", "ZWJ", "SpacingMark").pattern()
+    before = _kind("Prepend").pattern()
     hangul = [(("L",), ("L", "V", "LV", "LVT")), (("LV", "V"), ("V", "T")), (("LVT", "T"), ("T",))]
     joined = [
         r"(?<=\r)(?=\n)",
-        f"(?<!{control})(?={_kind('Extend', 'ZWJ', 'SpacingMark').pattern()})",
-        f"(?<={_kind('Regional_Indicator').pattern()})(?={_kind('Regional_Indicator').pattern()})",
-        f"(?<=\\u200d)(?={charsets.unicode('Extended_Pictographic').pattern()})",
-        f"(?<={_kind('Prepend').pattern()})(?!{control})",
-        *(f"(?<={_kind(*before).pattern()})(?={_kind(*after).pattern()})" for before, after in hangul),
+        f"(?<!{control})(?={after})",
+        f"(?<={before})(?!{control})",
+        f"(?<=\\A{before}*{_regional()})(?={_regional()})",
+        f"(?<={_picture()}{after}*\\u200d)(?={_picture()})",
+        *(f"(?<={_kind(*left).pattern()})(?={_kind(*right).pattern()})" for left, right in hangul),
     ]
     inside = f"(?:{'|'.join(joined)})"
     return rf"(?:\A|\z|(?!(?<=\A(?s:.)(?:{inside}(?s:.))*){inside}))"
+
+
+def _kind(*names: str) -> CharSet:
+    return charsets.categories(*(f"Grapheme_Cluster_Break={name}" for name in names))
+
+
+def _regional() -> str:
+    return _kind("Regional_Indicator").pattern()
+
+
+def _picture() -> str:
+    return charsets.unicode("Extended_Pictographic").pattern()

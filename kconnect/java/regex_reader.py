@@ -31,10 +31,10 @@ class PatternSyntaxError(ValueError):
         self.description, self.pattern, self.index = description, pattern, index
         text = description if index < 0 else f"{description} near index {index}"
         text += "\n" + pattern
-        # Java's length of the pattern: in units of UTF-16.
-        if 0 <= index < len(pattern.encode("utf-16-le", "surrogatepass")) // 2:
-            before = "".join("\t" if char == "\t" else " " for char in pattern[:index])
-            text += f"\n{before:<{index}}^"
+        # The index counts characters, but Java goes by units of UTF-16 below the pattern.
+        units = "".join(char if char < "\U00010000" else "  " for char in pattern)
+        if 0 <= index < len(units):
+            text += "\n" + "".join("\t" if unit == "\t" else " " for unit in units[:index]) + "^"
         super().__init__(text)
 
 
