@@ -20,6 +20,11 @@ from kconnect.api.schema import Float32, Schema, SchemaType, Struct
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
+_PLAIN = {str, int}
+"""Whose texts are the same in Python and Java."""
+_TEMPLATES = 64
+_templates: dict[tuple[Any, ...], str] = {}
+
 
 def to_text(value: Any, schema: Schema | None = None) -> str:
     """
@@ -34,12 +39,7 @@ def to_text(value: Any, schema: Schema | None = None) -> str:
     if kind is int:
         return str(value)
     if kind is dict and schema is None:
-        # Most of what a file sink writes: a call for each of its texts would cost more than all the rest.
-        shown = [
-            f"{key if type(key) is str else to_text(key)}={item if type(item) is str else to_text(item)}"
-            for key, item in value.items()
-        ]
-        return f"{{{', '.join(shown)}}}"
+        return _map_text(value)
     if isinstance(value, str):
         return value
     if value is None:
@@ -85,6 +85,19 @@ def _without_bytes(value: Any) -> Any:
     if isinstance(value, Struct):
         return Struct.unchecked(value.schema, list(map(_without_bytes, value.values)))
     return value
+
+
+def _map_text(value: dict[Any, Any]) -> str:
+    # Most of what a file sink writes. Maps mostly have the keys of the one before, and then one call makes the text.
+    keys, items = tuple(value), tuple(value.values())
+    template = _templates.get(keys)
+    if template is None and set(map(type, keys)) == {str}:
+        if len(_templates) >= _TEMPLATES:
+            _templates.clear()
+        template = _templates[keys] = f"{{{', '.join([key.replace('%', '%%') + '=%s' for key in keys])}}}"
+    if template is not None and _PLAIN.issuperset(map(type, items)):
+        return template % items
+    return f"{{{', '.join([f'{to_text(key)}={to_text(item)}' for key, item in value.items()])}}}"
 
 
 def _date_text(milliseconds: int) -> str:

@@ -332,7 +332,9 @@ def exact_decimal(text: str) -> decimal.Decimal | None:
     power = int(exponent) if len(exponent) <= 20 else 1 << 31
     if power >= 1 << 31 or not -(1 << 31) <= len(match[1] or match[2] or "") - power < 1 << 31:
         return None
-    return decimal.Decimal(text)
+    found = decimal.Decimal(text)
+    # Java's has no negative zero.
+    return found if found else found.copy_abs()
 
 
 def nearest_float32(exact: decimal.Decimal) -> float:

@@ -29,6 +29,22 @@ _NULL = SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)
 # Java's UTF-16 and UTF-32 are big-endian where nothing says otherwise, Python's are what the machine is.
 _WIDE = {"utf-16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE), "utf-32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE)}
 
+_JAVAS = "kconnect-java-utf16"
+
+
+def _as_java(error: UnicodeError) -> tuple[str, int]:
+    """In UTF-16, a first half of a pair that another unit follows than a second half takes that unit with it."""
+    assert isinstance(error, UnicodeDecodeError)
+    whole = error.encoding.lower().replace("_", "-").startswith("utf-16") and error.reason == "illegal UTF-16 surrogate"
+    if not whole:
+        return "\ufffd", error.end
+    little = error.encoding.lower().endswith("le")
+    unit = int.from_bytes(error.object[error.start : error.start + 2], "little" if little else "big")
+    return "\ufffd", min(error.start + 4, len(error.object)) if 0xD800 <= unit < 0xDC00 else error.end
+
+
+codecs.register_error(_JAVAS, _as_java)
+
 
 class StringConverter(AnyConverter):
     def __init__(self) -> None:
@@ -64,9 +80,10 @@ class StringConverter(AnyConverter):
     ) -> SchemaAndValue:
         if data is None:
             return _NULL
-        if self._wide is None or data.startswith(self._wide):
+        if self._wide is None:
             return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(self._encoding, "replace"))
-        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(f"{self._encoding}-be", "replace"))
+        encoding = self._encoding if data.startswith(self._wide) else f"{self._encoding}-be"
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, _JAVAS))
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
         if self._wide is not None:

@@ -157,7 +157,7 @@ class Cast(OnPart):
                 text = target is SchemaType.STRING
                 for free in cast_maps:
                     found = free.get(name)
-                    free[name] = str(found) if text and type(found) is int else _free(found, target)
+                    free[name] = str(found) if text and _is_plain(found) else _free(found, target)
             return None, cast_maps
         rows_of(schema, values, self._replace_null)
         after, places = self._changed_schema(schema)
@@ -187,8 +187,9 @@ class Cast(OnPart):
         return struct_schema(fields, optional=schema.optional, default=preset, **basics(schema)), places
 
 
-_PLAIN = frozenset(((int, SchemaType.STRING), (str, SchemaType.STRING)))
-"""Casts that are the same in Python and Java, whatever the value."""
+def _is_plain(value: Any) -> bool:
+    """Whether Python's text is Java's, and there is nothing to refuse, as of a number beyond 64 bits."""
+    return type(value) is str or (type(value) is int and -(1 << 63) <= value < 1 << 63)
 
 
 def _free(value: Any, target: SchemaType) -> Any:
@@ -200,7 +201,7 @@ def cast(value: Any, schema: Schema | None, target: SchemaType) -> Any:
     """Null stays null. DataError if the type has no way to `target`, or the text says nothing of it."""
     if value is None:
         return None
-    if (type(value), target) in _PLAIN and (schema is None or schema.name is None):
+    if target is SchemaType.STRING and _is_plain(value) and (schema is None or schema.name is None):
         return value if type(value) is str else str(value)
     kind = type_of(value, "Cast") if schema is None else schema.type
     if kind not in SOURCES:
