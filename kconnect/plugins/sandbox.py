@@ -35,7 +35,7 @@ class Sandbox:
     Thread-safe. `timeout` in seconds limits each call, the start of a child and the wait for a free one included.
 
     `worker_group` is the worker's group.id, and `exactly_once` whether it supports exactly-once sources: validation
-    compares configs with both.
+    compares configs with both. `plugin_settings` are the worker's texts that transforms and predicates may ask for.
     """
 
     def __init__(
@@ -46,10 +46,11 @@ class Sandbox:
         *,
         worker_group: str = "",
         exactly_once: bool = False,
+        plugin_settings: Mapping[str, str] | None = None,
     ) -> None:
         self._registry = registry
         self._timeout = timeout
-        worker = {"group": worker_group, "exactly_once": exactly_once}
+        worker = {"group": worker_group, "exactly_once": exactly_once, "settings": dict(plugin_settings or {})}
         self._greeting = {"plugin_path": list(plugin_path or ()), "worker": worker}
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(_CHILDREN)

@@ -27,7 +27,7 @@ from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder, Identity
 from kconnect.core.herder.requests import ConfigMap
 from kconnect.core.settings import properties
-from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.settings.worker import WorkerSettings, for_plugins
 from kconnect.core.state.records import Entry, Held, SessionKey
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin, InternalTopic
@@ -87,6 +87,7 @@ class Worker:
             settings.plugin_path,
             worker_group=settings.group_id,
             exactly_once=settings.exactly_once_source_support.lower() == "enabled",
+            plugin_settings=for_plugins(settings.raw),
         )
         self._driver: Driver | None = None
         self._loop: Loop | None = None

@@ -50,7 +50,7 @@ class SinkLoop:
         self._reports = Reports(unit, config)
         self._errors = self._reports.errors
         self._chain = SinkChain(converters.make(config, settings, plugins), self._errors)
-        self._transforms = Transforms(config, plugins, owned=True)
+        self._transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
         self._steps = self._transforms.steps
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
         self._flush_s: float = settings.offset_flush_timeout_ms / 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,3 +170,40 @@ def test_a_chain_that_can_t_be_built_fails_the_task(
     until(lambda: "FAILED" in host.states)
     end(unit)
     assert message in (host.statuses[-1][1] or "")
+
+
+def test_expressions_and_functions_of_an_allowed_folder(bootstrap: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def twice(record):\n    return record.new_record(value=record.value * 2)\n")
+    create(bootstrap, topic)
+    made: list[Numbers] = []
+
+    def make() -> Numbers:
+        made.append(Numbers())
+        return made[-1]
+
+    host = MemoryHost(bootstrap, Plugins(Numbers=source_of(make)), **{"python.transform.path": str(tmp_path)})
+    config = {
+        "connector.class": "Numbers",
+        "topic": topic,
+        "limit": "10",
+        "transforms": "few,twice",
+        "transforms.few.type": "Expression",
+        "transforms.few.drop": "int(value) > 3",
+        "transforms.twice.type": "Python",
+        "transforms.twice.function": "mine:twice",
+        "transforms.twice.predicate": "one",
+        "transforms.twice.negate": "true",
+        "predicates": "one",
+        "predicates.one.type": "Expression",
+        "predicates.one.expression": "value == '1'",
+    }
+    unit = host.unit(config)
+    until(lambda: host.offsets.get("{'of': 'numbers'}") == {"last": 10})
+    end(unit)
+    assert values(bootstrap, topic) == ["1", "22", "33"]
+    # The control: where the worker allows no folder, the same task fails.
+    refused = MemoryHost(bootstrap, Plugins(Numbers=source_of(make)))
+    unit = refused.unit(config)
+    until(lambda: refused.states[-1:] == ["FAILED"])
+    end(unit)
+    assert "python.transform.path" in (refused.statuses[-1][1] or "")
