@@ -53,13 +53,16 @@ class Match:
 
 class JavaPattern:
     def __init__(self, pattern: str) -> None:
-        parsed = regex_parser.parse(pattern)
         self.pattern = pattern
+        try:
+            parsed = regex_parser.parse(pattern)
+            self._compiled = regex.compile(parsed.text, regex.V0 | (regex.ASCII if parsed.ascii_case else 0))
+        except RecursionError:
+            raise UnsupportedPatternError(pattern, "A nesting as deep as this", 0, "leave out some groups") from None
         self.names = parsed.names
         self.group_count = parsed.groups
         self.uncertain_groups = parsed.uncertain_groups
         """Groups whose text may not be what Java tells; a replacement may not use them."""
-        self._compiled = regex.compile(parsed.text, regex.V0 | (regex.ASCII if parsed.ascii_case else 0))
 
     def __repr__(self) -> str:
         return f"JavaPattern({self.pattern!r})"

@@ -53,6 +53,7 @@ class Node:
     sure: frozenset[int] = frozenset()  # those that have matched whenever the part has
     fixed: bool = True  # whether reading it backwards finds the same groups
     rigid: bool = False  # whether reading it backwards may find something else
+    size: int = 1  # how much `regex` makes of it: what must be repeated, it writes out
     one: bool = False  # exactly one character of a set
     stiff: bool = False  # Java doesn't try a second way through it, if repeated
     steps: tuple[tuple[int, Step], ...] = ()  # the lengths that Java adds one by one
@@ -120,6 +121,7 @@ def sequence(nodes: list[Node]) -> Node:
         _all(node.sure for node in nodes),
         all(node.fixed for node in nodes),
         any(node.rigid for node in nodes),
+        sum(node.size for node in nodes),
         stiff=any(node.stiff for node in nodes),
         steps=tuple(step for node in nodes for step in _steps(node)),
         moody=any(node.moody for node in nodes),
@@ -140,6 +142,7 @@ def any_of(branches: list[Node]) -> Node:
         frozenset.intersection(*(node.sure for node in branches)),
         all(node.fixed for node in branches) and (not groups or len({(node.least, node.most) for node in branches}) == 1),
         any(node.rigid for node in branches),
+        sum(node.size for node in branches),
         steps=((max(node.most for node in branches), Step.BRANCH),),
         moody=any(node.moody for node in branches) or any(node.least == 0 for node in branches[:-1]),
         repeated=_all(node.repeated for node in branches),
@@ -184,6 +187,7 @@ def repeat(node: Node, least: int, most: int, mode: str, optional: bool, loop: b
         node.sure if least else frozenset(),
         node.fixed and not node.groups,
         node.rigid or node.stiff or mode == "+",
+        node.size * max(least, 1),
         moody=node.moody or (mode == "?" and least == 0),
         steps=((total, Step.BRANCH if branches else Step.CHECKED if counted else Step.PLAIN),),
         repeated=repeated,
@@ -194,16 +198,35 @@ def repeat(node: Node, least: int, most: int, mode: str, optional: bool, loop: b
 # --- Boundaries.
 
 
-@functools.lru_cache(maxsize=2)
 def word_bound(wide: bool) -> str:
-    """Marks count as what they stand on, also where there is no letter but a mark: one is no word by itself."""
-    base = charsets.letter_or_digit()
-    word = charsets.unicode_word() if wide else base | CharSet.of(ord("_"))
-    marks = charsets.unicode("Mn").pattern()
-    marked = f"(?<={base.pattern()}{marks}+)"
-    left = f"(?:(?<={word.pattern()})|{marked})"
-    right = f"(?={word.pattern()}|{marks}{marked})"
+    """
+    Marks count as what they stand on, also where there is no letter but a mark: one is no word by itself.
+
+    The one place with properties of `regex` in it, as it is frequent and the ranges take it long to read. They mean something
+    else in its ASCII mode: see `without_properties`.
+    """
+    return _word_bound(_BASE, _WIDE_WORD if wide else rf"{_BASE[:-1]}_]", _MARK)
+
+
+_BASE = r"[\p{L}\p{Nd}]"
+_MARK = r"\p{Mn}"
+_WIDE_WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]"
+
+
+def _word_bound(base: str, word: str, mark: str) -> str:
+    marked = f"(?<={base}{mark}+)"
+    left = f"(?:(?<={word})|{marked})"
+    right = f"(?={word}|{mark}{marked})"
     return f"(?:{left}(?!{right})|(?!{left}){right})"
+
+
+def without_properties(text: str) -> str:
+    """The same pattern for the ASCII mode."""
+    base, mark = charsets.letter_or_digit(), charsets.unicode("Mn").pattern()
+    for wide, word in ((False, base | CharSet.of(ord("_"))), (True, charsets.unicode_word())):
+        if word_bound(wide) in text:
+            text = text.replace(word_bound(wide), _word_bound(base.pattern(), word.pattern(), mark))
+    return text
 
 
 @functools.lru_cache(maxsize=1)

@@ -16,6 +16,7 @@ from kconnect.java.charsets import CharSet
 from kconnect.java.regex_nodes import Node
 from kconnect.java.regex_reader import DIGITS, PatternReader
 
+_LARGEST = 100_000  # of all repetitions written out, which takes about 50 MB
 _FAR = 100_000  # more than this below the greatest number is "without a bound", as no pattern is as long
 
 
@@ -27,6 +28,7 @@ class Parsed:
     uncertain_groups: frozenset[int]
     """Groups of which Java may tell what a failed attempt left there: those in a look-around or an atomic group."""
     ascii_case: bool
+    """Whether it is for the ASCII mode of `regex`: what a group has taken is compared in ASCII's case only."""
 
 
 def parse(pattern: str) -> Parsed:
@@ -65,7 +67,10 @@ class _Parser(PatternReader):
         text = re.sub(
             r"\\g<(\d+)>", lambda found: found[0] if int(found[1]) <= self._count else "(?!)", root.text
         )
-        return Parsed(text, self._count, self._names, uncertain, "i" in self._reference_case)
+        ascii_case = "i" in self._reference_case
+        if ascii_case:
+            text = regex_nodes.without_properties(text)
+        return Parsed(text, self._count, self._names, uncertain, ascii_case)
 
     # --- Alternatives and sequences.
 
@@ -96,16 +101,12 @@ class _Parser(PatternReader):
             elif char == ".":
                 self._next()
                 node = regex_nodes.one_of(self._dot())
-            elif char in ("|", ")"):
+            elif char in ("", "|", ")"):
                 break
-            elif char in ("?", "*", "+") and char:
+            elif char in ("?", "*", "+"):
                 self._next()
                 raise self._error(f"Dangling meta character '{char}'")
-            elif not char:
-                if self._at >= len(self._text):
-                    break
-                raise AssertionError(self._at)
-            elif char == "\\" and self._char(self._at + 1) in ("p", "P") and self._char(self._at + 1):
+            elif char == "\\" and self._char(self._at + 1) in ("p", "P"):
                 node = regex_nodes.one_of(self._property())
             else:
                 nodes.extend(self._literals())
@@ -124,7 +125,7 @@ class _Parser(PatternReader):
         before = self._at
         while True:
             char = self._peek()
-            if char in ("*", "+", "?", "{") and char:
+            if char in ("*", "+", "?", "{"):
                 if len(chars) > 1:
                     self._at = before
                     chars.pop()
@@ -132,7 +133,7 @@ class _Parser(PatternReader):
             if not char or char in "$.^([|)":
                 break
             if char == "\\":
-                if self._char(self._at + 1) in ("p", "P") and self._char(self._at + 1):
+                if self._char(self._at + 1) in ("p", "P"):
                     break
                 start = self._at
                 found = self._escape(inside=False)
@@ -163,7 +164,13 @@ class _Parser(PatternReader):
             return node
         if not node.one or bounds[1] != regex_nodes.MANY or bounds[2]:
             self._stirred = True
-        return regex_nodes.repeat(node, *bounds, loop=False)
+        return self._repeat(node, *bounds, loop=False)
+
+    def _repeat(self, node: Node, least: int, most: int, mode: str, optional: bool, loop: bool) -> Node:
+        repeated = regex_nodes.repeat(node, least, most, mode, optional, loop)
+        if repeated.size > _LARGEST:
+            raise self._unsupported(f"A part that must come {least} times", "write a smaller number")
+        return repeated
 
     def _quantifier(self) -> tuple[int, int, str, bool] | None:
         """Least, most, "" or "?" or "+", and whether that makes it optional."""
@@ -267,7 +274,7 @@ class _Parser(PatternReader):
                 "A repetition, two times or more, of a group that may match nothing and still go on,",
                 "let the group match something, or leave the least number out",
             )
-        return regex_nodes.repeat(node, *bounds, loop=loop)
+        return self._repeat(node, *bounds, loop=loop)
 
     def _close(self) -> None:
         # Java notes where it is before it looks at the flags that are valid after the group.
@@ -299,6 +306,7 @@ class _Parser(PatternReader):
             groups=body.groups,
             sure=body.sure if kind == "=" else frozenset(),
             fixed=not body.groups,
+            size=body.size,
             doubtful=body.doubtful,
             moody=True,
         )
@@ -334,6 +342,7 @@ class _Parser(PatternReader):
             groups=body.groups,
             sure=body.sure if kind == "=" else frozenset(),
             fixed=not body.groups,
+            size=body.size,
             doubtful=body.doubtful if body.fixed else body.doubtful | body.groups,
             moody=True,
         )

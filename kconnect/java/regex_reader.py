@@ -403,7 +403,7 @@ class PatternReader:
         """A character, a range or a set inside of a class, and whether it is one small character."""
         char = self._peek()
         if char == "\\":
-            if self._char(self._at + 1) in ("p", "P") and self._char(self._at + 1):
+            if self._char(self._at + 1) in ("p", "P"):
                 return self._property(), False
             found = self._escape(inside=True, in_range=self._char(self._at + 2) == "-")
             if isinstance(found, CharSet):

@@ -90,6 +90,8 @@ def test_quoted_text_matches_itself(text: str) -> None:
         ("(?i)\\p{Lu}", "a", True, "a"),
         ("(?i)(k)\\1", "k\u212a", False, None),
         ("(?iu)(k)\\1", "k\u212a", True, "k\u212a"),
+        ("(?i)(é)\\1", "éÉ", False, None),
+        ("(?i)\\b(é)\\1\\b", "éé", True, "éé"),
         ("a|b(?i)c|d", "D", True, "D"),
         ("(?:a|(?i)b)c", "BC", False, None),
         # Classes: the negation is for the whole, `&` alone is itself, nothing behind `&&` is the last set again.
@@ -198,6 +200,9 @@ def test_no_pattern_in_java_either(pattern: str, description: str, index: int) -
         "(?:(?=(a))b|a)\\1",
         "(?i)(a)(?u)(b)\\1(?-u)\\2",
         "(?:^|a){2}",
+        "a{2147483647}",
+        "(?:a{1000}){1000}",
+        "(" * 2000 + ")" * 2000,
     ],
 )
 def test_refused(pattern: str) -> None:
