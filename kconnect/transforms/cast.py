@@ -19,7 +19,6 @@ from kconnect.transforms.common import (
     basics,
     check_nulls,
     hash_order,
-    maps_of,
     replace_null_key,
     require_map,
     require_struct,
@@ -147,26 +146,32 @@ class Cast(OnPart):
         check_nulls(after, inside)
         return self.changed(record, after, Struct.unchecked(after, inside))
 
-    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
-        if self._whole is not None or None in values:
+    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
+        if self._whole is not None:
             raise Unusual
-        if schema is None:
-            maps_of(values)
-            cast_maps = [value.copy() for value in values]
-            for name, target in self._fields.items():
-                text = target is SchemaType.STRING
-                for free in cast_maps:
-                    found = free.get(name)
-                    free[name] = str(found) if text and _is_plain(found) else _free(found, target)
-            return None, cast_maps
-        rows_of(schema, values, self._replace_null)
-        after, places = self._changed_schema(schema)
-        rows = [row.copy() for row in values]
-        for index, inner, target in places:
-            for row in rows:
-                row[index] = cast(row[index], inner, target)
-        rows_of(after, rows, False)
-        return after, rows
+        if isinstance(shape, tuple):
+            if not self._fields.keys() <= set(shape):
+                raise Unusual
+            after: Any = shape
+            targets: Any = [(shape.index(name), None, target) for name, target in self._fields.items()]
+        else:
+            rows_of(shape, values, self._replace_null)
+            after, targets = self._changed_schema(shape)
+        found = [self._cast_all([row[index] for row in values], *how) for index, *how in targets]
+        for (index, *_), items in zip(targets, found):
+            if after is not shape and after.fields[index].schema.optional is False and None in items:
+                raise Unusual
+        for (index, *_), items in zip(targets, found):
+            for row, item in zip(values, items):
+                row[index] = item
+        return after, values
+
+    @staticmethod
+    def _cast_all(values: list[Any], schema: Schema | None, target: SchemaType) -> list[Any]:
+        if schema is not None:
+            return [cast(value, schema, target) for value in values]
+        text = target is SchemaType.STRING
+        return [str(value) if text and _is_plain(value) else _free(value, target) for value in values]
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[tuple[int, Schema, SchemaType]]]:
         """With the fields to cast: their places, schemas and types."""

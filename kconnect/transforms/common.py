@@ -200,20 +200,9 @@ class Unusual(Exception):
     """A batch that a column form leaves to the ordinary one."""
 
 
-def maps_of(values: Sequence[Any]) -> None:
-    """Unusual unless all values are maps or null."""
-    kinds = set(map(type, values))
-    kinds.discard(type(None))
-    if kinds - {dict}:
-        raise Unusual
-
-
 def rows_of(schema: Schema, rows: Sequence[Any], replace_null: bool) -> None:
-    """
-    Unusual if `values_of` or `check_nulls` had anything to do for one of these lists of fields' values, or if one is null: a
-    record without a value mostly stays as it is, its schema too.
-    """
-    if schema.type is not SchemaType.STRUCT or None in rows:
+    """Unusual if these are no lists of fields' values, or if `values_of` or `check_nulls` had anything to do for one."""
+    if schema.type is not SchemaType.STRUCT:
         raise Unusual
     holes = [row for row in rows if None in row]
     if holes and ((replace_null and schema.defaults) or any(row[index] is None for row in holes for index in schema.required)):

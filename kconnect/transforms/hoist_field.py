@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, Importance, Schema, SchemaType, Type
+from kconnect.api import ConfigDef, ConfigKey, Importance, SchemaType, Type
 from kconnect.api.schema import struct
 from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema, Unusual, struct_of
 
@@ -27,13 +27,10 @@ class HoistField(OnPart):
         wrapped = self._wrapped(schema)
         return self.changed(record, wrapped, struct_of(wrapped, [value]))
 
-    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
-        name = self._field
-        if schema is None:
-            return None, [{name: value} for value in values]
-        if schema.type is SchemaType.STRUCT or None in values:
+    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
+        if isinstance(shape, tuple) or shape.type is SchemaType.STRUCT:
             raise Unusual
-        return self._wrapped(schema), [[value] for value in values]
+        return self._wrapped(shape), [[value] for value in values]
 
 
 class HoistFieldKey(OnKey, HoistField):

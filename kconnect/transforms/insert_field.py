@@ -28,7 +28,6 @@ from kconnect.transforms.common import (
     Unusual,
     basics,
     check_nulls,
-    maps_of,
     replace_null_key,
     require_map,
     require_struct,
@@ -150,20 +149,22 @@ class InsertField(OnPart):
             longest.append(read(record) if typed is _as_it_is else typed(read(record)))
         return self.changed(record, longer, Struct.unchecked(longer, longest))
 
-    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
-        if schema is None:
-            maps_of(values)
-            for name, read in self._reads:
-                found = [read(record) for record in records]
-                if None in found:
-                    raise Unusual
-                values = [None if value is None else {**value, name: item} for value, item in zip(values, found)]
-            return None, values
-        rows_of(schema, values, self._replace_null)
-        for read, typed in self._typed:
-            added = [typed(read(record)) for record in records]
-            values = [[*row, item] for row, item in zip(values, added)]
-        return self._longer(schema), values
+    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
+        if isinstance(shape, tuple):
+            # In a map a timestamp stays the number, and what a record has not is not put.
+            added = [[read(record) for record in records] for _, read in self._reads]
+            names = [name for name, _ in self._reads]
+            if not set(names).isdisjoint(shape) or len(set(names)) < len(names) or any(None in found for found in added):
+                raise Unusual
+            longer: Any = (*shape, *names)
+        else:
+            rows_of(shape, values, self._replace_null)
+            added = [[typed(read(record)) for record in records] for read, typed in self._typed]
+            longer = self._longer(shape)
+        for found in added:
+            for row, item in zip(values, found):
+                row.append(item)
+        return longer, values
 
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]

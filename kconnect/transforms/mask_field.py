@@ -20,7 +20,6 @@ from kconnect.transforms.common import (
     Unusual,
     check_nulls,
     hash_order,
-    maps_of,
     replace_null_key,
     require_map,
     require_struct,
@@ -90,23 +89,24 @@ class MaskField(OnPart):
                 raise
         return self.changed(record, schema, struct_of(value.schema, inside))
 
-    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
-        if None in values:
-            raise Unusual
+    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
         blank = self._replacement is None
-        if schema is None:
-            maps_of(values)
-            places: list[tuple[Any, Schema | None]] = [(name, None) for name in self._fields]
+        places: list[tuple[int, Schema | None]]
+        if isinstance(shape, tuple):
+            if not set(self._fields) <= set(shape):
+                raise Unusual
+            places = [(shape.index(name), None) for name in self._fields]
         else:
-            rows_of(schema, values, self._replace_null)
-            places = list(self._places(schema))
-        masked = [value.copy() for value in values]
-        for place, inner in places:
-            for value in masked:
-                # A list has the place of each field; a map that lacks one gets it, with null.
-                found = value.get(place) if inner is None else value[place]
-                value[place] = "" if blank and type(found) is str else self._masked(found, inner)
-        return schema, masked
+            rows_of(shape, values, self._replace_null)
+            places = list(self._places(shape))
+        masked = [
+            ["" if blank and type(row[index]) is str else self._masked(row[index], inner) for row in values]
+            for index, inner in places
+        ]
+        for (index, _), found in zip(places, masked):
+            for row, item in zip(values, found):
+                row[index] = item
+        return shape, values
 
     def _find(self, schema: Schema) -> list[tuple[int, Schema]]:
         return [(field.index, field.schema) for field in schema.fields if field.name in self._fields]

@@ -17,7 +17,6 @@ from kconnect.transforms.common import (
     Unusual,
     basics,
     hash_order,
-    maps_of,
     replace_null_key,
     require_map,
     require_struct,
@@ -82,18 +81,16 @@ class ReplaceField(OnPart):
             mixed[field.name] = item
         return self.changed(record, after, mixed)
 
-    def columns(self, schema: Schema | None, values: list[Any], records: list[Any]) -> tuple[Schema | None, list[Any]]:
-        if schema is None:
-            maps_of(values)
-            if None in values:
+    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
+        if isinstance(shape, tuple):
+            plan = self._plans.get(shape) or self._plan(shape)
+            names = tuple(new for _, new in plan)
+            if len(set(names)) < len(names):
                 raise Unusual
-            keys = tuple(values[0])
-            plan = self._plans.get(keys) or self._plan(keys)
-            if any(tuple(value) != keys for value in values):
-                raise Unusual
-            return None, [{new: value[old] for old, new in plan} for value in values]
-        rows_of(schema, values, self._replace_null)
-        after, places, _ = self._changed_schema(schema)
+            kept = [shape.index(old) for old, _ in plan]
+            return names, [[row[index] for index in kept] for row in values]
+        rows_of(shape, values, self._replace_null)
+        after, places, _ = self._changed_schema(shape)
         if places is None:
             raise Unusual
         return after, [[row[index] for index in places] for row in values]

@@ -2,10 +2,11 @@
 A part of many records, keys or values, as one list: how a chain of built-in transforms changes a batch at once.
 
 Record by record, a transform that adds a field spends most of its time on calls. So those that the framework knows offer a
-second form: given the schema that all records share and the list of their values, it gives another schema and another list.
-Consecutive steps hand the column on, and the records, which must be nobody else's, get their values at the end. A struct is
-the list of its values meanwhile. Whatever is out of the ordinary (schemas that differ, a value of another kind, an error)
-is left to the ordinary form, which starts from the same values. Called by `steps.py`; offered by `kconnect/transforms`.
+second form: given the shape that all values share and the list of them, it gives another shape and another list. Consecutive
+steps hand the column on, and the records, which must be nobody else's, get their values at the end. A struct is the list of its
+fields' values meanwhile, and so is a map without a schema, if all maps have the same keys. Whatever is out of the ordinary
+(schemas that differ, a null, an error) is left to the ordinary form, which starts from the same values. Called by `steps.py`;
+offered by `kconnect/transforms`.
 """
 
 from __future__ import annotations
@@ -18,23 +19,25 @@ from kconnect.api.schema import Schema, SchemaType, Struct
 if TYPE_CHECKING:
     from kconnect.core.task.steps import Step
 
+Shape = Schema | tuple[str, ...]
+"""The schema of all values; of maps without one, their keys."""
 Values = list[Any]
-ColumnForm = Callable[["Schema | None", Values, "list[Any]"], "tuple[Schema | None, Values]"]
+ColumnForm = Callable[[Shape, Values, "list[Any]"], "tuple[Shape, Values]"]
 """
-Of (schema, values, records): the schema and the values after. Where the schema is a struct's, each value is the list of its
-fields' values, or None. It changes nothing that it is given, and raises what it likes for a batch that it does not take.
+Of (shape, values, records): the shape and the values after. Of structs and maps each value is a list, the column's own, which
+may be changed; but only once nothing can fail any more. It raises what it likes for a batch that it does not take.
 """
 
 
 class Column:
     """The keys or the values (`part`) of `records`, which are all that were not dropped."""
 
-    def __init__(self, part: str, records: list[Any], schema: Schema | None, values: Values) -> None:
-        self.part, self.records, self.schema, self.values = part, records, schema, values
+    def __init__(self, part: str, records: list[Any], shape: Shape, values: Values) -> None:
+        self.part, self.records, self.shape, self.values = part, records, shape, values
 
     @classmethod
     def of(cls, part: str, records: list[Any]) -> Column | None:
-        """None if the records differ in their schemas."""
+        """None if the records differ in their shapes, or one has no value."""
         records = [record for record in records if record is not None] if None in records else records
         if not records:
             return None
@@ -43,24 +46,42 @@ class Column:
         else:
             schemas, values = [record.key_schema for record in records], [record.key for record in records]
         schema = schemas[0]
-        if schemas.count(schema) != len(schemas):
+        if schemas.count(schema) != len(schemas) or None in values:
             return None
-        if schema is not None and schema.type is SchemaType.STRUCT:
-            if any(value is not None and (type(value) is not Struct or value.schema is not schema) for value in values):
+        if schema is None:
+            keys = _keys(values)
+            return None if keys is None else cls(part, records, keys, [list(value.values()) for value in values])
+        if schema.type is SchemaType.STRUCT:
+            if any(type(value) is not Struct or value.schema is not schema for value in values):
                 return None
-            values = [None if value is None else value._values for value in values]
+            values = [value._values.copy() for value in values]
         return cls(part, records, schema, values)
 
     def write_back(self) -> None:
-        schema, values = self.schema, self.values
-        if schema is not None and schema.type is SchemaType.STRUCT:
-            values = [None if value is None else Struct.unchecked(schema, value) for value in values]
+        shape, values = self.shape, self.values
+        schema = None
+        if isinstance(shape, tuple):
+            values = [dict(zip(shape, row)) for row in values]
+        else:
+            schema = shape
+            if schema.type is SchemaType.STRUCT:
+                values = [Struct.unchecked(schema, row) for row in values]
         if self.part == "value":
             for record, value in zip(self.records, values):
                 record.value_schema, record.value = schema, value
         else:
             for record, value in zip(self.records, values):
                 record.key_schema, record.key = schema, value
+
+
+def _keys(values: Values) -> tuple[str, ...] | None:
+    """Those that all of these have, if all are maps of texts, in the same order."""
+    if type(values[0]) is not dict:
+        return None
+    keys = tuple(values[0])
+    if set(map(type, keys)) != {str} or any(type(value) is not dict or tuple(value) != keys for value in values):
+        return None
+    return keys
 
 
 def changed(column: Column | None, step: Step, records: list[Any]) -> Column | None:
@@ -85,7 +106,7 @@ def changed(column: Column | None, step: Step, records: list[Any]) -> Column | N
     if fresh is None:
         return None
     try:
-        fresh.schema, fresh.values = step.columns(fresh.schema, fresh.values, fresh.records)
+        fresh.shape, fresh.values = step.columns(fresh.shape, fresh.values, fresh.records)
     except Exception:  # noqa: BLE001 - whatever it is, one record is the reason, and will be found alone
         if column is not None:
             column.write_back()
