@@ -17,11 +17,12 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.envelopes import error_class
 from kconnect.core.task.errors import Component, Errors, Failure, Stage, place_of
 from kconnect.kafka import clients
 from kconnect.kafka.admin import ensure_topic
@@ -31,12 +32,6 @@ from kconnect.worker.unit import Unit
 log = logging.getLogger(__name__)
 
 _PREFIX = "__connect.errors."
-_JAVA_NAMES: dict[type[BaseException], str] = {
-    ConnectError: "org.apache.kafka.connect.errors.ConnectException",
-    RetriableError: "org.apache.kafka.connect.errors.RetriableException",
-    DataError: "org.apache.kafka.connect.errors.DataException",
-    ConfigError: "org.apache.kafka.common.config.ConfigException",
-}
 
 
 class Reports:
@@ -136,7 +131,7 @@ class Reports:
             "task.id": str(spec.task),
             "stage": failure.stage.value,
             "class.name": failure.component.class_name,
-            "exception.class.name": _class_name(error),
+            "exception.class.name": error_class(error),
             "exception.message": str(error),
             "exception.stacktrace": "".join(traceback.format_exception(error)),
         }
@@ -181,11 +176,6 @@ class Errant:
                 "before `pre_commit` gives an offset beyond it, and ask for the reporter in `start`."
             )
         self._errors.handle(Stage.TASK_PUT, self._component, origin, error)
-
-
-def _class_name(error: BaseException) -> str:
-    kind = type(error)
-    return _JAVA_NAMES.get(kind, f"{kind.__module__}.{kind.__qualname__}")
 
 
 def _content(origin: Any) -> str:

@@ -159,7 +159,7 @@ def test_a_task_reports_what_it_can_not_deliver(sinks: Callable[..., Sinks], boo
     assert letter.value() == integer(2)
     told = headers(letter)
     assert (told["__connect.errors.stage"], told["__connect.errors.topic"]) == ("TASK_PUT", it.topic)
-    assert told["__connect.errors.exception.class.name"] == "builtins.ValueError"
+    assert told["__connect.errors.exception.class.name"] == "java.lang.IllegalArgumentException"
 
 
 def test_without_a_queue_and_a_log_there_is_no_reporter(sinks: Callable[..., Sinks], bootstrap: str) -> None:
