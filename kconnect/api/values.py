@@ -24,7 +24,7 @@ from kconnect.api.conversion import (
     convert_to_time,
     convert_to_timestamp,
 )
-from kconnect.api.java_text import float32, float32_text, float64_text, message_text, to_text
+from kconnect.api.java_text import float32, float32_text, float64_text, message_text, texts_of, to_text
 from kconnect.api.literals import parse_string
 from kconnect.api.moments import FarDate, date_of, milliseconds_of
 from kconnect.api.schema import java_class
@@ -54,5 +54,6 @@ __all__ = [
     "message_text",
     "milliseconds_of",
     "parse_string",
+    "texts_of",
     "to_text",
 ]

@@ -19,7 +19,7 @@ from kconnect.api.connector import SinkConnector
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkTask
-from kconnect.api.values import to_text
+from kconnect.api.values import texts_of, to_text
 
 FILE = "file"
 
@@ -97,9 +97,12 @@ class FileStreamSinkTask(SinkTask):
     def put(self, records: list[SinkRecord]) -> None:
         if not records:
             return
-        lines = [
-            record.value if type(record.value) is str else to_text(record.value, record.value_schema) for record in records
-        ]
+        values, schemas = [record.value for record in records], [record.value_schema for record in records]
+        # Texts are texts whatever their schema is; of everything else a schema may say more.
+        if schemas.count(None) == len(schemas) or set(map(type, values)) == {str}:
+            lines = texts_of(values)
+        else:
+            lines = [to_text(value, schema) for value, schema in zip(values, schemas)]
         # Half a surrogate pair has no UTF-8; Java puts a question mark too.
         data = memoryview(("\n".join(lines) + "\n").encode("utf-8", "replace"))
         try:

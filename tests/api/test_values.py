@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kconnect.api import schema as s
 from kconnect.api.schema import Schema, SchemaType, Struct
-from kconnect.api.values import convert_to_list, float32_text, float64_text, java_class, parse_string, to_text
+from kconnect.api.values import convert_to_list, float32_text, float64_text, java_class, parse_string, texts_of, to_text
 
 UTC = datetime.timezone.utc
 POINT = s.struct({"x": s.INT32_SCHEMA, "y": s.OPTIONAL_STRING_SCHEMA, "z": s.FLOAT32_SCHEMA})
@@ -125,3 +125,24 @@ def classes(value: Any) -> Any:
 
 def test_elements_of_a_list_that_a_text_becomes_say_how_wide_they_are() -> None:
     assert classes(convert_to_list(None, "[1, 300]")) == [s.Int16, s.Int16]
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        ["a", "b"],
+        [{"a": 1, "b%s": "x"}, {"a": -2, "b%s": "%d"}],
+        [{"a": 1}, {"b": 1}, {"a": 1, "b": 2}],
+        [{"a": None}, {"a": 1.5}, {"a": True}, {"a": [1]}],
+        [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+        [{}, {}],
+        [{1: "x"}, {True: "y"}],
+        ["a", {"a": 1}, None, 7],
+    ],
+)
+def test_many_texts_are_what_each_of_them_is(many: list[Any]) -> None:
+    assert texts_of(many) == [to_text(value) for value in many]
+
+
+def test_keys_of_texts_of_maps_are_no_patterns() -> None:
+    assert texts_of([{"100%": "50%"}]) == ["{100%=50%}"]
