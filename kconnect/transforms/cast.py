@@ -170,8 +170,10 @@ class Cast(OnPart):
     def _cast_all(values: list[Any], schema: Schema | None, target: SchemaType) -> list[Any]:
         if schema is not None:
             return [cast(value, schema, target) for value in values]
-        text = target is SchemaType.STRING
-        return [str(value) if text and _is_plain(value) else _free(value, target) for value in values]
+        numbers = target is SchemaType.STRING and set(map(type, values)) == {int}
+        if numbers and _is_plain(min(values)) and _is_plain(max(values)):
+            return list(map(str, values))
+        return [_free(value, target) for value in values]
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[tuple[int, Schema, SchemaType]]]:
         """With the fields to cast: their places, schemas and types."""

@@ -110,8 +110,13 @@ class InsertField(OnPart):
             if settings[name] is not None
         ]
         text = settings["static.value"]
+
+        def static(record: Any) -> Any:
+            return text
+
+        self._static = static
         if settings["static.field"] is not None:
-            self._insertions.append(_insertion(settings["static.field"], schemas.STRING_SCHEMA, lambda _: text, _as_it_is))
+            self._insertions.append(_insertion(settings["static.field"], schemas.STRING_SCHEMA, static, _as_it_is))
         if not self._insertions:
             raise ConfigError("No field insertion configured")
         if settings["static.field"] is not None and text is None:
@@ -152,19 +157,24 @@ class InsertField(OnPart):
     def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
         if isinstance(shape, tuple):
             # In a map a timestamp stays the number, and what a record has not is not put.
-            added = [[read(record) for record in records] for _, read in self._reads]
+            added = [self._read_all(read, records) for _, read in self._reads]
             names = [name for name, _ in self._reads]
             if not set(names).isdisjoint(shape) or len(set(names)) < len(names) or any(None in found for found in added):
                 raise Unusual
             longer: Any = (*shape, *names)
         else:
             rows_of(shape, values, self._replace_null)
-            added = [[typed(read(record)) for record in records] for read, typed in self._typed]
+            added = [[typed(item) for item in self._read_all(read, records)] for read, typed in self._typed]
             longer = self._longer(shape)
         for found in added:
             for row, item in zip(values, found):
                 row.append(item)
         return longer, values
+
+    def _read_all(self, read: Callable[[Any], Any], records: list[Any]) -> list[Any]:
+        if read is self._static:
+            return [read(None)] * len(records)
+        return [record.topic for record in records] if read is _topic else [read(record) for record in records]
 
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]

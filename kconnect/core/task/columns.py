@@ -79,9 +79,9 @@ def _keys(values: Values) -> tuple[str, ...] | None:
     if type(values[0]) is not dict:
         return None
     keys = tuple(values[0])
-    if set(map(type, keys)) != {str} or any(type(value) is not dict or tuple(value) != keys for value in values):
+    if set(map(type, keys)) != {str} or set(map(type, values)) != {dict}:
         return None
-    return keys
+    return None if [1 for value in values if tuple(value) != keys] else keys
 
 
 def changed(column: Column | None, step: Step, records: list[Any]) -> Column | None:
