@@ -35,7 +35,8 @@ from kconnect.worker.unit import Unit
 
 log = logging.getLogger(__name__)
 
-_BATCH = 2000
+_BATCH = 500
+"""Java's default of max.poll.records, which tasks may count on. What belongs to so many fits into a core's cache, too."""
 _WAIT_S = 0.5
 """How long the loop may take to notice a stop, a pause or a resume."""
 _RETRY_S = 1.0
