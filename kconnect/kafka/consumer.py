@@ -154,7 +154,11 @@ class TaskConsumer:
         connection, so whoever gets them finds what was committed. To wait for the answer there could take for ever.
         """
         request = [ck.TopicPartition(*place, at.offset, metadata=at.metadata) for place, at in offsets.items()]
-        self._consumer.commit(offsets=request, asynchronous=True)
+        try:
+            self._consumer.commit(offsets=request, asynchronous=True)
+        except ck.KafkaException as error:
+            log.warning("Committing offsets failed: %s", error.args[0].str())
+            return
         self._commits += 1
         self._asked_at = self._asked_at or time.monotonic()
 

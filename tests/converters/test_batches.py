@@ -107,3 +107,10 @@ def test_a_chain_gives_the_same_records_either_way(bad: int | None) -> None:
         return [getattr(record, name) for name in record.__slots__]
 
     assert [shown(record) for record in together] == [shown(record) for record in alone]
+
+
+def test_a_topic_is_known_whichever_way_its_messages_went() -> None:
+    made = Converters(StringConverter(), converter(False), lambda: None)  # type: ignore[arg-type, return-value]
+    chain = SinkChain(made)
+    chain.apply([Message(("t", 0, n), b"1", b"k") for n in range(20)])
+    assert set(chain.topics) == {"t"}

@@ -196,11 +196,11 @@ class SinkChain:
             found = self._value_of_all(topic, values)
             if found is None or len(found[1]) != len(messages):
                 return []
-            raw = [message.key() for message in messages]
+            null_key, raw = self._null_key(topic), [message.key() for message in messages]
             if raw.count(None) == len(raw):
-                keys = [self._null_key(topic)] * len(raw)
+                keys = [null_key] * len(raw)
             else:
-                keys = [self._null_key(topic) if key is None else self._key(topic, key) for key in raw]
+                keys = [null_key if key is None else self._key(topic, key) for key in raw]
         except Exception:  # noqa: BLE001 - the message that it failed on will fail alone
             return []
         types, schema, new = _TIMESTAMP_TYPES, found[0], SinkRecord.__new__
