@@ -57,11 +57,12 @@ class SourceChain:
         self._components = converters.components
         self._errors = errors or strict()
         self._null_keys: dict[str, bytes | None] = {}
+        self._topics: set[str] = set()
 
     @property
     def topics(self) -> Collection[str]:
         """All topics that messages were made for."""
-        return self._null_keys.keys()
+        return self._topics
 
     def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]:
         """
@@ -89,6 +90,7 @@ class SourceChain:
             if record.topic is not topic:
                 topic = record.topic
                 null_key = self._null_key(topic)
+                self._topics.add(topic)
             if record.headers:
                 append(self._with_headers(record))
                 continue
@@ -148,7 +150,7 @@ class SourceChain:
             if not done:
                 return None
             found.append(result)
-        self._null_keys.setdefault(record.topic, None if record.key is not None else found[1])
+        self._topics.add(record.topic)
         return self._message(record, *found)
 
 
@@ -163,11 +165,12 @@ class SinkChain:
         self._components = converters.components
         self._errors = errors or strict()
         self._null_keys: dict[str, tuple[Any, Any]] = {}
+        self._topics: set[str] = set()
 
     @property
     def topics(self) -> Collection[str]:
         """All topics that messages came from."""
-        return self._null_keys.keys()
+        return self._topics
 
     def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
         """
@@ -203,6 +206,7 @@ class SinkChain:
                 keys = [null_key if key is None else self._key(topic, key) for key in raw]
         except Exception:  # noqa: BLE001 - the message that it failed on will fail alone
             return []
+        self._topics.add(topic)
         types, schema, new = _TIMESTAMP_TYPES, found[0], SinkRecord.__new__
         records: list[SinkRecord | None] = []
         # What the constructor does, without the call: it would take as long as all the rest.
@@ -229,6 +233,7 @@ class SinkChain:
             if message.topic() != topic:
                 topic = message.topic()
                 null_schema, null_key = self._null_key(topic)
+                self._topics.add(topic)
             packed = message.headers()
             raw = message.key()
             if packed:
@@ -286,6 +291,7 @@ class SinkChain:
             if not done:
                 return None
             found.append(result)
+        self._topics.add(topic)
         (key_schema, key), (value_schema, value), headers = found
         kind, timestamp = message.timestamp()
         place, at = (topic, message.partition()), message.offset()

@@ -167,3 +167,11 @@ def test_a_message_that_can_not_be_converted_is_dropped_alone() -> None:
         (Stage.VALUE_CONVERTER, 1),
         (Stage.VALUE_CONVERTER, 3),
     ]
+
+
+def test_a_dropped_first_record_leaves_no_wrong_key_behind() -> None:
+    world, key = World(tolerant=True), Text(null=b"none")
+    chain = SourceChain(Converters(key, Text(), TextHeaders), world.errors)
+    batch = [source(None, 1, value="bad", key="k"), source(None, 2, value="b"), source(None, 3, value="c", key="k")]
+    assert [None if found is None else found[2] for found in chain.apply(batch)] == [None, b"none", b"k"]
+    assert set(chain.topics) == {"t"}
