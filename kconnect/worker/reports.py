@@ -90,8 +90,8 @@ class Reports:
     def _report(self, failure: Failure) -> None:
         if self.settings.log:
             log.error("%s", self._line(failure), exc_info=failure.error)
-        if self._producer is not None:
-            self._producer.send([self._letter(failure)])
+        if self._producer is not None and not self._producer.send([self._letter(failure)]):
+            raise ConnectError("Stopped while a record waited for the dead letter queue: it comes again")
 
     def _line(self, failure: Failure) -> str:
         of = f" with class '{failure.component.class_name}'" if failure.component.class_name else ""
