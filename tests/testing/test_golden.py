@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.testing.golden import fresh_cases, run
+from kconnect.java import regex
+from kconnect.testing.golden import fresh_cases, run, texts
 from kconnect.testing.golden.envelopes import check, value_of
 from kconnect.testing.golden.errors import Difference, Unreadable
 from tests.golden import envelopes
@@ -144,3 +145,33 @@ def test_a_seed_gives_the_same_fresh_cases_again() -> None:
     cases = [fresh_cases.case(1, number) for number in range(100)]
     assert cases == [fresh_cases.case(1, number) for number in range(100)]
     assert {name for name, _ in cases} == run.FORMATS.keys() - {"version_ranges"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        ("(?c)a", ""),
+        ("[\\da&&]", ""),
+        (r"(a)\b{g}", ""),
+        ("(?<=a++)b", ""),
+        (r"(a\1)", ""),
+        (r"(?:(?=(a))b|a)\1", ""),
+        ("(?:(?!(x))y|x)", "$1"),
+        (r"(a)(?i)\1(?iu)\1", ""),
+        ("(?:^|a){2}", ""),
+        ("a{2147483647}", ""),
+        ("(" * 5000 + ")" * 5000, ""),
+    ],
+)
+def test_what_is_refused_of_java_s_patterns_is_listed(pattern: str, replacement: str) -> None:
+    with pytest.raises(regex.UnsupportedPatternError):
+        regex.compile(pattern).check_replacement(replacement)
+    case = {"id": "x", "kind": "regex", "pattern": pattern, "replacement": replacement, "input": "a", "error": None}
+    texts.java_regex({**case, "full_match": True, "groups": [], "result": "nobody's"})
+
+
+def test_a_refusal_that_is_not_listed_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "refused", lambda: ("Something else",))
+    case = {"id": "x", "kind": "regex", "pattern": "(?c)a", "input": "a", "full_match": True, "groups": [], "error": None}
+    with pytest.raises(Exception, match="not supported"):
+        texts.java_regex(case)
