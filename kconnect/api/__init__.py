@@ -1,5 +1,6 @@
 """
-The API for plugin authors: all that a connector, converter, transform or predicate needs, and nothing else of kconnect.
+The API for plugin authors: all that a connector, converter, transform, predicate or config provider needs, and nothing else
+of kconnect.
 
 Start with `connector.py` and `task.py`; every class's docstring says who calls it, from which thread, and what an error
 from it ends. Two modules are there to be used by their names: `schema` builds schemas (`schema.struct({...})`), `values` shows
@@ -25,6 +26,7 @@ from kconnect.api.config import (
     Validator,
     Width,
 )
+from kconnect.api.config_provider import ConfigData, ConfigProvider
 from kconnect.api.connector import Connector, ConnectorContext, ExactlyOnceSupport, SinkConnector, SourceConnector
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.errors import (
@@ -86,6 +88,7 @@ from kconnect.api.task import (
     SourceTask,
     SourceTaskContext,
     Task,
+    TransactionContext,
 )
 from kconnect.api.transformation import Transformation
 
@@ -115,9 +118,11 @@ __all__ = [
     "AlreadyExistsError",
     "BadRequestError",
     "Config",
+    "ConfigData",
     "ConfigDef",
     "ConfigError",
     "ConfigKey",
+    "ConfigProvider",
     "ConfigValue",
     "ConflictError",
     "ConnectError",
@@ -159,6 +164,7 @@ __all__ = [
     "Task",
     "TimestampType",
     "TopicPartition",
+    "TransactionContext",
     "Transformation",
     "Type",
     "UnavailableError",

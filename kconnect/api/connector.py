@@ -106,7 +106,8 @@ class SourceConnector(Connector):
         Check, or carry out outside, a change of offsets that a user asks for (KIP-875).
 
         `offsets` are pairs of source partition and new offset; None as an offset resets the partition. True: done, or
-        nothing to do; False: this connector does not know, and the user is told so. A ConnectError refuses the change.
+        nothing to do; False: this connector does not know, and the user is told so. A ConnectError refuses the change, with
+        its text; NotImplementedError says that offsets can't be changed from outside. It may be asked twice for one change.
         """
         return False
 

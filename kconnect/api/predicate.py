@@ -14,6 +14,11 @@ from kconnect.api.record import SinkRecord, SourceRecord
 
 
 class Predicate(ABC):
+    of_topic: bool = False
+    """
+    True if `test` looks at nothing but the record's topic. Then it is asked once for all records of a topic in a batch.
+    """
+
     @abstractmethod
     def configure(self, configs: Mapping[str, str]) -> None:
         """Called once with the predicate's own settings, without their prefix. ConfigError if they can't be used."""

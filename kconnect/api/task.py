@@ -46,9 +46,37 @@ class OffsetReader(Protocol):
         ...
 
 
+class TransactionContext(Protocol):
+    """
+    Where the transactions of an exactly-once source task end, if it says so itself (`transaction.boundary=connector`).
+
+    All that `poll` gives goes into the open transaction until one of these ends it; nobody sees a record, and no offset is
+    stored, before. May be called from any thread. To ask for both ends of one transaction or record fails the task.
+    """
+
+    def commit_transaction(self, record: SourceRecord = ...) -> None:
+        """
+        Commit behind `record`, the very object, which a later `poll` gives; without it, behind the batch that comes next.
+        It counts also if a transform drops the record.
+        """
+        ...
+
+    def abort_transaction(self, record: SourceRecord = ...) -> None:
+        """
+        The same, but nobody will see the transaction's records. Their source offsets are stored all the same: they are done
+        with. To have the records come again, raise an error from `poll` instead.
+        """
+        ...
+
+
 class SourceTaskContext(Protocol):
     @property
     def offsets(self) -> OffsetReader: ...
+
+    @property
+    def transaction_context(self) -> TransactionContext | None:
+        """None unless the worker has exactly-once sources enabled and the connector's `transaction.boundary` is `connector`."""
+        ...
 
     def configs(self) -> dict[str, str]:
         """The task's config, as it is now."""
@@ -73,11 +101,15 @@ class SourceTask(Task):
         """
 
     def commit(self) -> None:
-        """Offsets of all records that `poll` gave up to some point have been stored. For own bookkeeping only."""
+        """
+        Offsets of all records that `poll` gave up to some point have been stored; exactly once: a transaction was committed.
+        For own bookkeeping only.
+        """
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         """
         Kafka has acknowledged `record`; `metadata` is None if it was dropped on the way. Called once a record, in order.
+        Exactly once: its transaction is committed, or its offset is after the record's transaction was aborted (None too).
         Not implementing it is quicker: the framework then needs to remember no records.
         """
 

@@ -34,8 +34,8 @@ class Transformation(ABC, Generic[R]):
     def apply_all(self, records: Sequence[R]) -> Sequence[R | None]:
         """
         The same for many records at once, with one result for each, in their order. Worth implementing where they can share
-        work; the framework calls it then. If it raises, `apply` is called for each of them instead: a bad record costs
-        only itself.
+        work; the framework calls it then. If it raises, it must have changed nothing: `apply` is called for each of them
+        instead, so that a bad record costs only itself.
         """
         return [self.apply(record) for record in records]
 

@@ -13,20 +13,28 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterable
 from contextlib import suppress
+from io import BufferedReader
 from typing import IO, Any
 
 import orjson
+import psutil
 
 from kconnect.core.settings import secrets
-from kconnect.plugins.sandbox_child import frame
+from kconnect.plugins.sandbox_child import LARGEST_FRAME, frame
 
 log = logging.getLogger(__name__)
 
-_LARGEST_FRAME = 64 * 2**20
+_MARK = "KCONNECT_SANDBOX"
 _MOST_LINES = 1000
+_MOST_BYTES = 8 << 20
+_LONGEST_LINE = 8192
 _GREETING_S = 10.0
+_SWEEPS = 5
+_ENDING_S = 5.0
+"""How long a process that has closed its pipe may take to end, on a busy machine too, so that its status can be told."""
 
 
 class ChildEndedError(Exception):
@@ -34,27 +42,35 @@ class ChildEndedError(Exception):
 
 
 class Child:
-    """One process. Not thread-safe, but for `interrupt`. `environment` names the plugin directories that it may import from."""
+    """
+    One process, which runs `module`. Not thread-safe, but for `interrupt`. `environment` names the plugin directories that it
+    may import from.
+    """
 
-    def __init__(self, environment: tuple[str, ...], greeting: dict[str, Any]) -> None:
+    def __init__(
+        self, environment: tuple[str, ...], greeting: dict[str, Any], module: str = "kconnect.plugins.sandbox_child"
+    ) -> None:
         self.environment = environment
         self.idle_since = 0.0
         self.used = False
         self.stage: dict[str, str] | None = None
         self._hidden: set[str] = set()
+        self._mark = uuid.uuid4().hex
         # A session of its own: a Ctrl-C in the worker's terminal is the worker's business, and a kill reaches whatever
-        # the plugin started. Popen leaves it no descriptor of the worker but the three pipes.
+        # the plugin started, but for what went into a session of its own in turn: that is known by its mark.
+        # Popen leaves it no descriptor of the worker but the three pipes.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kconnect.plugins.sandbox_child"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            env={**os.environ, _MARK: self._mark},
         )
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None
         assert stdout is not None
-        assert stderr is not None
+        assert isinstance(stderr, BufferedReader)
         self._stdin, self._stdout = stdin, stdout
         self._received = bytearray()
         for pipe in (stdin, stdout):
@@ -76,8 +92,13 @@ class Child:
         self._hidden = self._hidden.union(hidden)
         try:
             self._write(frame(request), deadline)
-            while "stage" in (received := self._read(deadline)):
-                self.stage = received
+            while (received := self._read(deadline)).keys() & {"stage", "hidden"}:
+                if "stage" in received:
+                    self.stage = received
+                    continue
+                # It waits until these can no longer get into the log, and only then lets plugin code see them.
+                self._hidden = self._hidden.union(received["hidden"])
+                self._write(frame({"noted": True}), deadline)
         except BrokenPipeError:
             raise ChildEndedError(self._end()) from None
         return received
@@ -94,11 +115,24 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def kill(self) -> None:
-        """End it, and give up its pipes."""
+        """End it and all that it started, and give up its pipes."""
         self.interrupt()
         self._process.wait()
+        self._sweep()
         self._stdin.close()
         self._stdout.close()
+
+    def _sweep(self) -> None:
+        """End what the plugin started in other sessions, also what was started while this looks."""
+        for _ in range(_SWEEPS):
+            left = [one for one in psutil.process_iter(["environ"]) if (one.info["environ"] or {}).get(_MARK) == self._mark]
+            if not left:
+                return
+            for process in left:
+                with suppress(psutil.Error):
+                    process.kill()
+            psutil.wait_procs(left, timeout=1)
+        log.warning("What a plugin started in its sandbox could not be ended: %s", ", ".join(str(one.pid) for one in left))
 
     def _write(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)
@@ -113,7 +147,7 @@ class Child:
         while True:
             if len(received) >= 4:
                 (length,) = struct.unpack_from(">I", received)
-                if length > _LARGEST_FRAME:
+                if length > LARGEST_FRAME:
                     raise ChildEndedError("its answer could not be read")
                 if len(received) >= 4 + length:
                     body = bytes(received[4 : 4 + length])
@@ -131,7 +165,7 @@ class Child:
     def _end(self) -> str:
         """How the process ended, as a text. One that has only closed its pipe is killed."""
         try:
-            status = self._process.wait(1)
+            status = self._process.wait(_ENDING_S)
         except subprocess.TimeoutExpired:
             return "it closed its pipe"
         if status >= 0:
@@ -139,14 +173,20 @@ class Child:
         name = signal.Signals(-status).name
         return f"{name}, perhaps for want of memory" if -status == signal.SIGKILL else name
 
-    def _log_output(self, stderr: IO[bytes]) -> None:
+    def _log_output(self, stderr: BufferedReader) -> None:
         """What plugin code prints goes to the log, up to a limit; the pipe is emptied in any case."""
+        read = 0
         with stderr:
-            for number, line in enumerate(iter(lambda: stderr.readline(8192), b"")):
-                if number < _MOST_LINES:
-                    log.info("%s", secrets.hide(line.decode("utf-8", "replace").rstrip(), self._hidden))
-                elif number == _MOST_LINES:
+            for number, line in enumerate(iter(lambda: stderr.readline(1 << 20), b"")):
+                read += len(line)
+                if number < _MOST_LINES and read <= _MOST_BYTES:
+                    # Hidden before it is cut: of a secret that is cut in two neither half would be found.
+                    log.info("%s", secrets.hide(line.decode("utf-8", "replace").rstrip(), self._hidden)[:_LONGEST_LINE])
+                else:
                     log.warning("A plugin prints a lot in its sandbox (pid %d): the rest is not logged", self._process.pid)
+                    break
+            while stderr.read1(1 << 16):
+                pass
 
 
 def _wait(pipe: IO[bytes], event: int, deadline: float) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kconnect.plugins.realms import plain_name
+
 _TASKS = {
     "kconnect.connectors.file_source:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
     "kconnect.connectors.file_sink:FileStreamSinkTask": "org.apache.kafka.connect.file.FileStreamSinkTask",
@@ -17,5 +19,5 @@ _TASKS = {
 
 def task_class_name(task_class: type[Any]) -> str:
     """The class's name as a task config holds it: Java's for a built-in one, else its Python path."""
-    path = f"{task_class.__module__}:{task_class.__qualname__}"
+    path = f"{plain_name(task_class.__module__)}:{task_class.__qualname__}"
     return _TASKS.get(path, path.replace(":", "."))

@@ -8,15 +8,17 @@ be installed (KIP-891); the newest is taken unless one is asked for. Read `scan.
 
 from __future__ import annotations
 
-import importlib
-import re
-import sys
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
+from kconnect.java import versions
+from kconnect.plugins import environments, realms
 from kconnect.plugins.scan import INSTALLED, BrokenPlugin, Found, scan
+
+log = logging.getLogger(__name__)
 
 KINDS = {
     "connector": "Connector",
@@ -79,6 +81,13 @@ _JAVA_NAMES = {
     ),
     "kconnect.transforms.timestamp_router:TimestampRouter": "org.apache.kafka.connect.transforms.TimestampRouter",
     "kconnect.transforms.value_to_key:ValueToKey": "org.apache.kafka.connect.transforms.ValueToKey",
+    "kconnect.providers.directory_config_provider:DirectoryConfigProvider": (
+        "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+    ),
+    "kconnect.providers.env_config_provider:EnvVarConfigProvider": (
+        "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    ),
+    "kconnect.providers.file_config_provider:FileConfigProvider": "org.apache.kafka.common.config.provider.FileConfigProvider",
     "kconnect.predicates.has_header_key:HasHeaderKey": "org.apache.kafka.connect.transforms.predicates.HasHeaderKey",
     "kconnect.predicates.record_is_tombstone:RecordIsTombstone": (
         "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
@@ -140,30 +149,71 @@ class PluginDesc:
         return tuple(dict.fromkeys((self.class_name, self.python_path, dotted, self.name, java, simple, *short, *also)))
 
 
+class PluginVersionError(BadRequestError):
+    """The class is there, but not in a version that was asked for."""
+
+
 class Registry:
     """All plugins of this process; does not change."""
 
-    def __init__(self, plugins: Sequence[PluginDesc], broken: Sequence[BrokenPlugin] = ()) -> None:
+    def __init__(
+        self, plugins: Sequence[PluginDesc], broken: Sequence[BrokenPlugin] = (), directories: Iterable[str] = ()
+    ) -> None:
         self.plugins = list(plugins)
         self.broken = list(broken)
+        self.directories = sorted(directories)
+        """Those of plugin.path that have plugins, and be they copies of others."""
         self._by_name: dict[tuple[str, str], list[PluginDesc]] = {}
         for plugin in self.plugins:
             for name in plugin.aliases:
                 self._by_name.setdefault((plugin.kind, name), []).append(plugin)
 
     @classmethod
-    def scan(cls, plugin_path: Iterable[str] | None) -> Registry:
-        """Read the metadata beside kconnect and in each child directory of `plugin_path`. A broken one is only listed."""
+    def scan(cls, plugin_path: Iterable[str] | None, known: Collection[str] | None = None) -> Registry:
+        """
+        Read the metadata beside kconnect and in each child directory of `plugin_path`. A broken one is only listed.
+
+        `known` are the `directories` of the worker's own registry, for a process that it starts: what was installed since then
+        is there after the worker's restart, for all of its processes at once, and not for those that happen to start anew.
+        """
         found, broken = scan(plugin_path or ())
-        return cls(_without_duplicates(found), broken)
+        if known is not None:
+            found = [each for each in found if each.location == INSTALLED or each.location in known]
+        return cls(_without_duplicates(found), broken, {each.location for each in found} - {INSTALLED})
 
-    def find(self, name: str, kind: str, version: str | None = None) -> PluginDesc:
+    def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:
         """
-        The plugin of that name, the newest if `version` is None or `latest`.
+        The plugin of that name, the newest that `version` allows: a version, one of Maven's ranges, None or `latest`. Without
+        a version that of the location `beside`, if it has one. Which part of a connector asks how: `chain.py`.
 
-        NotFoundError, saying what there is, if there is none; BadRequestError if the name fits several classes, or the
-        class is there but not in that version.
+        NotFoundError, saying what there is, if there is none; BadRequestError if the name fits several classes, or `version`
+        can't be read; PluginVersionError if the class is there but not in that version.
         """
+        matches = self._matches(name, kind)
+        if version is None and beside is not None:
+            near = [match for match in matches if match.location == beside]
+            matches = near or matches
+        exact = [match for match in matches if match.version == version]
+        if exact:
+            return exact[0]
+        try:
+            chosen = versions.choose(matches[0].class_name, [match.version for match in matches], version)
+        except versions.VersionRangeError as error:
+            raise BadRequestError(str(error)) from None
+        except versions.VersionNotFoundError as error:
+            raise PluginVersionError(str(error)) from None
+        return next(match for match in matches if match.version == chosen)
+
+    def versions(self, name: str | None, kind: str) -> list[str]:
+        """All versions of the plugin of that name, the newest first; none if there is no such plugin, or several."""
+        try:
+            found = self._matches(name or "", kind)
+        except ConnectError:
+            return []
+        return versions.oldest_first(match.version for match in found)[::-1]
+
+    def _matches(self, name: str, kind: str) -> list[PluginDesc]:
+        """All versions of one plugin."""
         matches = self._by_name.get((kind, name.strip()), [])
         classes = sorted({match.class_name for match in matches})
         if len(classes) > 1:
@@ -177,32 +227,30 @@ class Registry:
                 f"Failed to find any class that implements {KINDS[kind]} and which name matches {name}, available "
                 f"{kind.replace('_', ' ')}s are: {', '.join(there) or 'none'}"
             )
-        matches = sorted(matches, key=lambda match: _version_order(match.version))
-        if version in (None, "latest"):
-            return matches[-1]
-        # Ranges come with the versions of KIP-891; a bare version already means exactly that one.
-        chosen = [match for match in matches if version in (match.version, f"[{match.version}]")]
-        if not chosen:
-            available = ", ".join(match.version for match in matches)
-            raise BadRequestError(
-                f"Plugin {classes[0]} not found that matches the version range [{version},{version}], available "
-                f"versions: [{available}]"
-            )
-        return chosen[0]
+        return matches
 
-    def load(self, name: str, kind: str, version: str | None = None) -> type[Any]:
-        """
-        Import a plugin's class. ConnectError, naming class and cause, if that fails.
+    def class_names(self, kind: str) -> list[str]:
+        """Of all plugins of a kind, sorted."""
+        return sorted({plugin.class_name for plugin in self.plugins if plugin.kind == kind})
 
-        The plugin's directory goes to the front of this process's `sys.path`, for good: its own imports may come late.
+    def class_name(self, name: str | None, kind: str) -> str | None:
+        """The full name of the class that `name` means; `name` itself if there is none, or several."""
+        try:
+            return name and self.find(name, kind).class_name
+        except ConnectError:
+            return name
+
+    def load(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> type[Any]:
         """
-        plugin = self.find(name, kind, version)
-        if plugin.location != INSTALLED and plugin.location not in sys.path:
-            sys.path.insert(0, plugin.location)
-            importlib.invalidate_caches()
+        Import a plugin's class; which one, `find` says. ConnectError, naming class and cause, if that fails.
+
+        Where its modules come from: `environments.py`.
+        """
+        plugin = self.find(name, kind, version, beside)
         module, _, attribute = plugin.python_path.partition(":")
         try:
-            found: Any = importlib.import_module(module)
+            imported = environments.import_module(plugin.location, module)
+            found: Any = imported
             for part in attribute.split("."):
                 found = getattr(found, part)
         except Exception as error:
@@ -220,20 +268,19 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
     for each in found:
         plugin = PluginDesc(_shown(each.path), each.path, each.name, each.kind, each.version, each.location)
-        plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
+        first = plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
+        if first.location != plugin.location:
+            log.info(
+                "The %s %s in version %s of %s is not used: the same is in %s",
+                *(plugin.kind, plugin.class_name, plugin.version, plugin.location, first.location),
+            )
     return list(plugins.values())
 
 
 def class_name(plugin: type[Any]) -> str:
     """The name of a plugin's class as REST and reports show it: Java's for a built-in one."""
-    return _shown(f"{plugin.__module__}:{plugin.__qualname__}")
+    return _shown(f"{realms.plain_name(plugin.__module__)}:{plugin.__qualname__}")
 
 
 def _shown(path: str) -> str:
     return _JAVA_NAMES.get(path, path.replace(":", "."))
-
-
-def _version_order(version: str) -> list[tuple[int, int, str]]:
-    """1.10 comes after 1.9, and 1.0rc1 before 1.0: a text counts less than nothing, nothing less than a number."""
-    parts = [(2, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", version.lower())]
-    return [*parts, (1, 0, "")]

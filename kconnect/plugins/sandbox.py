@@ -11,31 +11,46 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
 from typing import Any
 
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
-from kconnect.core.settings import secrets
+from kconnect.api.errors import BadRequestError, ConfigError, ConnectError, NotFoundError, RequestTimeoutError
+from kconnect.core.herder.effects import RefusedError, UnsupportedError
+from kconnect.core.settings import references, secrets
 from kconnect.core.settings.connector import framework_config
+from kconnect.core.settings.overrides import Policy, is_policy
+from kconnect.java import versions
+from kconnect.plugins import environments
 from kconnect.plugins.child import Child, ChildEndedError
-from kconnect.plugins.registry import Registry
+from kconnect.plugins.listing import Listing
+from kconnect.plugins.providers import WorkerTexts
+from kconnect.plugins.registry import PluginDesc, PluginVersionError, Registry
 from kconnect.plugins.scan import INSTALLED
 
 log = logging.getLogger(__name__)
 
-_CHILDREN = 4
+_CHILDREN = 8
+_CHILDREN_OF_ONE = 4
+"""For the plugins of the same directories: when they hang, the others still have somewhere to run."""
+_KEPT = 4
 _IDLE_S = 60.0
-_LIST_S = 15.0
-_TYPES = ("sink", "source", "transformation", "predicate", "converter", "header_converter")
-_ERRORS = {error.__name__: error for error in (NotFoundError, BadRequestError, ConnectError)}
+_LARGE_CONFIG = 2**15
+"""In characters. So many aliases of transforms still make an answer that a child may send."""
+_ANY = Policy()
+_ERRORS = {error.__name__: error for error in (NotFoundError, BadRequestError, ConnectError, RefusedError, UnsupportedError)}
 
 
 class Sandbox:
     """
     Thread-safe. `timeout` in seconds limits each call, the start of a child and the wait for a free one included.
 
-    `worker_group` is the worker's group.id, and `exactly_once` whether it supports exactly-once sources: validation
-    compares configs with both. `plugin_settings` are the worker's texts that transforms and predicates may ask for.
+    `worker_group` is the worker's group.id, `exactly_once` whether it supports exactly-once sources, `topic_creation`
+    whether sources may say how topics are created, `overrides` what connectors may set of their clients: validation
+    compares configs with these. `plugin_settings` are the worker's texts that transforms and predicates may ask for,
+    `provider_settings` those that declare its config providers, `converters` its own converters by setting, the defaults of
+    connectors. `memory` in bytes limits each child.
     """
 
     def __init__(
@@ -46,18 +61,36 @@ class Sandbox:
         *,
         worker_group: str = "",
         exactly_once: bool = False,
+        topic_creation: bool = True,
+        overrides: Policy = _ANY,
         plugin_settings: Mapping[str, str] | None = None,
+        converters: Mapping[str, str] | None = None,
+        provider_settings: Mapping[str, str] | None = None,
+        memory: int | None = None,
     ) -> None:
         self._registry = registry
+        self._converters = dict(converters or {})
         self._timeout = timeout
-        worker = {"group": worker_group, "exactly_once": exactly_once, "settings": dict(plugin_settings or {})}
-        self._greeting = {"plugin_path": list(plugin_path or ()), "worker": worker}
+        worker = {
+            "group": worker_group,
+            "exactly_once": exactly_once,
+            "topic_creation": topic_creation,
+            "overrides": asdict(overrides),
+            "settings": dict(plugin_settings or {}),
+            "converters": self._converters,
+            "providers": dict(provider_settings or {}),
+        }
+        self._greeting = {
+            **{"plugin_path": list(plugin_path or ()), "plugins": registry.directories},
+            **{"worker": worker, "memory": memory},
+        }
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(_CHILDREN)
+        self._slots_of: dict[tuple[str, ...], threading.BoundedSemaphore] = {}
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
-        self._described: dict[str, dict[str, Any]] = {}
-        self._unlisted: set[str] = set()
+        self._described: dict[tuple[str, str], dict[str, Any]] = {}
+        self._listing = Listing(registry, self._described, timeout, self._ask_listing)
         self._closed = False
 
     def warm_up(self) -> None:
@@ -74,76 +107,114 @@ class Sandbox:
         for child in idle:
             child.kill()
 
-    def describe(self, plugin: str, timeout: float | None = None) -> dict[str, Any]:
+    def describe(self, plugin: str, timeout: float | None = None, version: str | None = None) -> dict[str, Any]:
         """`class`, `type` and `version` of a connector; NotFoundError if there is none of that name."""
-        path = self._registry.find(plugin, "connector").python_path
-        if path not in self._described:
-            self._described[path] = self._call("describe", self._environment(plugin), timeout, plugin=plugin)
-        return self._described[path]
+        found = self._registry.find(plugin, "connector", version)
+        key, asked = (found.python_path, found.version), {"plugin": plugin, "version": found.version}
+        if key not in self._described:
+            self._described[key] = self._call("describe", _directory(found), timeout, **asked)
+        return self._described[key]
 
     def validate(self, plugin: str, config: Mapping[str, str | None], timeout: float | None = None) -> dict[str, Any]:
         """
         ConfigInfos of a config; `plugin` counts where the config names no `connector.class`.
 
-        BadRequestError if there is no such class, RequestTimeoutError or ConnectError if its code hangs or fails.
+        BadRequestError if there is no such class, RequestTimeoutError or ConnectError if its code hangs or fails; that it
+        fails on a config of extraordinary size is the config's fault, and a BadRequestError too.
         """
         named = config.get("connector.class") or plugin
         try:
             environment = self._environment(named, config)
         except NotFoundError as error:
             raise BadRequestError(str(error)) from error
-        return self._call("validate", environment, timeout, plugin=named, config=dict(config))
+        try:
+            return self._call("validate", environment, timeout, plugin=named, config=dict(config))
+        except (RequestTimeoutError, ConnectError) as error:
+            size = sum(len(name) + len(value or "") for name, value in config.items())
+            if size <= _LARGE_CONFIG or type(error) not in (RequestTimeoutError, ConnectError):
+                raise
+            raise BadRequestError(
+                f"The config has {size:,} characters and could not be validated; make it smaller: {error}"
+            ) from error
+
+    def resolve(self, texts: Mapping[str, str], timeout: float | None = None) -> WorkerTexts:
+        """A worker's own texts with their references replaced. ConfigError with all that can't be had."""
+        environment = environments.of_providers(self._registry, texts)
+        found = self._call("resolve", environment, timeout, plugin=references.PROVIDERS, config=dict(texts))
+        if "error" in found:
+            raise ConfigError(found["error"])
+        return WorkerTexts(found["texts"], found["covered"], tuple(found["settings"]))
+
+    def resolve_config(
+        self, config: Mapping[str, str], timeout: float | None = None
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """
+        Settings of a connector with their references replaced, and by what must not be shown, the references to show instead.
+        ConfigError, naming setting and reference, if one can't be had.
+        """
+        found = self._call("resolve_config", (), timeout, plugin=references.PROVIDERS, config=dict(config))
+        if "error" in found:
+            raise ConfigError(found["error"])
+        return found["config"], found["covered"]
+
+    def alter_offsets(
+        self, plugin: str, config: Mapping[str, str | None], offsets: Iterable[tuple[Any, Any]], timeout: float | None = None
+    ) -> bool:
+        """
+        What a connector's `alter_offsets` returns for these pairs: of source partition and offset, or of (topic, partition)
+        and an int; None as an offset resets it.
+
+        RefusedError if the connector says no, UnsupportedError if it can't have its offsets changed; RequestTimeoutError or
+        another ConnectError if its code hangs or fails.
+        """
+        environment = self._environment(plugin, config)
+        pairs = [[place, offset] for place, offset in offsets]
+        answer = self._call("alter_offsets", environment, timeout, plugin=plugin, config=dict(config), offsets=pairs)
+        return bool(answer)
+
+    def check(self, plugin: PluginDesc, timeout: float | None = None) -> None:
+        """Try whether a class can be imported and is what its entry point says; the errors are those of `describe`."""
+        asked = {"plugin": plugin.python_path, "kind": plugin.kind, "version": plugin.version}
+        self._call("check", _directory(plugin), timeout, **asked)
 
     def list_plugins(self, connectors_only: bool) -> list[dict[str, Any]]:
         """The body of `GET /connector-plugins`; a connector whose code can't be asked is left out, with a warning."""
-        rows = []
-        for plugin in self._registry.plugins:
-            kind, version = plugin.kind, plugin.version
-            if kind == "connector":
-                described = self._described_for_list(plugin.python_path)
-                if described is None:
-                    continue
-                kind, version = described["type"], described["version"]
-            elif connectors_only or kind not in _TYPES:
-                continue
-            row = {"class": plugin.class_name, "type": kind}
-            rows.append(row if version in ("", "undefined") else {**row, "version": version})
-        return sorted(rows, key=lambda row: (_TYPES.index(row["type"]), row["class"], row.get("version", "")))
+        return self._listing.rows(connectors_only)
 
     def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]:
         """The body of `GET /connector-plugins/{plugin}/config`: own settings first, then those of the framework."""
+        try:
+            versions.requirement(version)
+        except versions.VersionRangeError:
+            raise BadRequestError(f"Invalid version specification: {version}") from None
         for kind in ("connector", "converter", "header_converter", "transformation", "predicate"):
             try:
                 found = self._registry.find(plugin, kind, version)
             except NotFoundError:
                 continue
-            environment = () if found.location == INSTALLED else (found.location,)
-            rows: list[dict[str, Any]] = self._call(
-                "config", environment, None, plugin=found.python_path, kind=kind, version=found.version
-            )
+            asked = {"plugin": found.python_path, "kind": kind, "version": found.version}
+            rows: list[dict[str, Any]] = self._call("config", _directory(found), None, **asked)
             if kind == "connector":
                 own = {row["name"] for row in rows}
-                framework = framework_config(self.describe(plugin)["type"]).keys
-                rows += [key.info() for name, key in framework.items() if name not in own]
+                framework = framework_config(self.describe(plugin, version=version)["type"]).keys
+                version_key = replace(framework["connector.plugin.version"], default=self._registry.versions(plugin, kind)[0])
+                keys = {**framework, version_key.name: version_key}
+                rows += [key.info() for name, key in keys.items() if name not in own]
             return rows
-        for kind in ("config_provider", "override_policy"):
-            if self._has(plugin, kind):
-                raise BadRequestError(
-                    f"Invalid plugin class {plugin}. Valid types are sink, source, converter, header_converter, "
-                    "transformation, predicate."
-                )
+        if is_policy(plugin) or any(self._has(plugin, kind) for kind in ("config_provider", "override_policy")):
+            raise BadRequestError(
+                f"Invalid plugin class {plugin}. Valid types are sink, source, converter, header_converter, "
+                "transformation, predicate."
+            )
         raise NotFoundError(f"Unknown plugin {plugin}.")
 
-    def _described_for_list(self, path: str) -> dict[str, Any] | None:
-        # One that hung or crashed once must not make every listing wait for it.
-        if path in self._unlisted:
-            return None
+    def _ask_listing(self, request: dict[str, Any], deadline: float) -> dict[str, Any]:
+        child = Child((), self._greeting, "kconnect.plugins.listing_child")
+        self._use(child)
         try:
-            return self.describe(path, min(self._timeout, _LIST_S))
-        except ConnectError as error:
-            self._unlisted.add(path)
-            log.warning("The connector plugin %s is not listed until the worker is restarted: %s", path, error)
-            return None
+            return child.ask(request, deadline)
+        finally:
+            self._drop(child)
 
     def _has(self, plugin: str, kind: str) -> bool:
         try:
@@ -152,27 +223,23 @@ class Sandbox:
             return False
         return True
 
-    def _environment(self, plugin: str, config: Mapping[str, str | None] | None = None) -> tuple[str, ...]:
-        """The directories that the connector and the converters of a config come from."""
-        locations = {self._registry.find(plugin, "connector").location}
-        for which, kind in (("key", "converter"), ("value", "converter"), ("header", "header_converter")):
-            named = (config or {}).get(f"{which}.converter")
-            if named and self._has(named, kind):
-                locations.add(self._registry.find(named, kind).location)
-        return tuple(sorted(locations - {INSTALLED}))
+    def _environment(self, plugin: str, config: Mapping[str, str | None]) -> tuple[str, ...]:
+        """The directories that the plugins of a config come from. The errors are those of the connector's class."""
+        with suppress(PluginVersionError):  # nothing of it is going to be asked
+            self._registry.find(plugin, "connector", config.get("connector.plugin.version"))
+        return environments.of_chain(self._registry, {**config, "connector.class": plugin}, self._converters)
 
     def _call(self, call: str, environment: tuple[str, ...], timeout: float | None, **arguments: Any) -> Any:
         limit = self._timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
-        if not self._slots.acquire(timeout=limit):
-            raise RequestTimeoutError(
-                f"Request timed out: for {limit:g} s all {_CHILDREN} plugin processes have been busy with other requests"
-            )
-        try:
+        with self._lock:
+            of_one = self._slots_of.setdefault(environment, threading.BoundedSemaphore(_CHILDREN_OF_ONE))
+        with _slot(of_one, deadline, limit), _slot(self._slots, deadline, limit):
             hidden = secrets.values(arguments.get("config", {}))
-            answer = self._ask(environment, {"call": call, "arguments": arguments}, deadline, limit, hidden)
-        finally:
-            self._slots.release()
+            request = {"call": call, "arguments": arguments, "directories": environment}
+            answer = self._ask(environment, request, deadline, limit, hidden)
+        for text in answer.get("warnings", ()):
+            log.warning("Connector %s: %s", arguments.get("config", {}).get("name"), text)
         if "error" in answer:
             raise _ERRORS[answer["error"]](answer["message"])
         return answer["result"]
@@ -201,7 +268,14 @@ class Sandbox:
             except BaseException:
                 self._drop(child)
                 raise
-            self._give_back(child)
+            if answer.get("left"):
+                log.info(
+                    "%s has left something behind in its process, which is therefore not used again: %s",
+                    *(child.where(plugin), ", ".join(answer["left"])),
+                )
+                self._drop(child)
+            else:
+                self._give_back(child)
             return answer
 
     def _take(self, environment: tuple[str, ...]) -> Child:
@@ -216,17 +290,20 @@ class Sandbox:
                         taken = child
                         break
                     dropped.append(child)
-            if taken is None and len(self._idle) >= _CHILDREN:
+            if taken is None and len(self._idle) >= _KEPT:
                 dropped.append(self._idle.pop(0))
         for child in dropped:
             child.kill()
         child = taken or Child(environment, self._greeting)
         child.environment = environment
+        self._use(child)
+        return child
+
+    def _use(self, child: Child) -> None:
         with self._lock:
             self._busy.add(child)
             if self._closed:
                 child.interrupt()
-        return child
 
     def _drop(self, child: Child) -> None:
         with self._lock:
@@ -247,3 +324,19 @@ class Sandbox:
                 self._idle.append(child)
         for idle in dropped:
             idle.kill()
+
+
+def _directory(plugin: PluginDesc) -> tuple[str, ...]:
+    return () if plugin.location == INSTALLED else (plugin.location,)
+
+
+@contextmanager
+def _slot(slots: threading.BoundedSemaphore, deadline: float, limit: float) -> Iterator[None]:
+    if not slots.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        raise RequestTimeoutError(
+            f"Request timed out: for {limit:g} s all processes for this plugin have been busy with other requests"
+        )
+    try:
+        yield
+    finally:
+        slots.release()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,8 @@ class _NonEmptyRegex:
     def __str__(self) -> str:
         return "non-empty string, valid regex"
 
-_TOPICS = 1000
-
-
 class TopicNameMatches(Predicate):
+    of_topic = True
     CONFIG = ConfigDef(
         ConfigKey(
             "pattern",
@@ -38,19 +36,6 @@ class TopicNameMatches(Predicate):
 
     def configure(self, configs: Mapping[str, str]) -> None:
         self._pattern = regex.compile(self.CONFIG.parse(configs)["pattern"])
-        self._known: dict[str | None, bool] = {None: False}
 
     def test(self, record: SourceRecord | SinkRecord) -> bool:
-        # Tasks see few topics, and many records of each.
-        topic = record.topic
-        known = self._known.get(topic)
-        if known is None:
-            if len(self._known) > _TOPICS:
-                self._known = {None: False}
-            known = self._known[topic] = self._pattern.matches(topic) is not None
-        return known
-
-    def test_all(self, records: Sequence[SourceRecord | SinkRecord]) -> list[bool]:
-        """`test` for many; it looks at nothing but their topics."""
-        known, test = self._known, self.test
-        return [known[record.topic] if record.topic in known else test(record) for record in records]
+        return record.topic is not None and self._pattern.matches(record.topic) is not None

@@ -9,9 +9,9 @@ import kconnect.api
 
 NAMES = """
     Connector SourceConnector SinkConnector ConnectorContext ExactlyOnceSupport
-    Task SourceTask SinkTask SourceTaskContext SinkTaskContext OffsetReader ErrantRecordReporter
+    Task SourceTask SinkTask SourceTaskContext SinkTaskContext TransactionContext OffsetReader ErrantRecordReporter
     SourceRecord SinkRecord Header RecordMetadata TopicPartition OffsetAndMetadata TimestampType
-    Converter HeaderConverter Transformation Predicate
+    Converter HeaderConverter Transformation Predicate ConfigProvider ConfigData
 
     Schema SchemaType SchemaAndValue Field Struct
     INT8_SCHEMA INT16_SCHEMA INT32_SCHEMA INT64_SCHEMA FLOAT32_SCHEMA FLOAT64_SCHEMA

@@ -1,5 +1,5 @@
 """
-Plugin directories as `pip install --target` makes them, written by the tests.
+Plugin directories that the tests of this package share.
 
 `plugin_path` has one plugin, `demo`, whose connectors behave and misbehave; its sandbox's children import it from there.
 """
@@ -7,17 +7,18 @@ Plugin directories as `pip install --target` makes them, written by the tests.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
+from kconnect.testing.plugin_packages import PluginPackage
 
 CONNECTORS = '''
 import os, signal, subprocess, sys, time
 from kconnect.api.config import Config, ConfigDef, ConfigKey, ConfigValue, Password, Range, Type, NonEmptyString
 from kconnect.api.connector import ExactlyOnceSupport, SinkConnector, SourceConnector
+from kconnect.api.errors import DataError
 from kconnect.api.task import SinkTask, SourceTask
 
 DEF = ConfigDef(
@@ -103,6 +104,48 @@ class ExactSource(DemoSourceConnector):
         return ExactlyOnceSupport.SUPPORTED if props.get("rows") == "1" else ExactlyOnceSupport.UNSUPPORTED
 
 
+class AgreeingSource(DemoSourceConnector):
+    """Agrees if it gets what JSON makes of `offsets`, and the config as it was submitted."""
+    def alter_offsets(self, connector_config, offsets):
+        return connector_config == {"name": "c", "connector.class": "AgreeingSource", "file": "a.txt"} and offsets == [
+            ({"shard": 1, "of": "x"}, {"n": 2**40, "f": 1.5, "b": True, "t": "7"}), (None, None)]
+
+
+class WillingSink(DemoSinkConnector):
+    def alter_offsets(self, connector_config, offsets):
+        return [(*key, key.topic, value) for key, value in offsets.items()] == [("t", 0, "t", 7), ("t", 1, "t", None)]
+
+
+class RefusingSource(DemoSourceConnector):
+    def alter_offsets(self, connector_config, offsets):
+        raise DataError("no shard, and not " + connector_config["db.password"])
+
+
+class BoundSource(DemoSourceConnector):
+    def alter_offsets(self, connector_config, offsets): raise NotImplementedError
+
+
+class StumblingSource(DemoSourceConnector):
+    def alter_offsets(self, connector_config, offsets): return offsets["shard"]
+
+
+class SilentSource(DemoSourceConnector):
+    def alter_offsets(self, connector_config, offsets): ...
+
+
+class StuckSource(DemoSourceConnector):
+    def alter_offsets(self, connector_config, offsets):
+        while True: pass
+
+
+class DyingSource(DemoSourceConnector):
+    def alter_offsets(self, connector_config, offsets): os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class QuittingSource(DemoSourceConnector):
+    def alter_offsets(self, connector_config, offsets): sys.exit(0)
+
+
 class NotAConnector: ...
 '''
 
@@ -143,44 +186,19 @@ class Named(Predicate):
 '''
 
 
-def install(directory: Path, name: str, version: str, files: dict[str, str], entry_points: str) -> Path:
-    """What `pip install --target` leaves of a distribution."""
-    info = directory / f"{name}-{version}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (info / "entry_points.txt").write_text(entry_points)
-    for path, text in files.items():
-        (directory / path).write_text(text)
-    return directory
-
-
 @pytest.fixture(scope="session")
 def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     root = tmp_path_factory.mktemp("plugins")
     classes = [line.split("(")[0].split(":")[0].removeprefix("class ") for line in CONNECTORS.splitlines()
                if line.startswith("class ")]
-    names = "".join(f"{name} = demo_connectors:{name}\n" for name in classes)
-    install(
-        root / "demo",
-        "demo",
-        "2.5",
-        {"demo_connectors.py": CONNECTORS, "demo_broken.py": BROKEN},
-        f"[kconnect.connectors]\n{names}BrokenSource = demo_broken:BrokenSource\n",
-    )
-    install(
-        root / "chain",
-        "chain",
-        "3.0",
-        {"demo_chain.py": CHAIN},
-        "[kconnect.transforms]\nRename = demo_chain:Rename\n[kconnect.predicates]\nNamed = demo_chain:Named\n",
-    )
-    install(
-        root / "upper",
-        "upper-converter",
-        "1.0",
-        {"upper.py": CONVERTER},
-        "[kconnect.converters]\nUpper = upper:UpperConverter\nGone = upper:GoneConverter\n",
-    )
+    names = {name: f"demo_connectors:{name}" for name in classes}
+    modules = {"demo_connectors.py": CONNECTORS, "demo_broken.py": BROKEN}
+    demo = {"kconnect.connectors": {**names, "BrokenSource": "demo_broken:BrokenSource"}}
+    PluginPackage("demo", "2.5", modules, demo).unpack(root / "demo")
+    chain = {"kconnect.transforms": {"Rename": "demo_chain:Rename"}, "kconnect.predicates": {"Named": "demo_chain:Named"}}
+    PluginPackage("chain", "3.0", {"demo_chain.py": CHAIN}, chain).unpack(root / "chain")
+    upper = {"kconnect.converters": {"Upper": "upper:UpperConverter", "Gone": "upper:GoneConverter"}}
+    PluginPackage("upper-converter", "1.0", {"upper.py": CONVERTER}, upper).unpack(root / "upper")
     return [str(root)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,8 +10,8 @@ import pytest
 
 from kconnect.api import Predicate, Transformation
 from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
-from kconnect.plugins.registry import PluginDesc, Registry
-from tests.plugins.conftest import install
+from kconnect.plugins.registry import PluginDesc, PluginVersionError, Registry, class_name
+from kconnect.testing.plugin_packages import PluginPackage
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
@@ -127,57 +127,47 @@ def test_nested_classes_have_java_s_names() -> None:
 
 def test_the_newest_of_several_versions(tmp_path: Path) -> None:
     for version in ("1.9", "1.10", "1.10rc1"):
-        install(
-            tmp_path / f"v{version}",
-            "thing",
-            version,
-            {"thing.py": f"class ThingConnector: release = '{version}'\n"},
-            "[kconnect.connectors]\nThing = thing:ThingConnector\n",
-        )
+        code = {"thing.py": f"class ThingConnector: release = '{version}'\n"}
+        PluginPackage("thing", version, code, {"kconnect.connectors": {"Thing": "thing:ThingConnector"}}).install(tmp_path)
     registry = Registry.scan([str(tmp_path)])
-    assert registry.find("Thing", "connector").version == "1.10"
-    assert registry.find("Thing", "connector", "latest").version == "1.10"
-    assert registry.find("Thing", "connector", "1.9").location == str(tmp_path / "v1.9")
-    with pytest.raises(BadRequestError, match=r"Plugin thing.ThingConnector not found that matches .*\[2,2\], available "
-                                              r"versions: \[1.9, 1.10rc1, 1.10\]"):
+    assert registry.versions("Thing", "connector") == ["1.10", "1.10rc1", "1.9"]
+    assert registry.versions("Nope", "connector") == []
+    for wanted, version in (
+        *((None, "1.10"), ("latest", "1.10"), ("1.9", "1.9"), (" [1.9] ", "1.9"), ("[1.9,1.10)", "1.10rc1")),
+        *(("[1.9,1.10-alpha)", "1.9"), ("(,1.9],[5,)", "1.9"), ("1.9.0", "1.9")),
+    ):
+        assert registry.find("Thing", "connector", wanted).location == str(tmp_path / f"thing-{version}"), wanted
+    with pytest.raises(PluginVersionError, match=r"^Plugin thing.ThingConnector not found that matches the version range "
+                                                 r"\[2,2\], available versions: \[1.9, 1.10rc1, 1.10\]$"):
         registry.find("Thing", "connector", "2")
+    with pytest.raises(BadRequestError, match=r"^Unbounded range: \[1$"):
+        registry.find("Thing", "connector", "[1")
+    with pytest.raises(NotFoundError):
+        registry.find("Nope", "connector", "[1")
 
 
-def test_of_two_copies_the_first_counts(tmp_path: Path) -> None:
-    for directory in ("a", "b"):
-        install(tmp_path / directory, "twin", "1", {}, "[kconnect.predicates]\nTwin = twin:Twin\n")
-    twins = [plugin for plugin in Registry.scan([str(tmp_path)]).plugins if plugin.name == "Twin"]
-    assert [twin.location for twin in twins] == [str(tmp_path / "a")]
-
-
-def test_broken_plugins_are_listed_and_hide_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    install(tmp_path / "bad", "bad", "1", {}, "[kconnect.connectors]\nBad = no colon\nGood = good:GoodConnector\n")
-    (tmp_path / "empty").mkdir()
-    nameless = tmp_path / "nameless" / "x-1.dist-info"
-    nameless.mkdir(parents=True)
-    (nameless / "METADATA").write_text("Metadata-Version: 2.1\n")
-    (tmp_path / "a-file").write_text("")
-    with caplog.at_level(logging.WARNING):
-        registry = Registry.scan([str(tmp_path), str(tmp_path / "missing")])
-    reasons = {Path(plugin.location).name: plugin.reason for plugin in registry.broken}
-    assert sorted(reasons) == ["bad", "empty", "missing", "nameless"]
-    assert "Bad of bad in group kconnect.connectors is no colon: it must be module:Class" in reasons["bad"]
-    assert "no distribution in it has entry points" in reasons["empty"]
-    assert "can't be read" in reasons["missing"]
-    assert "no Name" in reasons["nameless"]
-    assert len(caplog.records) == 4
-    assert registry.find("Good", "connector").location == str(tmp_path / "bad")
+def test_two_versions_of_a_module_are_there_at_once(tmp_path: Path) -> None:
+    for version in ("1", "2"):
+        code = {"pair_by_test.py": f"class Pair: release = '{version}'\n"}
+        PluginPackage("pair", version, code, {"kconnect.predicates": {"Pair": "pair_by_test:Pair"}}).install(tmp_path)
+    registry = Registry.scan([str(tmp_path)])
+    try:
+        assert registry.load("Pair", "predicate", "1").release == "1"
+        second = registry.load("Pair", "predicate", "2")
+        assert (second.release, class_name(second)) == ("2", "pair_by_test.Pair")
+        assert registry.load("Pair", "predicate", "1").release == "1"
+    finally:
+        sys.path[:] = [entry for entry in sys.path if not entry.startswith(str(tmp_path))]
+        sys.modules.pop("pair_by_test", None)
 
 
 def test_loading_names_class_and_cause(tmp_path: Path) -> None:
-    install(
-        tmp_path / "loadable",
-        "loadable",
-        "1",
-        {"loadable_by_test.py": "class Outer:\n    class Inner: ...\nvalue = 1\n", "unloadable_by_test.py": "1 / 0\n"},
-        "[kconnect.transforms]\nInner = loadable_by_test:Outer.Inner\nValue = loadable_by_test:value\n"
-        "Gone = loadable_by_test:Gone\nZero = unloadable_by_test:Zero\n",
-    )
+    code = {"loadable_by_test.py": "class Outer:\n    class Inner: ...\nvalue = 1\n", "unloadable_by_test.py": "1 / 0\n"}
+    entries = {
+        **{"Inner": "loadable_by_test:Outer.Inner", "Value": "loadable_by_test:value"},
+        **{"Gone": "loadable_by_test:Gone", "Zero": "unloadable_by_test:Zero"},
+    }
+    PluginPackage("loadable", "1", code, {"kconnect.transforms": entries}).unpack(tmp_path / "loadable")
     registry = Registry.scan([str(tmp_path)])
     try:
         assert registry.load("Inner", "transformation").__qualname__ == "Outer.Inner"
@@ -190,3 +180,21 @@ def test_loading_names_class_and_cause(tmp_path: Path) -> None:
     finally:
         sys.path.remove(str(tmp_path / "loadable"))
         sys.modules.pop("loadable_by_test", None)
+
+
+def test_a_process_of_the_worker_s_sees_the_directories_that_the_worker_has_seen(tmp_path: Path) -> None:
+    def install(version: str, name: str = "late") -> Path:
+        modules = {"kconnect.transforms": {"Late": "late:Late"}}
+        return PluginPackage("late", version, {"late.py": ""}, modules).unpack(tmp_path / f"{name}-{version}")
+
+    gone, copy, kept = install("1.0"), install("1.5"), install("1.5", "same")
+    worker = Registry.scan([str(tmp_path)])
+    assert worker.directories == [str(gone), str(copy), str(kept)]
+    install("2.0")
+    for directory in (gone, copy):
+        shutil.rmtree(directory)
+    host = Registry.scan([str(tmp_path)], worker.directories)
+    assert [host.find("Late", "transformation").version, host.find("Late", "transformation").location] == ["1.5", str(kept)]
+    with pytest.raises(PluginVersionError, match=r"available versions: \[1.5\]"):
+        host.find("Late", "transformation", "1.0")
+    assert host.class_names("connector") == worker.class_names("connector")

@@ -1,0 +1,106 @@
+"""
+Which plugins a connector's config asks for, and in which version: the one place that decides (KIP-891).
+
+Validation, the sandbox, the placement of units and the hosts ask here, so that what one of them has found good is what the
+others use. Read next: `environments.py`, for the directories that they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kconnect.api.config import Type, parse
+from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.core.settings.aliases import Alias
+from kconnect.plugins.scan import INSTALLED
+
+if TYPE_CHECKING:
+    from kconnect.plugins.registry import PluginDesc, Registry
+
+Config = Mapping[str, "str | None"]
+
+VERSION = "plugin.version"
+"""The end of a version's setting; never a setting of the plugin's own."""
+
+CONVERTERS = (("key", "converter"), ("value", "converter"), ("header", "header_converter"))
+
+
+@dataclass(frozen=True)
+class Part:
+    """
+    One plugin as a config asks for it. `setting` names its class; it is the worker's if the part is `inherited`. Without a
+    `version` the copy in `beside`, a plugin directory, is taken if there is one, or else the newest.
+    """
+
+    setting: str
+    kind: str
+    name: str
+    version: str | None
+    beside: str | None = None
+    inherited: bool = False
+
+    def find(self, plugins: Registry) -> PluginDesc:
+        """The errors are those of `Registry.find`; ConfigError if the settings are the worker's."""
+        try:
+            return plugins.find(self.name, self.kind, self.version, self.beside)
+        except ConnectError as error:
+            raise self._told(error) from error
+
+    def load(self, plugins: Registry) -> type[Any]:
+        """Import its class. The errors are those of `Registry.load`; ConfigError if the settings are the worker's."""
+        try:
+            return plugins.load(self.name, self.kind, self.version, self.beside)
+        except ConnectError as error:
+            raise self._told(error) from error
+
+    def _told(self, error: ConnectError) -> ConnectError:
+        """Who reads it would look for the setting in the connector's config."""
+        if not self.inherited:
+            return error
+        version = "" if self.version is None else f" with {self.setting}.{VERSION}={self.version}"
+        return ConfigError(f"The worker's {self.setting}={self.name}{version} can't be used: {error}")
+
+
+def connector(config: Config) -> Part:
+    return Part("connector.class", "connector", config.get("connector.class") or "", config.get(f"connector.{VERSION}"))
+
+
+def converter(plugins: Registry, config: Config, worker: Mapping[str, str], which: str) -> Part:
+    """
+    `which` is key, value or header; `worker` has the worker's own, as `core.settings.worker.converters` gives them.
+
+    One that the connector names comes, without a version, from the connector's own directory if that has it: it was made to
+    go with it. A version without a class says nothing: it is the worker's that counts then.
+    """
+    setting, kind = f"{which}.converter", dict(CONVERTERS)[which]
+    own = config.get(setting)
+    if not own:
+        return Part(setting, kind, worker.get(setting) or "", worker.get(f"{setting}.{VERSION}"), inherited=True)
+    beside = None
+    with suppress(ConnectError):
+        location = connector(config).find(plugins).location
+        # What is installed beside kconnect has nothing to do with each other.
+        beside = None if location == INSTALLED else location
+    return Part(setting, kind, own, config.get(f"{setting}.{VERSION}"), beside)
+
+
+def transform(alias: Alias) -> Part:
+    return Part(f"{alias.prefix}type", "transformation", alias.type or "", alias.version)
+
+
+def predicate(alias: Alias) -> Part:
+    return Part(f"{alias.prefix}type", "predicate", alias.type or "", alias.version)
+
+
+def parts(plugins: Registry, config: Config, worker: Mapping[str, str]) -> Iterator[Part]:
+    """All of a chain: the connector, its converters, its transforms and predicates in their order. Never raises."""
+    yield connector(config)
+    for which, _ in CONVERTERS:
+        yield converter(plugins, config, worker, which)
+    for setting, part in (("transforms", transform), ("predicates", predicate)):
+        for name in parse(setting, config.get(setting) or "", Type.LIST):
+            prefix = f"{setting}.{name}."
+            yield part(Alias(name, prefix, config.get(f"{prefix}type"), config.get(f"{prefix}{VERSION}"), {}))

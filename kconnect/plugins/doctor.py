@@ -1,0 +1,61 @@
+"""
+All that is wrong with the plugins of a `plugin.path`: their files, and then their classes, tried in the sandbox's children.
+
+Called by `kconnect plugin doctor`, and by `install` for what it is about to install. Read next: `examination.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from kconnect.api.errors import ConnectError
+from kconnect.plugins import examination
+from kconnect.plugins.examination import ERROR, Problem
+from kconnect.plugins.registry import PluginDesc, Registry
+from kconnect.plugins.sandbox import Sandbox
+from kconnect.plugins.scan import INSTALLED
+
+_TIMEOUT_S = 60.0
+
+
+def examine(plugin_path: Sequence[Path], progress: Callable[[str], None] = lambda doing: None) -> list[Problem]:
+    """The problems of a whole plugin.path, and of plugins installed beside kconnect. `progress` hears what is being done."""
+    progress("Reading what is installed")
+    plugins = Registry.scan([str(root) for root in plugin_path])
+    own = examination.beside_kconnect()
+    found = list(examination.registry(plugins))
+    for root in plugin_path:
+        found += examination.path(root)
+    found += examination.copies(plugin_path)
+    for place in sorted({plugin.location for plugin in plugins.plugins} - {INSTALLED}):
+        progress(f"Examining {place}")
+        found += examination.directory(Path(place), own)
+    found += try_classes(plugins, plugin_path, plugins.plugins, progress)
+    order = {place: number for number, place in enumerate(dict.fromkeys(each.location for each in found))}
+    return sorted(found, key=lambda each: (order[each.location], each.severity != ERROR))
+
+
+def try_classes(
+    plugins: Registry,
+    plugin_path: Sequence[Path],
+    wanted: Iterable[PluginDesc],
+    progress: Callable[[str], None] = lambda doing: None,
+) -> list[Problem]:
+    """Have each class imported and made in a child process; kconnect's own are known to work."""
+    found: list[Problem] = []
+    sandbox = Sandbox(plugins, [str(root) for root in plugin_path], _TIMEOUT_S)
+    try:
+        for plugin in wanted:
+            if plugin.python_path.startswith("kconnect."):
+                continue
+            progress(f"Trying {plugin.class_name} {plugin.version}")
+            try:
+                sandbox.check(plugin)
+            except ConnectError as error:
+                text = " ".join(str(error).split())
+                remedy = "mend the plugin, or ask its author"
+                found.append(Problem(ERROR, "class", plugin.location, text, remedy))
+    finally:
+        sandbox.close()
+    return found

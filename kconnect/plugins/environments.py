@@ -1,0 +1,239 @@
+"""
+What plugin code finds when it imports: the directories that the plugins of one connector come from.
+
+`directories` tells them, in the worker, by metadata alone; units that have the same share hosts. `enter` makes a process one
+for them, before any plugin code runs in it: `worker/host.py` and `sandbox_child.py` call it. `Registry.load` imports by
+`import_module`. What a directory gives under which name, `arrangement.py` says; docs/design.md has the reasons.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import metadata
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from kconnect.api.errors import ConnectError
+from kconnect.core.settings import references
+from kconnect.core.settings.worker import WorkerSettings, converters
+from kconnect.plugins import arrangement, chain
+from kconnect.plugins.arrangement import Layout
+from kconnect.plugins.realms import Realm
+from kconnect.plugins.scan import GROUPS, INSTALLED
+
+if TYPE_CHECKING:
+    from kconnect.plugins.registry import Registry
+
+log = logging.getLogger(__name__)
+
+
+def directories(registry: Registry, config: chain.Config, worker: WorkerSettings) -> tuple[str, ...]:
+    """
+    Those that a unit of that connector needs, in their order: of its connector, its converters, its transforms and predicates.
+
+    Never raises: what can't be found adds nothing, and the unit fails where it runs, with a text that says what there is.
+    """
+    return of_chain(registry, config, converters(worker))
+
+
+def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> tuple[str, ...]:
+    """As `directories`, with the worker's own converters as `core.settings.worker.converters` gives them."""
+    found: dict[str, None] = {}
+    for part in chain.parts(registry, config, worker):
+        with suppress(ConnectError):
+            found[part.find(registry).location] = None
+    found.pop(INSTALLED, None)
+    return tuple(found)
+
+
+def of_providers(registry: Registry, worker: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of the config providers that a worker's texts declare: any unit may need them, so no placement looks at them."""
+    found: dict[str, None] = {}
+    for provider in references.declared(worker).values():
+        with suppress(ConnectError):
+            found[registry.find(provider.class_name, "config_provider").location] = None
+    found.pop(INSTALLED, None)
+    return tuple(found)
+
+
+def enter(wanted: Sequence[str]) -> None:
+    """
+    Have this process import from these directories first, in their order. Once in a process, before plugin code runs.
+
+    What kconnect has imported already it keeps; plugin code that imports the same gets what its directory brings.
+    """
+    _process.enter(wanted)
+
+
+def prepare(wanted: Sequence[str]) -> None:
+    """As `enter`, for programs that try one chain after the other: all but the first come behind what is there already."""
+    _process.prepare(wanted)
+
+
+def import_module(location: str, name: str) -> ModuleType:
+    """A module of a plugin: from its directory, or INSTALLED. A directory that was not entered comes behind those that were."""
+    return _process.import_module(location, name)
+
+
+class _Process:
+    """What was entered in this process. Thread-safe but for `enter`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._layouts: dict[str, Layout] = {}
+        self._realms: dict[str, Realm] = {}
+        self._finder: _Finder | None = None
+        self._entered = False
+
+    def enter(self, wanted: Sequence[str]) -> None:
+        with self._lock:
+            if self._entered:
+                raise RuntimeError("This process has entered an environment already")
+            self._entered = True
+            there = dict.fromkeys(os.path.realpath(directory) for directory in wanted if os.path.isdir(directory))
+            layouts = arrangement.arrange(there)
+            tops = {name.partition(".")[0] for layout in layouts for name in layout.public}
+            if any(PathFinder.find_spec(top) is not None for top in tops):
+                _bind_our_plugins()
+            self._install(layouts)
+            self._evict(layouts)
+
+    def prepare(self, wanted: Sequence[str]) -> None:
+        with self._lock:
+            if wanted and not self._entered:
+                self.enter(wanted)
+
+    def import_module(self, location: str, name: str) -> ModuleType:
+        directory = location if location == INSTALLED else os.path.realpath(location)
+        with self._lock:
+            if directory == INSTALLED:
+                realm = self._installed(name)
+            else:
+                if directory not in self._layouts:
+                    self._install(arrangement.arrange([directory], self._taken(directory)))
+                realm = self._realms.get(directory)
+        # Outside of the lock: a plugin's module may start a thread that imports another, and wait for it.
+        return realm.import_module(name) if realm is not None else importlib.import_module(name)
+
+    def _install(self, layouts: Iterable[Layout]) -> None:
+        if self._finder is None:
+            self._finder = _Finder()
+            place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
+            sys.meta_path.insert(place, self._finder)
+        for layout in layouts:
+            for name in sorted(layout.ignored):
+                log.warning("%s brings the module %s, which is ignored: it is %s", layout.directory, name, _whose(name))
+            self._layouts[layout.directory] = layout
+            self._finder.directories.append(layout.directory)
+            if layout.is_realm:
+                number, clashes = len(self._realms) + 1, layout.clashes
+                name, other = min(clashes.items())
+                reason = f"{layout.directory} shares this process with {other}, which has another {name}."
+                realm = Realm(number, [layout.directory], layout.private, clashes, reason)
+                self._realms[layout.directory] = self._finder.realms[realm.name] = realm
+                self._finder.guests.update(dict.fromkeys(layout.public, layout.directory))
+                log.info("%s is a realm (%s): %s is in %s, too", layout.directory, realm.name, name, other)
+            else:
+                behind = sum(not each.is_realm for each in self._layouts.values()) - 1
+                sys.path.insert(behind, layout.directory)
+        importlib.invalidate_caches()
+
+    def _evict(self, layouts: Sequence[Layout]) -> None:
+        """Forget what was imported from elsewhere under a name that a directory brings."""
+        owners = {name: layout.directory for layout in reversed(layouts) for name in layout.public}
+        for name, module in list(sys.modules.items()):
+            owner = next((owners[each] for each in arrangement.and_above(name) if each in owners), None)
+            if owner is not None and not _is_in(module, owner):
+                del sys.modules[name]
+
+    def _taken(self, directory: str) -> dict[str, str]:
+        """
+        What a directory that comes late can't have under its own name: also what has been imported from elsewhere, for some
+        of it may be at work.
+        """
+        taken = {name: each.directory for each in self._layouts.values() for name in each.public}
+        for name in arrangement.names(directory):
+            module = sys.modules.get(name)
+            if module is not None and not _is_in(module, directory):
+                taken.setdefault(name, os.path.dirname(getattr(module, "__file__", None) or "") or "this process")
+        return taken
+
+    def _installed(self, name: str) -> Realm | None:
+        """A realm for a plugin installed beside kconnect, if a directory has taken the name of its module."""
+        owners = {each: layout.directory for layout in self._layouts.values() for each in layout.public}
+        taken = next((each for each in arrangement.and_above(name) if each in owners), None)
+        if taken is None:
+            return None
+        if INSTALLED not in self._realms:
+            assert self._finder is not None
+            outside = self._finder.outside()
+            clashes = {each: place for each, place in owners.items() if PathFinder.find_spec(each.split(".")[0], outside)}
+            reason = f"What is installed beside kconnect shares this process with {owners[taken]}, which has another {taken}."
+            realm = Realm(0, outside, frozenset(clashes), clashes, reason)
+            self._realms[INSTALLED] = self._finder.realms[realm.name] = realm
+        return self._realms[INSTALLED]
+
+
+class _Finder(MetaPathFinder):
+    """Stands before Python's own finder of files: for what must not come from a plugin's directory, and for realms."""
+
+    def __init__(self) -> None:
+        self.directories: list[str] = []
+        self.realms: dict[str, Realm] = {}
+        self.guests: dict[str, str] = {}
+        """Modules of a realm's directory that are imported under their own names, and that directory."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        top = fullname.partition(".")[0]
+        realm = self.realms.get(top)
+        if realm is not None:
+            return realm.find_spec(fullname, path)
+        if path is not None:
+            return None
+        if top in arrangement.PROTECTED:
+            return PathFinder.find_spec(fullname, self.outside())
+        guest = self.guests.get(fullname)
+        return None if guest is None else PathFinder.find_spec(fullname, [guest])
+
+    def outside(self) -> list[str]:
+        """`sys.path` without the plugins' directories."""
+        return [entry for entry in sys.path if entry not in self.directories]
+
+
+def _bind_our_plugins() -> None:
+    """
+    Import kconnect's own plugins before anything that they use is replaced: a converter that is imported later would work with
+    the libraries of a stranger's plugin.
+    """
+    for name in _our_plugins():
+        with suppress(Exception):  # as of an extra that is not installed; whoever asks for it is told
+            importlib.import_module(name)
+
+
+def _our_plugins() -> Iterator[str]:
+    own = metadata.distribution("kconnect").entry_points
+    yield from sorted({entry.module for entry in own if entry.group in GROUPS})
+
+
+def _is_in(module: ModuleType, directory: str) -> bool:
+    file = getattr(module, "__file__", None)
+    if file is not None:
+        return os.path.realpath(file).startswith(directory + os.sep)
+    return any(os.path.realpath(place).startswith(directory + os.sep) for place in getattr(module, "__path__", ()))
+
+
+def _whose(name: str) -> str:
+    return "kconnect's own" if name.partition(".")[0] in arrangement.OURS else "part of Python"
+
+
+_process = _Process()

@@ -1,0 +1,317 @@
+"""
+What would keep a plugin from working, as far as its files tell: metadata, dependencies, extensions, what it brings twice.
+
+Called by `kconnect plugin doctor` and `install`. Nothing of a plugin is imported here; `Sandbox.check` tries its classes. Each
+check is a function that yields problems. Read next: `scan.py`, `installation.py`.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import machinery, metadata
+from pathlib import Path
+
+from packaging.markers import UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.tags import parse_tag, sys_tags
+from packaging.utils import canonicalize_name
+
+from kconnect.plugins import arrangement
+from kconnect.plugins.installation import unfinished
+from kconnect.plugins.registry import PluginDesc, Registry
+from kconnect.plugins.scan import GROUPS, INSTALLED
+
+ERROR, WARNING = "error", "warning"
+
+Distributions = Mapping[str, metadata.Distribution]
+"""By canonical name; of two of one name the first, as an import finds it."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """
+    `check` names the kind of problem, for programs; an ERROR keeps a plugin from working, a WARNING may. The remedy is empty
+    where the message says all.
+    """
+
+    severity: str
+    check: str
+    location: str
+    message: str
+    remedy: str
+
+
+def beside_kconnect() -> dict[str, metadata.Distribution]:
+    return _by_name(metadata.distributions())
+
+
+def inside(directory: Path) -> dict[str, metadata.Distribution]:
+    return _by_name(metadata.distributions(path=[str(directory)]))
+
+
+def directory(place: Path, own: Distributions) -> list[Problem]:
+    """All problems of one child directory of plugin.path; `own` is what is installed beside kconnect."""
+    here = inside(place)
+    return [
+        *_versions(place),
+        *_dependencies(place, here, own),
+        *_shared_names(place),
+        *_made_for_another_python(place, here),
+    ]
+
+
+def path(root: Path) -> Iterator[Problem]:
+    """Of a directory of plugin.path itself. What a scan finds there and can't use is told by `registry`."""
+    for child in unfinished(root):
+        message = "what an installation or removal left when it was killed; no worker looks at it"
+        yield Problem(WARNING, "unfinished", str(child), message, f"rm -r {child}, or leave it to the next installation")
+
+
+def registry(plugins: Registry) -> Iterator[Problem]:
+    """What a scan could not use, and names that several classes have."""
+    for broken in plugins.broken:
+        remedy = "mend the plugin, or ask its author"
+        if any(own in broken.reason for own in ("kconnect plugin", "Install each", "plugin.path names", "Java's")):
+            remedy = ""  # it is in the reason
+        elif not Path(broken.location).is_dir():
+            remedy = "make the directory, or take it out of plugin.path"
+        yield Problem(ERROR, "metadata", broken.location, broken.reason, remedy)
+    named: dict[tuple[str, str], dict[str, PluginDesc]] = {}
+    for plugin in plugins.plugins:
+        for name in plugin.aliases:
+            named.setdefault((plugin.kind, name), {})[plugin.class_name] = plugin
+    clashes: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (kind, name), classes in named.items():
+        if len(classes) > 1 and any(plugin.location != INSTALLED for plugin in classes.values()):
+            clashes.setdefault((kind, tuple(sorted(classes))), []).append(name)
+    for (kind, found), names in clashes.items():
+        strange = next(plugin for name in names for plugin in named[kind, name].values() if plugin.location != INSTALLED)
+        yield Problem(
+            WARNING,
+            "names",
+            strange.location,
+            f"the {kind.replace('_', ' ')}s {' and '.join(found)} have the same short name {', '.join(names)}",
+            "configs must give their full names",
+        )
+
+
+def copies(plugin_path: Iterable[Path]) -> Iterator[Problem]:
+    """Directories that hold what is elsewhere too, in the same version."""
+    seen: dict[tuple[str, str], Path] = {}
+    for root in plugin_path:
+        with suppress(OSError):
+            for child in sorted(root.iterdir()):
+                if child.name.startswith((".", "__")) or not child.is_dir() or child.is_symlink():
+                    continue
+                for name, distribution in inside(child).items():
+                    if not _has_plugins(distribution):
+                        continue
+                    first = seen.setdefault((name, distribution.version), child)
+                    if first != child:
+                        yield Problem(
+                            WARNING,
+                            "copies",
+                            str(child),
+                            f"{name} {distribution.version} is in {first} too, and that one counts",
+                            f"take one of them away, such as {child}",
+                        )
+
+
+def differences(place: Path, own: Distributions, plugin_path: Iterable[Path]) -> dict[str, dict[str, str]]:
+    """
+    For each package that a plugin brings: where else there is another version of it, and which. Information only, as each
+    plugin has its own.
+    """
+    others = {
+        child.name: inside(child)
+        for root in plugin_path
+        if root.is_dir()
+        for child in sorted(root.iterdir())
+        if child.is_dir() and not child.name.startswith((".", "__")) and child.name != place.name
+    }
+    found: dict[str, dict[str, str]] = {}
+    for name, distribution in inside(place).items():
+        for where, there in {"kconnect": own, **others}.items():
+            if name in there and there[name].version != distribution.version and not _has_plugins(distribution):
+                found.setdefault(name, {})[where] = there[name].version
+    return found
+
+
+def _versions(place: Path) -> Iterator[Problem]:
+    """Of what a plugin needs; that its own version is certain a scan has seen to."""
+    seen: dict[str, str] = {}
+    for distribution in _readable(metadata.distributions(path=[str(place)])):
+        name = canonicalize_name(distribution.name)
+        first = seen.setdefault(name, distribution.version)
+        if first != distribution.version and not _has_plugins(distribution):
+            yield Problem(
+                ERROR,
+                "two-versions",
+                str(place),
+                f"it has {name} in the versions {first} and {distribution.version}, whose files are mixed",
+                f"install the plugin anew: kconnect plugin install --force {_plugin_of(inside(place))}",
+            )
+
+
+def _dependencies(place: Path, here: Distributions, own: Distributions) -> Iterator[Problem]:
+    wanted = [(distribution, "") for distribution in here.values()]
+    seen: set[tuple[str, str]] = set()
+    told: set[tuple[str, str]] = set()
+    while wanted:
+        distribution, extra = wanted.pop(0)
+        who = f"{distribution.name} {distribution.version}"
+        if (who, extra) in seen:
+            continue
+        seen.add((who, extra))
+        if not extra:
+            yield from _python(place, distribution)
+        for text in distribution.requires or ():
+            try:
+                requirement = Requirement(text)
+                needed = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+            except (InvalidRequirement, UndefinedEnvironmentName) as error:
+                summary = " ".join(str(error).split())
+                remedy = "tell its author; it works if what is meant is there"
+                unread = f"{who} requires {text!r}, which can't be read: {summary}"
+                yield Problem(WARNING, "metadata", str(place), unread, remedy)
+                continue
+            if not needed:
+                continue
+            name = canonicalize_name(requirement.name)
+            found = here.get(name) or own.get(name)
+            if found is not None and requirement.specifier.contains(found.version, prereleases=True):
+                wanted += [(found, each) for each in requirement.extras]
+                continue
+            if (who, name) in told:
+                continue
+            told.add((who, name))
+            there = "is not there" if found is None else f"{found.version} is there"
+            rule = f"{name}{requirement.specifier}" if found is None else f"{name} {requirement.specifier}"
+            remedy = f"install the plugin anew, with all that it needs: kconnect plugin install --force {_plugin_of(here)}"
+            if name in arrangement.OURS:
+                remedy = f"upgrade {name} beside kconnect, or install another version of the plugin"
+            yield Problem(ERROR, "dependency", str(place), f"{who} needs {rule}, but {_subject(found, name)}{there}", remedy)
+
+
+def _subject(found: metadata.Distribution | None, name: str) -> str:
+    return "it " if found is None else f"{name} "
+
+
+def _python(place: Path, distribution: metadata.Distribution) -> Iterator[Problem]:
+    rule = distribution.metadata["Requires-Python"]
+    if not rule:
+        return
+    own = platform.python_version()
+    with suppress(InvalidSpecifier):
+        if not SpecifierSet(rule).contains(own, prereleases=True):
+            yield Problem(
+                ERROR,
+                "python",
+                str(place),
+                f"{distribution.name} {distribution.version} needs Python {rule}, but this is {own}",
+                "run the worker in such a Python, or install another version of the plugin",
+            )
+
+
+def _shared_names(place: Path) -> Iterator[Problem]:
+    """What a plugin shares with kconnect: its own copy is left alone when it is imported."""
+    protected = sorted({name.partition(".")[0] for name in arrangement.names(str(place))} & arrangement.PROTECTED)
+    for name in protected:
+        if name in arrangement.OURS:
+            yield Problem(
+                WARNING,
+                "shared",
+                str(place),
+                f"it brings its own {name}, which is never used: a plugin works with the one that the worker has",
+                f"rm -r {place / name}* (kconnect plugin install leaves it out)",
+            )
+    standard = [name for name in protected if name not in arrangement.OURS]
+    if standard:
+        yield Problem(
+            WARNING,
+            "shared",
+            str(place),
+            f"it brings modules that are called as those of Python itself, which are used instead: {', '.join(standard)}",
+            "rename them, or tell the author",
+        )
+
+
+def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Problem]:
+    able = set(sys_tags())
+    this = f"{sys.implementation.name} {platform.python_version()} on {sysconfig.get_platform()}"
+    told = False
+    for distribution in here.values():
+        tags = [
+            line.partition(":")[2].strip()
+            for line in (distribution.read_text("WHEEL") or "").splitlines()
+            if line.startswith("Tag:")
+        ]
+        with suppress(ValueError):
+            if tags and not any(able & parse_tag(tag) for tag in tags):
+                told = True
+                yield Problem(
+                    ERROR,
+                    "extension",
+                    str(place),
+                    f"{distribution.name} {distribution.version} was made for {', '.join(tags)}, but this is {this}",
+                    f"install the plugin anew with this Python: kconnect plugin install --force {_plugin_of(here)}",
+                )
+    if told:
+        return
+    modules: dict[Path, list[Path]] = {}
+    for file in (*place.rglob("*.so"), *place.rglob("*.pyd")):
+        modules.setdefault(file.parent / file.name.split(".")[0], []).append(file)
+    # A library that an extension brings along may have any name; a module's says which Python it is for.
+    wrong = [
+        files[0]
+        for files in modules.values()
+        if any("cpython-" in file.name or "pypy" in file.name or ".cp3" in file.name for file in files)
+        and not any(f".{file.name.partition('.')[2]}" in machinery.EXTENSION_SUFFIXES for file in files)
+    ]
+    if wrong:
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        yield Problem(
+            ERROR,
+            "extension",
+            str(place),
+            f"{wrong[0].relative_to(place)}{more} was made for another Python or platform; this is {this}",
+            f"install the plugin anew with this Python: kconnect plugin install --force {_plugin_of(here)}",
+        )
+
+
+def has_extensions(distribution: metadata.Distribution) -> bool:
+    """Whether it has modules in C or the like, of which a process can have one version only."""
+    return any(file.name.endswith(tuple(machinery.EXTENSION_SUFFIXES)) for file in distribution.files or ())
+
+
+def _plugin_of(here: Distributions) -> str:
+    """As `install` takes it: the one that has plugins."""
+    own = [each for each in here.values() if _has_plugins(each)] or list(here.values())
+    return f"{own[0].name}=={own[0].version}" if own else "NAME"
+
+
+def _has_plugins(distribution: metadata.Distribution) -> bool:
+    with suppress(Exception):
+        return any(entry.group in GROUPS for entry in distribution.entry_points)
+    return False
+
+
+def _by_name(found: Iterable[metadata.Distribution]) -> dict[str, metadata.Distribution]:
+    by_name: dict[str, metadata.Distribution] = {}
+    for distribution in _readable(found):
+        by_name.setdefault(canonicalize_name(distribution.name), distribution)
+    return by_name
+
+
+def _readable(found: Iterable[metadata.Distribution]) -> Iterator[metadata.Distribution]:
+    for distribution in found:
+        # What is broken is told by a scan.
+        with suppress(Exception):
+            if distribution.name and distribution.version:
+                yield distribution

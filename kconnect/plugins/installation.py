@@ -1,0 +1,225 @@
+"""
+Puts plugins into a directory of `plugin.path`, each as `name-version`, and takes them away.
+
+Called by `kconnect plugin install|remove`. What is not finished is in directories whose names begin with a dot, which no
+worker looks into: a plugin is there whole or not at all. Read next: `pip.py`, `examination.py`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+from packaging.utils import canonicalize_name
+
+from kconnect.api.errors import AlreadyExistsError, BadRequestError, ConnectError
+from kconnect.plugins.arrangement import OURS
+from kconnect.plugins.pip import Package, Pip
+from kconnect.plugins.scan import GROUPS
+
+_STAGE = ".installing-"
+_GONE = ".removing-"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    What is to be installed: the plugin itself and what it needs. `there` is the directory that has this version already, and
+    `replaced` the same if it is to go when this is installed once more: another plugin may have brought this one along.
+    """
+
+    plugin: Package
+    needs: tuple[Package, ...]
+    target: Path
+    there: Path | None
+    replaced: Path | None
+
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        return (self.plugin, *self.needs)
+
+
+@dataclass(frozen=True)
+class InstalledPlugin:
+    """A child directory of plugin.path with the distributions in it that have entry points of ours: (name, version)."""
+
+    directory: Path
+    distributions: tuple[tuple[str, str], ...]
+
+    def version_of(self, name: str) -> str | None:
+        """That package's version if the directory is its own; None if it is not there, or another has brought it along."""
+        wanted = canonicalize_name(name)
+        for own, version in self.distributions:
+            if canonicalize_name(own) == wanted and (
+                len(self.distributions) == 1 or self.directory.name == f"{wanted}-{version}"
+            ):
+                return version
+        return None
+
+
+def requirement_of(text: str) -> str:
+    """What the user named, as pip is to be asked for it. BadRequestError if that can't be."""
+    if text.startswith("-") or not text.strip():
+        raise BadRequestError(f"{text!r} is no requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory")
+    if "://" in text or " @ " in text:
+        return text
+    # As pip has it, a directory is known by its slash: `acme` alone is a name.
+    if os.sep not in text and not text.startswith(".") and not text.endswith((".whl", ".jar", ".zip", ".tar.gz")):
+        return text
+    path = Path(text).expanduser()
+    if not path.exists():
+        raise BadRequestError(f"{text}: there is no such file or directory")
+    if path.suffix == ".jar":
+        raise BadRequestError(f"{text}: this is a plugin for Java; kconnect runs plugins in Python only")
+    if path.is_file() and not path.name.endswith((".whl", ".zip", ".tar.gz", ".tar.bz2", ".tgz")):
+        raise BadRequestError(f"{text}: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory")
+    return str(path.absolute())
+
+
+def plan(plugin_path: Path, requirement: str, pip: Pip) -> Plan:
+    """Asks pip. PipError if there is no way, BadRequestError if it would need another kconnect or pyspark."""
+    try:
+        found = pip.resolve(requirement)
+    except ConnectError as error:
+        if Path(requirement).is_dir() and os.sep not in requirement:
+            raise type(error)(f"{error}; for the directory here write ./{requirement}") from None
+        for name in OURS:
+            if re.search(rf"\b{name}\b.* \(from", str(error)):
+                own = f"here is {name} {metadata.version(name)}, and a plugin can't bring its own"
+                raise type(error)(f"{error}; {own}") from None
+        raise
+    plugin = next(package for package in found if package.asked_for)
+    if canonicalize_name(plugin.name) in OURS:
+        raise BadRequestError(f"{plugin.name} is no plugin: it belongs to kconnect, and is not installed into plugin.path")
+    for package in found:
+        name = canonicalize_name(package.name)
+        if name in OURS:
+            raise BadRequestError(
+                f"{plugin.name} {plugin.version} needs {name} {package.version}, but this is {name} {metadata.version(name)}, "
+                f"which a plugin can't bring itself: install another version of the plugin, or upgrade {name} beside kconnect"
+            )
+    name = canonicalize_name(plugin.name)
+    there = [
+        each
+        for each in installed(plugin_path)
+        if any((canonicalize_name(own), version) == (name, plugin.version) for own, version in each.distributions)
+    ]
+    target = plugin_path / f"{name}-{plugin.version}"
+    replaced = next((each.directory for each in there if each.version_of(name)), target if target.exists() else None)
+    needs = tuple(package for package in found if package is not plugin)
+    return Plan(plugin, needs, target, replaced or (there[0].directory if there else None), replaced)
+
+
+@contextmanager
+def staged(wanted: Plan, pip: Pip) -> Iterator[Path]:
+    """The plugin in a directory of its own beside the target, for as long as the context lasts; `put` makes it the plugin."""
+    root = wanted.target.parent
+    root.mkdir(parents=True, exist_ok=True)
+    clear(root)
+    stage = root / _mark(_STAGE)
+    directory = stage / wanted.target.name
+    try:
+        directory.mkdir(parents=True)
+        pip.install(wanted.packages, directory)
+        yield directory
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def put(staged_directory: Path, wanted: Plan) -> None:
+    """Make a staged directory the plugin, in place of the one that has this version. AlreadyExistsError if it was quicker."""
+    gone = None if wanted.replaced is None else _set_aside(wanted.replaced)
+    try:
+        staged_directory.rename(wanted.target)
+    except OSError as error:
+        if gone is not None and wanted.replaced is not None:
+            gone.rename(wanted.replaced)
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        raise AlreadyExistsError(f"{wanted.target} has just been made by somebody else: nothing was changed") from None
+    if gone is not None:
+        _delete(gone)
+
+
+def remove(directory: Path) -> None:
+    """Take a plugin away: at once for who looks into plugin.path, and then from the disk."""
+    _delete(_set_aside(directory))
+
+
+def _set_aside(directory: Path) -> Path:
+    gone = directory.parent / _mark(_GONE)
+    directory.rename(gone)
+    return gone
+
+
+def _delete(directory: Path) -> None:
+    if directory.is_symlink():
+        directory.unlink()
+    else:
+        shutil.rmtree(directory)
+
+
+def installed(plugin_path: Path) -> list[InstalledPlugin]:
+    """The child directories of a directory of plugin.path that hold a plugin; what can't be read is left out."""
+    found = []
+    with suppress(OSError):
+        for child in sorted(plugin_path.iterdir()):
+            if child.name.startswith((".", "__")) or not child.is_dir():
+                continue
+            own = tuple(distributions(child))
+            if own:
+                found.append(InstalledPlugin(child, own))
+    return found
+
+
+def distributions(directory: Path) -> Iterator[tuple[str, str]]:
+    """Name and version of what has entry points of ours."""
+    for distribution in metadata.distributions(path=[str(directory)]):
+        # Of a stranger's metadata anything may be missing or broken; the doctor tells of it.
+        with suppress(Exception):
+            if distribution.name and any(entry.group in GROUPS for entry in distribution.entry_points):
+                yield distribution.name, distribution.version
+
+
+def named(plugin_path: Sequence[Path], name: str) -> list[InstalledPlugin]:
+    """The plugins whose package or directory has that name."""
+    wanted = canonicalize_name(name)
+    return [
+        each
+        for directory in plugin_path
+        for each in installed(directory)
+        if each.directory.name == name or wanted in {canonicalize_name(own) for own, _ in each.distributions}
+    ]
+
+
+def clear(plugin_path: Path) -> None:
+    """Take away what a process of this machine left when it was killed in the middle of its work."""
+    for child in unfinished(plugin_path):
+        shutil.rmtree(child, ignore_errors=True)
+
+
+def unfinished(plugin_path: Path) -> list[Path]:
+    """What was left by processes of this machine that are gone."""
+    found = []
+    with suppress(OSError):
+        for child in plugin_path.iterdir():
+            if child.name.startswith((_STAGE, _GONE)):
+                host, pid, _ = child.name.partition("-")[2].rsplit("-", 2)
+                if host == socket.gethostname() and not psutil.pid_exists(int(pid)):
+                    found.append(child)
+    return found
+
+
+def _mark(prefix: str) -> str:
+    """A name that tells who works there."""
+    return f"{prefix}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,0 +1,308 @@
+"""
+Validation of a connector's config where its plugins can be asked: ConfigInfos as REST gives them.
+
+Called by `sandbox_child.py`. Plugin classes say what they declare, and `core/settings/validation.py` makes the answer of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kconnect.api.config import Config, ConfigDef, ConfigKey, Type, parse
+from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
+from kconnect.api.errors import BadRequestError, ConnectError
+from kconnect.core.settings import aliases, overrides, references, secrets, topic_creation
+from kconnect.core.settings.common import CONVERTERS, common_keys
+from kconnect.core.settings.connector import framework_config
+from kconnect.core.settings.hiding import Submitted
+from kconnect.core.settings.references import Resolved
+from kconnect.core.settings.validation import Asked, Section, validate
+from kconnect.core.settings.worker import tell
+from kconnect.plugins import chain
+from kconnect.plugins.asking import Asking, ConfigMap, kind_of
+from kconnect.plugins.registry import KINDS, PluginDesc, PluginVersionError
+from kconnect.plugins.scan import INSTALLED
+
+Resolve = Callable[[Mapping[str, str]], Resolved]
+
+
+class Validation:
+    """
+    Of one config; `plugin` is the connector's class as the request names it. `resolve` asks what its references stand for:
+    validators get that, and the answer shows the references.
+    """
+
+    def __init__(self, asking: Asking, plugin: str, config: ConfigMap, resolve: Resolve) -> None:
+        self._asking, self._plugin = asking, plugin
+        asking.secrets |= secrets.values(config)
+        raw = {name: value for name, value in config.items() if value is not None}
+        if any(references.find(text) for text in raw.values()):
+            asking.submitted = Submitted(raw, resolve(raw))
+            config = {**config, **asking.submitted.config}
+        self._config = config
+        self._classes: dict[str, str | None] = {}
+        """Of the framework's settings that name a class: its full name, None if there is none."""
+
+    def infos(self) -> dict[str, Any]:
+        asking, config = self._asking, self._config
+        try:
+            found = asking.registry.find(self._plugin, "connector", config.get("connector.plugin.version"))
+        except PluginVersionError as error:
+            return self._without_connector(str(error))
+        connector = asking.connector(found)
+        config_def = asking.config_def(found, connector)
+        asking.hide_passwords(config_def, config)
+        given = {name: value for name, value in config.items() if value is not None}
+        asking.at("validate()", found)
+        result = connector.validate(dict(given))
+        if not isinstance(result, Config):
+            raise BadRequestError(f"{found.class_name}.validate() must return a Config that is not null.")
+        errors: list[tuple[str, str]] = []
+        if isinstance(connector, SourceConnector):
+            self._exactly_once(found, connector, given, errors)
+        kind, worker = kind_of(connector), asking.worker
+        policy, exactly_once = overrides.Policy(**worker.get("overrides", {})), bool(worker.get("exactly_once"))
+        sections = overrides.sections(kind, config, policy, exactly_once=exactly_once)
+        sections += self._converter_sections(given, errors)
+        by_alias = [*self._alias_sections("transforms", given), *self._alias_sections("predicates", given)]
+        for setting, message in aliases.errors(given):
+            _add_error(by_alias, setting, message)
+        by_alias += self._topic_creation(kind, given, errors)
+        return validate(
+            self._plugin,
+            config,
+            Asked(kind, config_def, result.values),
+            worker_group=asking.worker.get("group", ""),
+            framework=self._framework(kind),
+            classes=self._classes,
+            errors=errors,
+            aliases=by_alias,
+            clients_and_converters=sections,
+            submitted=asking.submitted,
+        )
+
+    def _without_connector(self, problem: str) -> dict[str, Any]:
+        """Of a connector that is not there in the version asked for: nothing else can be said than what all have."""
+        keys = {key.name: key for key in common_keys()}
+        setting = "connector.plugin.version"
+        keys[setting] = _versioned(keys[setting], self._asking.registry.versions(self._plugin, "connector"))
+        for version in (f"{converter}.plugin.version" for converter in CONVERTERS):
+            keys[version] = _versioned(keys[version], [], False)
+        errors = [("connector.class", problem), (setting, problem)]
+        framework = ConfigDef(*keys.values())
+        asked, submitted = Asked("any", ConfigDef(), []), self._asking.submitted
+        return validate(self._plugin, self._config, asked, framework=framework, errors=errors, submitted=submitted)
+
+    def _framework(self, kind: str) -> ConfigDef:
+        """The framework's settings with what there is to choose from here."""
+        defaults, registry = self._asking.worker.get("converters", {}), self._asking.registry
+        keys = dict(framework_config(kind).keys)
+        own = "connector.plugin.version"
+        keys[own] = _versioned(keys[own], registry.versions(self._plugin, "connector"))
+        for which in ("key", "value", "header"):
+            of_kind = "header_converter" if which == "header" else "converter"
+            name, classes = f"{which}.converter", registry.class_names(of_kind)
+            default = registry.class_name(defaults.get(name), of_kind)
+            keys[name] = replace(keys[name], default=default, recommender=_offer(classes))
+            version = f"{name}.plugin.version"
+            named = self._config.get(name, default)
+            known = self._classes.get(name, named) is not None
+            keys[version] = _versioned(keys[version], registry.versions(default if named is None else named, of_kind), known)
+        return ConfigDef(*keys.values())
+
+    def _exactly_once(
+        self, found: PluginDesc, connector: SourceConnector, given: dict[str, str], errors: list[tuple[str, str]]
+    ) -> None:
+        if given.get("exactly.once.support", "").strip().lower() == "required":
+            if not self._asking.worker.get("exactly_once"):
+                errors.append(
+                    ("exactly.once.support", "This worker does not have exactly-once source support enabled.")
+                )
+            self._asking.at("exactly_once_support()", found)
+            try:
+                support = connector.exactly_once_support(dict(given))
+            except Exception as error:  # noqa: BLE001 - a plugin's own
+                errors.append(("exactly.once.support", _unexpected(error)))
+            else:
+                if support is None:
+                    errors.append(
+                        (
+                            "exactly.once.support",
+                            "The connector does not implement the API required for preflight validation of exactly-once "
+                            "source support. Please consult its documentation to determine whether it supports "
+                            'exactly-once semantics, and then use the value "requested" for this property.',
+                        )
+                    )
+                elif support is not ExactlyOnceSupport.SUPPORTED:
+                    errors.append(
+                        (
+                            "exactly.once.support",
+                            "The connector does not support exactly-once semantics with the provided configuration.",
+                        )
+                    )
+        if given.get("transaction.boundary", "").strip().lower() == "connector":
+            self._asking.at("can_define_transaction_boundaries()", found)
+            try:
+                can_define = connector.can_define_transaction_boundaries(dict(given))
+            except Exception as error:  # noqa: BLE001 - a plugin's own
+                errors.append(("transaction.boundary", _unexpected(error)))
+            else:
+                if not can_define:
+                    errors.append(
+                        (
+                            "transaction.boundary",
+                            "The connector does not support connector-defined transaction boundaries with the given "
+                            "configuration. Please reconfigure it to use a different transaction boundary definition.",
+                        )
+                    )
+
+    def _topic_creation(self, kind: str, given: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
+        self._asking.warnings += topic_creation.warnings(kind, given)
+        if kind == "sink":
+            return []
+        if self._asking.worker.get("topic_creation", True):
+            return topic_creation.sections(given)
+        sections, own = topic_creation.refused(given)
+        errors += own
+        return sections
+
+    def _converter_sections(self, given: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
+        """Of the converters that the config names itself: the worker's settings don't hold for those."""
+        sections: list[Section] = []
+        for which in ("header", "key", "value"):
+            setting = f"{which}.converter"
+            part = chain.converter(self._asking.registry, self._config, self._asking.worker.get("converters", {}), which)
+            named = given.get(setting)
+            if named is None:
+                self._inherited(part, errors)
+                continue
+            asked = self._class(part, named)
+            self._classes[setting] = asked.shown
+            if asked.problem is not None and asked.is_class_s:
+                errors.append((setting, asked.problem))
+            if asked.problem is not None and asked.is_version_s:
+                errors.append((f"{setting}.plugin.version", asked.problem))
+            if asked.found is None or asked.made is None:
+                continue
+            config_def = self._asking.config_def(asked.found, asked.made)
+            prefix = f"{setting}."
+            own = {name[len(prefix) :]: value for name, value in self._config.items() if name.startswith(prefix)}
+            self._asking.hide_passwords(config_def, own)
+            sections.append(Section(prefix, config_def, config_def.validate({"converter.type": which, **own})))
+        return sections
+
+    def _alias_sections(self, setting: str, given: dict[str, str]) -> list[Section]:
+        """One for each transform or predicate; a class that can't be had leaves the framework's settings only."""
+        kind = "transformation" if setting == "transforms" else "predicate"
+        classes = self._asking.registry.class_names(kind)
+        sections: list[Section] = []
+        for name in dict.fromkeys(parse(setting, given.get(setting) or "", Type.LIST)):
+            prefix = f"{setting}.{name}."
+            named = given.get(f"{prefix}type")
+            alias = aliases.Alias(name, prefix, named, given.get(f"{prefix}plugin.version"), {})
+            asked = self._class(chain.transform(alias) if setting == "transforms" else chain.predicate(alias), named)
+            declared = None
+            if asked.found is not None and asked.made is not None:
+                tell(asked.made, self._asking.worker.get("settings", {}))
+                own = {key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)}
+                declared = self._asking.config_def(asked.found, asked.made, own)
+            config_def = aliases.config_def(setting, name, self._asking.registry.versions(named, kind), declared, classes)
+            self._asking.hide_passwords(config_def, self._config)
+            section = Section("", config_def, config_def.validate(self._config))
+            section.values[0].value = asked.shown
+            if asked.problem:
+                # Instead of what its absence would be called.
+                section.values[0].errors[:] = [asked.problem]
+                if asked.is_version_s:
+                    section.values[1].errors.append(asked.problem)
+            sections.append(section)
+        return sections
+
+    def _inherited(self, part: chain.Part, errors: list[tuple[str, str]]) -> None:
+        """
+        Whether a converter of the worker's can be had beside the connector's plugins. A version of it that is not installed is
+        no fault of the config: the task fails (KIP-891).
+        """
+        with suppress(ConnectError):
+            found = part.find(self._asking.registry)
+            if found.location == INSTALLED:
+                return
+            try:
+                self._asking.make(found)
+            except ConnectError as error:
+                errors.append((part.setting, f"The worker's {part.setting}, {part.name}, can't be used here: {error}"))
+
+    def _class(self, part: chain.Part, name: str | None) -> _Class:
+        setting, kind = part.setting, part.kind
+        if name is None:
+            return _Class(problem=f'Missing required configuration "{setting}" which has no default value.')
+        registry = self._asking.registry
+        try:
+            found = registry.find(name, kind, part.version, part.beside)
+        except PluginVersionError as error:
+            return _Class(shown=registry.class_name(name, kind), problem=str(error), is_version_s=True)
+        except ConnectError as error:
+            shown = registry.class_name(name, kind) if registry.versions(name, kind) else None
+            if shown is None:
+                return self._no_class(name, kind, setting)
+            # Connect, too, tells this of a converter's version only, and of a transform's type and version.
+            return _Class(shown=shown, problem=str(error), is_version_s=True, is_class_s="converter" not in kind)
+        try:
+            return _Class(found, self._asking.make(found), found.class_name)
+        except ConnectError as error:
+            return _Class(found, None, found.class_name, f"Invalid value {name} for configuration {setting}: {error}")
+
+    def _no_class(self, name: str, kind: str, setting: str) -> _Class:
+        """Why there is none of that kind: with the words of Connect, which tells a class of another kind from none."""
+        registry = self._asking.registry
+        for other in KINDS:
+            with suppress(ConnectError):
+                shown = registry.find(name, other).class_name
+                return _Class(shown=shown, problem=f"Class class {shown} does not implement the {KINDS[kind]} interface")
+        # Java's Cast is abstract, its Cast$Key and Cast$Value are not.
+        inner = [each for each in registry.class_names(kind) if each.startswith(f"{name}$")]
+        if inner:
+            problem = f"This class is abstract and cannot be created. Did you mean {', '.join(inner)}?"
+            return _Class(shown=name, problem=problem)
+        return _Class(problem=f"Invalid value {name} for configuration {setting}: Class {name} could not be found.")
+
+
+@dataclass(frozen=True)
+class _Class:
+    """What a setting's class came to: `shown` is its name in the answer, `problem` says why there is none."""
+
+    found: PluginDesc | None = None
+    made: Any = None
+    shown: str | None = None
+    problem: str | None = None
+    is_version_s: bool = False
+    """Whether the problem is that of the version setting beside it."""
+    is_class_s: bool = True
+
+
+def _offer(classes: list[str]) -> Callable[[str, Mapping[str, Any]], list[Any]]:
+    return lambda name, parsed: list(classes)
+
+
+def _versioned(key: ConfigKey, versions: list[str], known: bool = True) -> ConfigKey:
+    """The key of a version with what there is to choose from, the newest first; hidden if the class is not `known`."""
+    offered = versions if known else []
+    newest = next(iter(versions), None)
+    return replace(key, default=newest, recommender=_offer(offered), visible=lambda name, parsed: known)
+
+
+def _add_error(sections: list[Section], setting: str, message: str) -> None:
+    for section in sections:
+        for value in section.values:
+            if section.prefix + value.name == setting:
+                value.errors.append(message)
+
+
+def _unexpected(error: Exception) -> str:
+    """Of a question that the plugin could not answer, in Connect's words."""
+    text = str(error).strip()
+    said = f": {text}" if text else "; please see the worker logs for more details."
+    return f"An unexpected error occurred during validation{said}"

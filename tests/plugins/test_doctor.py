@@ -1,0 +1,45 @@
+"""Classes of plugins, tried one by one in the sandbox's children: what fails tells where and why, and hides no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kconnect.plugins import doctor
+from kconnect.testing.plugin_packages import PluginPackage
+
+GOOD = """
+from kconnect.api import ConfigDef, Transformation
+class Flat(Transformation):
+    def configure(self, configs): ...
+    def apply(self, record): return record
+    def config(self): return ConfigDef()
+"""
+BAD = {
+    "importing": ("import nothing_here\n", "can't be imported: ModuleNotFoundError: No module named 'nothing_here'"),
+    "lacking": ("", "module 'lacking' has no attribute 'Flat'"),
+    "stranger": ("class Flat: ...\n", "stranger.Flat is no transformation: it must be a subclass of kconnect.api.Transf"),
+    "crashing": ("import os\nos._exit(3)\n", "The plugin's process ended (exit status 3): crashing.Flat at the stage imp"),
+    "constructing": (f"{GOOD}    def __init__(self): raise ValueError('no')\n", "at the stage constructing: ValueError: no"),
+    "abstract": (GOOD.replace("apply", "apples"), "abstract.Flat failed at the stage constructing: TypeError: Can't inst"),
+    "settings": (GOOD.replace("ConfigDef()", "None"), "settings.Flat.config() must return a ConfigDef that is not null"),
+}
+
+
+def test_each_class_is_tried(tmp_path: Path) -> None:
+    for name, code in {"good": GOOD, **{name: code for name, (code, _) in BAD.items()}}.items():
+        PluginPackage(name, "1", {f"{name}.py": code}, {"kconnect.transforms": {name: f"{name}:Flat"}}).install(tmp_path)
+    doing: list[str] = []
+    # They all have a class called Flat.
+    problems = [each for each in doctor.examine([tmp_path], doing.append) if each.check != "names"]
+    found = {Path(each.location).name.removesuffix("-1"): (each.severity, each.check, each.message) for each in problems}
+    assert sorted(found) == sorted(BAD)
+    for name, (_, words) in BAD.items():
+        assert found[name][:2] == ("error", "class")
+        assert words in found[name][2], name
+    assert "Trying good.Flat 1" in doing
+
+
+def test_what_is_built_in_is_known_to_work() -> None:
+    doing: list[str] = []
+    assert doctor.examine([], doing.append) == []
+    assert doing == ["Reading what is installed"]
