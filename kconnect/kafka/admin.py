@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from kconnect.api.errors import ConnectError
+from kconnect.kafka.codes import AWAY, STARTING
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,10 @@ _NEVER_S = 3600
 
 @dataclass(frozen=True)
 class InternalTopic:
-    """One internal topic as the worker's settings want it; -1 leaves a number to the broker."""
+    """
+    One internal topic as settings want it; -1 leaves a number to the broker. `setting` names it, in what `whose` says, and
+    `numbers` begins the names of those for its numbers.
+    """
 
     name: str
     setting: str
@@ -37,16 +41,26 @@ class InternalTopic:
     replication_factor: int
     single: bool = False
     config: Mapping[str, str] = field(default_factory=dict)
+    whose: str = "the Connect worker configurations"
+    numbers: str = ""
 
 
-def ensure_topic(client: Mapping[str, Any], topic: str, partitions: int, replication_factor: int, remedy: str) -> None:
+def ensure_topic(
+    client: Mapping[str, Any],
+    topic: str,
+    partitions: int,
+    replication_factor: int,
+    remedy: str,
+    config: Mapping[str, str] | None = None,
+) -> None:
     """Create a topic if it is missing. ConnectError, ending with `remedy`, if that is refused."""
     admin = AdminClient(dict(client))
     try:
-        known = admin.list_topics(topic, timeout=_TIMEOUT).topics[topic]
-        if known.error is None:
+        # All of them: who asks for one has the broker create it, as the broker thinks fit.
+        known = admin.list_topics(timeout=_TIMEOUT).topics.get(topic)
+        if known is not None and known.error is None:
             return
-        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor)
+        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(config or {}))
         admin.create_topics([wanted], request_timeout=_TIMEOUT)[topic].result()
         log.info("Created the topic %s", topic)
     except ck.KafkaException as error:
@@ -54,25 +68,58 @@ def ensure_topic(client: Mapping[str, Any], topic: str, partitions: int, replica
             raise ConnectError(f"The topic {topic} could not be created: {error.args[0].str()}. {remedy}") from error
 
 
+def committed(client: Mapping[str, Any], group_id: str) -> list[tuple[str, int, int]]:
+    """
+    (topic, partition, offset) of each offset that the group has committed.
+
+    Asked as a member would, though none joins: an admin client that asks is killed by a segmentation fault when the
+    coordinator answers that it is none, as it does while it starts or moves (librdkafka 2.16).
+    """
+    consumer = ck.Consumer({**client, "group.id": group_id, "enable.auto.commit": False})
+    try:
+        topics = consumer.list_topics(timeout=_GROUP_S).topics
+        all_there_are = [ck.TopicPartition(name, number) for name in topics for number in topics[name].partitions]
+        found = _persistently(lambda: consumer.committed(all_there_are, timeout=_GROUP_S))
+    except ck.KafkaException as error:
+        raise ConnectError(f"The offsets of the group {group_id} can't be read: {error.args[0].str()}") from error
+    finally:
+        consumer.close()
+    return [(p.topic, p.partition, p.offset) for p in found if p.error is None and p.offset >= 0]
+
+
+def _persistently(ask: Callable[[], list[ck.TopicPartition]]) -> list[ck.TopicPartition]:
+    """A group's coordinator that starts or moves says so, and is asked again for a while."""
+    end = time.monotonic() + _GROUP_S
+    while True:
+        try:
+            return ask()
+        except ck.KafkaException as error:
+            if error.args[0].code() not in STARTING or time.monotonic() > end:
+                raise
+        time.sleep(0.2)
+
+
 class Admin:
-    def __init__(self, client: Mapping[str, Any]) -> None:
+    def __init__(self, client: Mapping[str, Any], timeout: float = _TIMEOUT) -> None:
+        """`timeout`, in seconds, is for each answer of a broker."""
         self._servers = client.get("bootstrap.servers")
         self._settings = dict(client)
+        self._timeout = timeout
         self._client = AdminClient(self._settings)
 
     def cluster_id(self) -> str:
         """Of the cluster behind `bootstrap.servers`; ConnectError if none answers."""
         try:
-            return str(self._client.describe_cluster(request_timeout=_TIMEOUT).result().cluster_id)
+            return str(self._client.describe_cluster(request_timeout=self._timeout).result().cluster_id)
         except ck.KafkaException as error:
             raise ConnectError(
-                f"No Kafka broker answered at bootstrap.servers={self._servers} within {_TIMEOUT} s "
+                f"No Kafka broker answered at bootstrap.servers={self._servers} within {self._timeout:.0f} s "
                 f"({error.args[0].str()}). Start one, or correct the setting; `kconnect broker start` runs a local one."
             ) from error
 
     def ensure(self, topics: list[InternalTopic]) -> None:
         """Create those that are missing, compacted; refuse those that would lose records or split them wrongly."""
-        known = self._client.list_topics(timeout=_TIMEOUT).topics
+        known = self._client.list_topics(timeout=self._timeout).topics
         missing = [topic for topic in topics if topic.name not in known or known[topic.name].error is not None]
         if missing:
             self._create(missing)
@@ -96,7 +143,7 @@ class Admin:
             for topic in topics
         ]
         by_name = {topic.name: topic for topic in topics}
-        for name, future in self._client.create_topics(wanted, request_timeout=_TIMEOUT).items():
+        for name, future in self._client.create_topics(wanted, request_timeout=self._timeout).items():
             try:
                 future.result()
                 log.info("Created the topic %s", name)
@@ -104,11 +151,11 @@ class Admin:
                 cause = error.args[0]
                 if cause.code() == ck.KafkaError.TOPIC_ALREADY_EXISTS:
                     continue  # Another worker was quicker.
-                prefix = by_name[name].setting.removesuffix(".topic")
+                prefix = by_name[name].numbers or by_name[name].setting.removesuffix(".topic")
                 raise ConnectError(
                     f"The topic '{name}' of the '{by_name[name].setting}' property could not be created: {cause.str()}. "
                     f"Check `{prefix}.replication.factor` ({by_name[name].replication_factor}) against the number of "
-                    "brokers and the rights of this worker, or create the topic with cleanup.policy=compact yourself."
+                    "brokers, and what this user may do, or create the topic with cleanup.policy=compact yourself."
                 ) from error
 
     def _check_compacted(self, topics: list[InternalTopic]) -> None:
@@ -127,17 +174,18 @@ class Admin:
                     f"'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the "
                     f"topic currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually losing "
                     f"{topic.purpose} and problems restarting this Connect cluster in the future. Change the "
-                    f"'{topic.setting}' property in the Connect worker configurations to use a topic with "
+                    f"'{topic.setting}' property in {topic.whose} to use a topic with "
                     "'cleanup.policy=compact'."
                 )
 
     def _configs(self, topic: str) -> dict[str, Any]:
         """A topic that has just been created may be unknown to the broker that is asked, for a moment."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        end = time.monotonic() + _TIMEOUT
+        end = time.monotonic() + self._timeout
         while True:
             try:
-                found: dict[str, Any] = self._client.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
+                asked = self._client.describe_configs([resource], request_timeout=self._timeout)
+                found: dict[str, Any] = asked[resource].result()
                 return found
             except ck.KafkaException as error:
                 if error.args[0].code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > end:
@@ -152,24 +200,6 @@ class Admin:
             # After a kill -9 one URL may stand there twice for a while.
             members[member.client_id] = members.get(member.client_id, False) or bool(member.assignment.topic_partitions)
         return members
-
-    def committed(self, group_id: str) -> list[tuple[str, int, int]]:
-        """
-        (topic, partition, offset) of each offset that the group has committed.
-
-        Asked as a member would, though none joins: an admin client that asks is killed by a segmentation fault when the
-        coordinator answers that it is none, as it does while it starts or moves (librdkafka 2.16).
-        """
-        consumer = ck.Consumer({**self._settings, "group.id": group_id, "enable.auto.commit": False})
-        try:
-            topics = consumer.list_topics(timeout=_GROUP_S).topics
-            all_there_are = [ck.TopicPartition(name, number) for name in topics for number in topics[name].partitions]
-            found = consumer.committed(all_there_are, timeout=_GROUP_S)
-        except ck.KafkaException as error:
-            raise ConnectError(f"The offsets of the group {group_id} can't be read: {error.args[0].str()}") from error
-        finally:
-            consumer.close()
-        return [(p.topic, p.partition, p.offset) for p in found if p.error is None and p.offset >= 0]
 
     def _describe(self, group_id: str) -> Any:
         """
@@ -186,3 +216,8 @@ class Admin:
             if self._client is client:
                 self._client = AdminClient(self._settings)
             raise ConnectError(f"No broker answered for the group {group_id} within {_GROUP_S} s") from None
+        except ck.KafkaException as error:
+            if error.args[0].code() not in AWAY:
+                raise
+            # It ended while it had the question.
+            raise ConnectError(f"No broker answered for the group {group_id}: {error.args[0].str()}") from error

@@ -1,9 +1,10 @@
 """
 Settings of Kafka clients: from what users write, in Java's names, to what librdkafka takes.
 
-`internal` and `topics` serve the worker, the Spark driver and the hosts; `producer` and `consumer` the clients of a task:
-the worker's own connection settings, its `producer.` or `consumer.` ones, and the connector's `producer.override.` or
-`consumer.override.` ones, in rising order. Java settings that librdkafka lacks are dropped with one warning a process.
+`internal` and `topics` serve the worker, the Spark driver and the hosts; `producer`, `consumer` and `admin` the clients of a
+task: the worker's own connection settings, its `producer.`, `consumer.` or `admin.` ones, and the connector's
+`producer.override.`, `consumer.override.` or `admin.override.` ones, in rising order. Read next: `translation.py`, which has
+the table from Java's settings to librdkafka's.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,59 +23,20 @@ import confluent_kafka as ck
 from kconnect.api.errors import ConfigError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
+from kconnect.kafka.translation import translate
 
 log = logging.getLogger(__name__)
 
 Client = dict[str, Any]
 
-_RENAMED = {
-    "max.request.size": "message.max.bytes",
-    "send.buffer.bytes": "socket.send.buffer.bytes",
-    "receive.buffer.bytes": "socket.receive.buffer.bytes",
-    "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "ssl.keystore.key": "ssl.key.pem",
-    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
-    "ssl.truststore.certificates": "ssl.ca.pem",
-}
-_NOT_FOR_CLIENTS = frozenset(
-    (
-        "partitioner.class",
-        "key.serializer",
-        "value.serializer",
-        "key.deserializer",
-        "value.deserializer",
-        "metric.reporters",
-        "interceptor.classes",
-        "max.block.ms",
-        "enable.auto.commit",
-        "auto.commit.interval.ms",
-        "group.protocol",
-        "ssl.truststore.type",
-        "ssl.keystore.type",
-        "ssl.truststore.password",
-        # librdkafka's own, and no text may set it: it loads a native library into the process, even when only tried.
-        "plugin.library.paths",
-    )
-)
-"""Settings of Java objects, and those that are the framework's business."""
-
-_UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
-"""The other names without a dot are confluent-kafka's, for callbacks and the like."""
+_LONGEST_TRANSACTION_MS = 900_000
+"""What brokers allow unless their `transaction.max.timeout.ms` says otherwise."""
 
 _SHARED = re.compile(
     r"bootstrap\.servers|client\.dns\.lookup|security\.protocol|(sasl|ssl)\..*|(send|receive)\.buffer\.bytes|"
     r"reconnect\.backoff(\.max)?\.ms|retry\.backoff(\.max)?\.ms|connections\.max\.idle\.ms|"
     r"socket\.connection\.setup\.timeout\.ms|metadata\.max\.age\.ms"
 )
-_STRATEGIES = {
-    "RangeAssignor": "range",
-    "RoundRobinAssignor": "roundrobin",
-    # librdkafka has no eager sticky one; Kafka's docs name the cooperative one as its successor.
-    "StickyAssignor": "cooperative-sticky",
-    "CooperativeStickyAssignor": "cooperative-sticky",
-}
-_JAAS_OPTION = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
-_SECRET = re.compile(r"password|secret|jaas|\.pem$|ssl\.keystore\.key|token", re.IGNORECASE)
 
 
 def topics(settings: WorkerSettings) -> dict[Topic, str]:
@@ -90,14 +53,17 @@ def internal(settings: WorkerSettings, name: str) -> Client:
     """Connection settings of one of the worker's own clients; `name` ends its client id."""
     given = settings.raw.get("client.id")
     client_id = "-".join(part for part in (settings.group_id, given, name) if part)
-    return {**_base(client_id), **translate(_shared(settings))}
+    # Java's default, where librdkafka's is lower: the two take the same configs.
+    size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
+    shared = _shared(settings)
+    return {**_base(client_id, shared), **translate(size), **translate(shared)}
 
 
 def producer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
     """The producer of a source task."""
     asked = _asked(settings, "producer.", config)
     tuned: Client = {
-        **_base(f"connector-producer-{connector}-{task}"),
+        **_base(f"connector-producer-{connector}-{task}", asked),
         # Java's default partitioner: another one would put keys where no Java client looks for them.
         "partitioner": "murmur2_random",
         "acks": "all",
@@ -107,18 +73,52 @@ def producer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "message.max.bytes": 1048576,
         # Batches are what makes it quick: with 5 ms and 16 KB, Java's defaults, a record costs three times as much CPU.
         "linger.ms": 20,
-        "queue.buffering.max.kbytes": int(asked.pop("buffer.memory", 32 * 1024 * 1024)) // 1024,
+        "queue.buffering.max.kbytes": 32 * 1024,
         # Above what fits into the bytes, so that these alone are the bound.
         "queue.buffering.max.messages": 1_000_000,
     }
     return {**tuned, **translate(asked)}
 
 
+def transactional_id(settings: WorkerSettings, connector: str, task: int) -> str:
+    """Of an exactly-once source task, as in Connect: whoever fences its producer has to know it."""
+    return f"{settings.group_id}-{connector}-{task}"
+
+
+def transactional_producer(
+    settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None], longest_ms: int
+) -> Client:
+    """The producer of an exactly-once source task, whose transactions are meant to be open for up to `longest_ms`."""
+    forced: Client = {
+        "acks": "all",
+        "enable.idempotence": True,
+        "transactional.id": transactional_id(settings, connector, task),
+    }
+    asked = _asked(settings, "producer.", config)
+    for name, value in forced.items():
+        given = asked.get(name, "").strip()
+        if given and given.lower() not in (str(value).lower(), *(("-1",) if name == "acks" else ())):
+            log.warning(
+                *("The producer setting %s=%s of %s is ignored: exactly-once sources have %s", name, given, connector, value),
+            )
+    client = {**producer(settings, connector, task, config), **forced}
+    # Brokers end a transaction by themselves after this time. Java's default of a minute is also the default interval between
+    # commits, so that transactions by interval would never live to see theirs.
+    usual_ms = max(60_000, min(longest_ms + 60_000, _LONGEST_TRANSACTION_MS))
+    timeout_ms = int(client.setdefault("transaction.timeout.ms", usual_ms))
+    # A message that comes later comes too late; the client refuses to start with more.
+    given_ms = [int(client.pop(name)) for name in ("delivery.timeout.ms", "message.timeout.ms") if name in client]
+    client["message.timeout.ms"] = min(*given_ms, timeout_ms) if given_ms else timeout_ms
+    if "socket.timeout.ms" in client:
+        client["socket.timeout.ms"] = min(int(client["socket.timeout.ms"]), max(timeout_ms - 100, 10))
+    return client
+
+
 def consumer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
     """The consumer of a sink task; `max.poll.records`, if given, is for the caller to take out and heed."""
     asked = _asked(settings, "consumer.", config)
     tuned: Client = {
-        **_base(f"connector-consumer-{connector}-{task}"),
+        **_base(f"connector-consumer-{connector}-{task}", asked),
         "group.id": f"connect-{connector}",
         "partition.assignment.strategy": "cooperative-sticky",
         "auto.offset.reset": "earliest",
@@ -137,82 +137,74 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
     return {**tuned, **translate(asked, "consumer"), **forced}
 
 
-def translate(given: Mapping[str, str | None], kind: str = "producer") -> Client:
-    """Java's names and values to librdkafka's. ConfigError, naming the setting, for a value that it refuses."""
-    client: Client = {}
-    for name, value in given.items():
-        if value is None or name in _NOT_FOR_CLIENTS:
-            continue
-        if "." not in name and name not in _UNDOTTED:
-            _warn_dropped(name)
-            continue
-        for new_name, new_value in _translate(name, value.strip(), given, kind).items():
-            problem = _problem(new_name, new_value)
-            if problem is None:
-                client[new_name] = new_value
-            elif problem.startswith("No such configuration property"):
-                _warn_dropped(name)
-            else:
-                shown = "[hidden]" if _SECRET.search(name) else value
-                raise ConfigError(name, shown, f"the Kafka client refuses it: {problem}")
-    return client
+def admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> Client:
+    """The client that asks brokers to do something for a connector: the worker's `admin.`, its `admin.override.`."""
+    asked = _asked(settings, "admin.", config)
+    return {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
 
 
-def _translate(name: str, value: str, given: Mapping[str, str | None], kind: str) -> dict[str, str]:
-    match name:
-        case "sasl.jaas.config":
-            options = dict(_JAAS_OPTION.findall(value))
-            found = {f"sasl.{key}": options[key] for key in ("username", "password") if key in options}
-            return {key: re.sub(r"\\(.)", r"\1", text) for key, text in found.items()}
-        case "ssl.endpoint.identification.algorithm":
-            return {name: value.lower() or "none"}
-        case "ssl.truststore.location":
-            if (given.get("ssl.truststore.type") or "JKS").upper() == "PEM" or value.endswith((".pem", ".crt")):
-                return {"ssl.ca.location": value}
-            raise ConfigError(
-                name, value, "kconnect reads PEM files only: convert the truststore and set `ssl.truststore.type=PEM`"
-            )
-        case "ssl.keystore.location":
-            kind_of_store = (given.get("ssl.keystore.type") or "JKS").upper()
-            if kind_of_store == "PEM":
-                return {"ssl.certificate.location": value, "ssl.key.location": value}
-            if kind_of_store == "PKCS12" or value.endswith((".p12", ".pfx")):
-                return {name: value}
-            raise ConfigError(
-                name, value, "kconnect reads PEM and PKCS12: convert the keystore and set `ssl.keystore.type`"
-            )
-        case "partition.assignment.strategy":
-            names = [_STRATEGIES.get(part.strip().rsplit(".", 1)[-1], part.strip()) for part in value.split(",")]
-            # Java may list both kinds, to move a group from one to the other; librdkafka takes one kind at a time.
-            if "cooperative-sticky" in names:
-                names = ["cooperative-sticky"]
-            return {name: ",".join(names)}
-        case "send.buffer.bytes" | "receive.buffer.bytes":
-            return {_RENAMED[name]: "0" if value == "-1" else value}
-        case "request.timeout.ms" if kind == "consumer":
-            return {"socket.timeout.ms": value}
-        case "metadata.max.age.ms":
-            return {name: value, "topic.metadata.refresh.interval.ms": value}
-        case "auto.offset.reset" if value.lower() == "none":
-            return {name: "error"}
-        case "security.protocol" | "isolation.level" | "auto.offset.reset" | "compression.type":
-            return {name: value.lower()}
-        case _:
-            return {_RENAMED.get(name, name): value}
+@dataclass(frozen=True)
+class OffsetClients:
+    """Connection settings of what reaches a source connector's own offset topic, which is where its producer writes."""
+
+    producer: Client
+    consumer: Client
+    admin: Client
+    elsewhere: bool
+    """Whether that is another Kafka cluster than the worker's, as far as addresses tell."""
+
+
+def offsets(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> OffsetClients:
+    """
+    Whoever redirects the producer alone means the others, too: they would look for the topic where it is not. How a client
+    logs in is its own setting where it has one.
+    """
+    asked = {kind: _connection(_asked(settings, f"{kind}.", config)) for kind in ("producer", "consumer", "admin")}
+    shared, target = _shared(settings), asked["producer"]
+    elsewhere = _servers(target) != _servers(shared)
+    made: dict[str, Client] = {}
+    for kind, wanted in asked.items():
+        if elsewhere and _servers(wanted) == _servers(shared):
+            own = {name: text for name, text in wanted.items() if text != shared.get(name)}
+            wanted = {**target, **own}
+        size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
+        base = _base(f"connector-offsets-{connector}-{kind}", wanted)
+        made[kind] = {**base, **translate(size), **translate(wanted)}
+    return OffsetClients(**made, elsewhere=elsewhere)
+
+
+def group_of(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> str:
+    """The consumer group of a sink connector's tasks."""
+    return _asked(settings, "consumer.", config).get("group.id", "").strip() or f"connect-{connector}"
 
 
 def _asked(settings: WorkerSettings, prefix: str, config: Mapping[str, str | None]) -> dict[str, str]:
     override = f"{prefix}override."
     own = {k[len(override) :]: v for k, v in config.items() if k.startswith(override) and v is not None}
+    for name, value in own.items():
+        # Whoever wrote the config into its topic, or when: another worker may have had another policy.
+        for problem in settings.override_policy.problems(name, value):
+            raise ConfigError(f"{override}{name} can't be used: {problem}")
     return {**_shared(settings), **settings.with_prefix(prefix), **own}
 
 
 def _shared(settings: WorkerSettings) -> dict[str, str]:
-    return {name: value for name, value in settings.raw.items() if _SHARED.fullmatch(name)}
+    return _connection(settings.raw)
 
 
-def _base(client_id: str) -> Client:
+def _connection(asked: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in asked.items() if _SHARED.fullmatch(name)}
+
+
+def _servers(asked: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(part.strip() for part in asked.get("bootstrap.servers", "").split(","))
+
+
+def _base(client_id: str, asked: Mapping[str, str]) -> Client:
     return {
+        # Java's defaults: with librdkafka's a client lets a broker that is back wait for up to 10 s.
+        "reconnect.backoff.ms": "50",
+        "reconnect.backoff.max.ms": asked.get("reconnect.backoff.ms", "1000"),
         "client.id": client_id,
         "logger": _client_log(),
         "error_cb": _ErrorLog(client_id),
@@ -228,22 +220,6 @@ def _idempotence(asked: Mapping[str, str]) -> bool:
         or asked.get("retries") == "0"
         or int(asked.get("max.in.flight.requests.per.connection", 5)) > 5
     )
-
-
-@cache
-def _problem(name: str, value: str) -> str | None:
-    """What librdkafka says about one setting; None if it takes it. No client comes to be: the second setting is wrong."""
-    try:
-        ck.Producer({name: value, "kconnect.stop": ""})
-    except ck.KafkaException as error:
-        text = str(error.args[0].str())
-        return None if "kconnect.stop" in text else text
-    return None
-
-
-@cache
-def _warn_dropped(name: str) -> None:
-    log.warning("The setting %s is known to Java's Kafka clients only and has no effect", name)
 
 
 @cache

@@ -35,8 +35,11 @@ _ENDS_THE_TASK = frozenset(
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state")
 _PATIENCE_S = 30.0
+_LEAVE_S = 10.0
+"""Above what the client gives a request to leave, which is 5 s."""
 _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
+_START_S = 1.0
 
 
 class Listener(Protocol):
@@ -54,6 +57,14 @@ class Listener(Protocol):
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """What `commit` began to commit is committed."""
+        ...
+
+    def commit_failed(self) -> None:
+        """It is not, or not all of it."""
+        ...
+
+    def commits_lost(self, commits: int) -> None:
+        """Nobody will say what became of so many."""
         ...
 
 
@@ -79,6 +90,9 @@ class TaskConsumer:
         self.assignment: set[TopicPartition] = set()
         self._taken: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
+        self._starts: dict[TopicPartition, int] = {}
+        self._ask_at = 0.0
+        self._from_end = client.get("auto.offset.reset") in ("latest", "largest", "end")
         self._held = False
         self._closed = False
         self._error: Exception | None = None
@@ -158,6 +172,7 @@ class TaskConsumer:
             self._consumer.commit(offsets=request, asynchronous=True)
         except ck.KafkaException as error:
             log.warning("Committing offsets failed: %s", error.args[0].str())
+            self._listener.commit_failed()
             return
         self._commits += 1
         self._asked_at = self._asked_at or time.monotonic()
@@ -190,20 +205,45 @@ class TaskConsumer:
             self._held = False
             self._consumer.resume(_places(self.assignment - self._paused))
 
-    def lag(self) -> int | None:
-        """How many records are still to come, as far as is known without asking; None if it is not."""
-        total = 0
-        for at in self._consumer.position(_places(self.assignment)):
-            _, high = self._consumer.get_watermark_offsets(ck.TopicPartition(at.topic, at.partition), cached=True)
-            if high < 0 or at.offset < 0:
-                return None
-            total += max(0, high - at.offset)
-        return total
+    def lags(self) -> dict[TopicPartition, int | None]:
+        """
+        How many records are still to come in each partition, as of what was fetched last; None while that is not known.
+
+        Where nothing has been read yet the group's offset counts, which is asked for once, for a second at most.
+        """
+        positions = {
+            TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(_places(self.assignment))
+        }
+        self._starts = {place: at for place, at in self._starts.items() if place in positions}
+        unread = [place for place, at in positions.items() if at < 0 and place not in self._starts]
+        if unread and time.monotonic() >= self._ask_at:
+            self._find_starts(unread)
+        lags: dict[TopicPartition, int | None] = {}
+        for place, position in positions.items():
+            at = position if position >= 0 else self._starts.get(place, -1)
+            _, high = self._consumer.get_watermark_offsets(ck.TopicPartition(*place), cached=True)
+            if high >= 0 and at < 0 and self._from_end:
+                at = high
+            lags[place] = max(0, high - at) if high >= 0 and at >= 0 else 0 if high == 0 else None
+        return lags
+
+    def _find_starts(self, unread: list[TopicPartition]) -> None:
+        try:
+            found = self._consumer.committed(_places(unread), timeout=_START_S)
+        except ck.KafkaException as error:
+            log.debug("The group's offsets can't be read: %s", error.args[0].str())
+            self._ask_at = time.monotonic() + _PROBE_PAUSE_S
+            return
+        self._starts.update({TopicPartition(at.topic, at.partition): at.offset for at in found if at.error is None})
 
     def close(self, limit: float) -> None:
         """
         Leave the group; the listener's `revoked` is called for what is still owned, and its commit is waited for, for at
         most `limit` seconds. The last call of all.
+
+        A client that still owes an answer then is left alone with it: while it closes it looks for no coordinator any more, so
+        after an outage it would take the minute that a request may take. What it sends late carries its old generation, with
+        which brokers take nothing once somebody else owns the partitions.
         """
         if self.assignment:
             self._take_away(self._listener.revoked, _places(self.assignment))
@@ -212,9 +252,11 @@ class TaskConsumer:
         while self._commits and time.monotonic() < end:
             self._consumer.poll(0.05)
         if self._commits:
-            log.warning("Committing offsets: no answer within %.0f s, so the last records come again", limit)
-        if not _within(self._patience_s, self._consumer.close):
-            log.warning("The consumer has not left its group within %.0f s and is left alone", self._patience_s)
+            log.warning("Committing offsets: no answer within %.0f s, so the last records may come again", limit)
+            self._number += 1  # what it still hears concerns nobody
+            _in_background(self._consumer.close)
+        elif not _within(_LEAVE_S, self._consumer.close):
+            log.warning("The consumer has not left its group within %.0f s and is left alone", _LEAVE_S)
         # As in producer.py: the client's threads end now, not when the garbage collector comes by.
         del self._consumer
         self._raise()
@@ -231,8 +273,10 @@ class TaskConsumer:
         self._take_away(self._listener.lost, _places(self.assignment))
         old, self._consumer = self._consumer, fresh
         self._number += 1
+        if self._commits:
+            self._listener.commits_lost(self._commits)
         self._commits, self._asked_at = 0, None
-        threading.Thread(target=old.close, name="old consumer", daemon=True).start()
+        _in_background(old.close)
         self.subscribe()
 
     def _new(self, number: int) -> ck.Consumer:
@@ -250,8 +294,11 @@ class TaskConsumer:
         self._asked_at = time.monotonic() if self._commits else None
         if error is not None:
             log.warning("Committing offsets failed: %s", error.str())
-        elif done := _committed(partitions):
+        done = {} if error is not None else _committed(partitions)
+        if done:
             self._listener.committed(done)
+        if len(done) < len(partitions) or error is not None:
+            self._listener.commit_failed()
 
     def _assigned(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._is_old(consumer):
@@ -329,10 +376,15 @@ def _committed(answer: Iterable[ck.TopicPartition]) -> dict[TopicPartition, Offs
     return done
 
 
+def _in_background(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work, name="old consumer", daemon=True)
+    thread.start()
+    return thread
+
+
 def _within(limit: float, work: Callable[[], object]) -> bool:
     """Whether `work` is done within `limit` seconds; what is not goes on by itself."""
-    thread = threading.Thread(target=work, name="limited", daemon=True)
-    thread.start()
+    thread = _in_background(work)
     thread.join(limit)
     return not thread.is_alive()
 

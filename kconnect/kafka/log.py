@@ -9,21 +9,28 @@ Read next: `worker/loop.py`.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError, RetriableError
+from kconnect.api.errors import BadRequestError, ConnectError, RetriableError
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
+from kconnect.kafka import late_ends
+from kconnect.kafka.codes import FENCED
+from kconnect.kafka.late_ends import Ends
 
 log = logging.getLogger(__name__)
 
 Place = tuple[Topic, int]
 
-_FENCED = (ck.KafkaError._FENCED, ck.KafkaError.PRODUCER_FENCED, ck.KafkaError.INVALID_PRODUCER_EPOCH)
+_SILENT_S = 10.0
+"""After so long without a word a reader looks whether it has missed something; twice in a row, and its client is replaced."""
+_PROBE_S = 2.0
+
 
 
 class LogReader:
@@ -32,28 +39,30 @@ class LogReader:
 
     The end is told by partition-EOF events: transaction markers take offsets that no record fills, so comparing offsets
     with high watermarks would wait for ever. Not thread-safe.
+
+    A client that has gone deaf is replaced: after a broker had been suspended, one in some hundreds polled for ever without
+    a record or an error, while new clients read (librdkafka 2.16).
     """
 
     def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str], timeout: float = 30.0) -> None:
         """RetriableError if no broker answers within `timeout` seconds, ConnectError if a topic is missing."""
         self._roles = {name: role for role, name in topics.items()}
-        self._consumer = ck.Consumer(
-            {
-                **client,
-                # Never a member of a group, and never commits; the client insists on a name.
-                "group.id": "kconnect-log-reader",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "earliest",
-                # Each EOF waits for this long; the default of 0.5 s would be paid at every start.
-                "fetch.wait.max.ms": 100,
-                "fetch.queue.backoff.ms": 10,
-                "queued.max.messages.kbytes": 8192,
-                "topic.metadata.refresh.interval.ms": 30_000,
-                "allow.auto.create.topics": False,
-            }
-        )
+        self._settings = {
+            **client,
+            # Never a member of a group, and never commits; the client insists on a name.
+            "group.id": "kconnect-log-reader",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            # Each EOF waits for this long; the default of 0.5 s would be paid at every start.
+            "fetch.wait.max.ms": 100,
+            "fetch.queue.backoff.ms": 10,
+            "queued.max.messages.kbytes": 8192,
+            "topic.metadata.refresh.interval.ms": 30_000,
+            "allow.auto.create.topics": False,
+        }
+        self._consumer = ck.Consumer(self._settings)
         partitions = []
         for name in self._roles:
             metadata = self._metadata(name, timeout)
@@ -64,6 +73,8 @@ class LogReader:
         self._ended: set[Place] = set()
         self._reached: dict[Place, int] = {}
         self._partitions = partitions
+        self._heard_at = self._looked_at = time.monotonic()
+        self._missed = 0
         self._consumer.assign(partitions)
 
     def _metadata(self, name: str, timeout: float) -> Any:
@@ -84,11 +95,29 @@ class LogReader:
         return len(self._positions) == len(self._partitions) and self._ended == self._positions.keys()
 
     def ends(self, timeout: float = 10.0) -> dict[Place, int] | None:
-        """Where each partition ends now; None if a broker does not say so within `timeout` seconds."""
+        """
+        Where what can be read of each partition ends now: before the first transaction that is open. None if a broker does not
+        say so within `timeout` seconds.
+        """
+        return self._ends(self._consumer, timeout)
+
+    def ends_behind_open(self, timeout: float = 10.0) -> dict[Place, int] | None:
+        """
+        As `ends`, but behind the transactions that are open: they hide what others have committed after them. Whoever must not
+        miss that reads up to here, and so waits until these transactions have ended.
+        """
+        # Brokers tell a client only of the ends that its isolation level lets it see.
+        looker = ck.Consumer({**self._settings, "isolation.level": "read_uncommitted"})
+        try:
+            return self._ends(looker, timeout)
+        finally:
+            looker.close()
+
+    def _ends(self, client: ck.Consumer, timeout: float) -> dict[Place, int] | None:
         found: dict[Place, int] = {}
         for partition in self._partitions:
             try:
-                _, high = self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=False)
+                _, high = client.get_watermark_offsets(partition, timeout=timeout, cached=False)
             except ck.KafkaException as error:
                 log.debug("The end of %s can't be found: %s", partition.topic, error.args[0].str())
                 return None
@@ -103,6 +132,10 @@ class LogReader:
         found: list[LogRecord] = []
         # `consume` alone would wait the whole time for the last of `limit` records; `poll` returns with the first.
         first = self._consumer.poll(timeout)
+        if first is not None:
+            self._heard_at, self._missed = time.monotonic(), 0
+        elif time.monotonic() - max(self._heard_at, self._looked_at) > _SILENT_S:
+            self._look_after_client()
         for message in () if first is None else (first, *self._consumer.consume(limit - 1, timeout=0)):
             error = message.error()
             if error is None:
@@ -134,6 +167,33 @@ class LogReader:
     def close(self) -> None:
         self._consumer.close()
 
+    def _look_after_client(self) -> None:
+        ends = self.ends(_PROBE_S)
+        # What a transaction holds back is not missed, but replacing the client for it does no harm.
+        self._missed = 0 if ends is not None and self.has_read(ends) else self._missed + 1
+        self._looked_at = time.monotonic()
+        if self._missed >= 2 and self._replace_client():
+            log.warning("The internal topics are read by a new client: the one before heard nothing for %.0f s", _SILENT_S)
+            self._missed = 0
+
+    def _replace_client(self) -> bool:
+        """False if no broker answers a new client either."""
+        fresh = ck.Consumer(self._settings)
+        try:
+            fresh.get_watermark_offsets(self._partitions[0], timeout=_PROBE_S, cached=False)
+        except ck.KafkaException as error:
+            log.debug("No broker answers a new client: %s", error.args[0].str())
+            fresh.close()
+            return False
+        old, self._consumer = self._consumer, fresh
+        # What it had to say is read again from where reading stands; its end may take for ever, too.
+        threading.Thread(target=old.close, name="deaf reader", daemon=True).start()
+        fresh.assign([ck.TopicPartition(p.topic, p.partition, self._next(p)) for p in self._partitions])
+        return True
+
+    def _next(self, partition: ck.TopicPartition) -> int:
+        return self._positions.get((self._roles[partition.topic], partition.partition), ck.OFFSET_BEGINNING)
+
 
 class LogWriter:
     """
@@ -159,7 +219,7 @@ class LogWriter:
 
     def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
         """Append in order; gives the highest offset by partition. ConnectError if not all was acknowledged in time."""
-        batch, producer = _Batch(self._topics), self._producer
+        batch, producer = Batch(self._topics), self._producer
         try:
             batch.produce(producer, entries)
         except ck.KafkaException as error:
@@ -179,7 +239,8 @@ class LeaderWriter:
     The leader's writer: each `write` is one transaction of `connect-cluster-<group.id>`.
 
     Kafka lets one producer of that id live: `fence` ends the one before, and once another leader has fenced this one
-    every write raises FencedError, which must not be retried as it stands. Not thread-safe.
+    every write raises FencedError, which must not be retried as it stands. So does the write after one whose end may still
+    be on its way to the broker, see `late_ends.py`. Not thread-safe.
     """
 
     def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str], transactional_id: str) -> None:
@@ -196,40 +257,53 @@ class LeaderWriter:
             "error_cb": lambda error: log.debug("Leader's producer: %s", error.str()),
         }
         self._producer: ck.Producer | None = None
+        self._ends: Ends | None = None
 
     def fence(self, timeout: float) -> None:
         """Become the one who writes."""
         self.release()
-        producer = ck.Producer(self._client)
+        producer, ends = late_ends.watched(self._client)
         try:
             producer.init_transactions(timeout)
         except ck.KafkaException as error:
             raise ConnectError(f"Could not fence the leader before: {error.args[0].str()}") from error
-        self._producer = producer
+        self._producer, self._ends = producer, ends
 
     def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
-        producer = self._producer
-        if producer is None:
+        producer, ends = self._producer, self._ends
+        if producer is None or ends is None:
             raise FencedError("This worker does not lead")
-        batch = _Batch(self._topics)
+        batch = Batch(self._topics)
         try:
             producer.begin_transaction()
             batch.produce(producer, entries)
             batch.wait(producer, timeout)
             written = batch.result()
         except (ck.KafkaException, ConnectError) as error:
-            raise self._failed(producer, error, committing=False) from error
+            failure = self._failed(producer, ends, error, committing=False)
+            # What is too large once is so for ever: no leader can write it.
+            raise error if isinstance(error, BadRequestError) else failure from error
         try:
             producer.commit_transaction(timeout)
         except ck.KafkaException as error:
-            raise self._failed(producer, error, committing=True) from error
+            raise self._failed(producer, ends, error, committing=True) from error
+        self._release_if_in_doubt(producer, ends)
         return written
 
     def release(self) -> None:
         """Give the producer up, so that nothing more is written with it."""
         self._producer = None
 
-    def _failed(self, producer: ck.Producer, error: Exception, committing: bool) -> ConnectError:
+    def _release_if_in_doubt(self, producer: ck.Producer, ends: Ends) -> None:
+        """
+        What would fence a late end would fence another leader too, so it is for the herder to say whether this worker
+        still leads: the next write is refused, and the herder asks who owns the partition before it fences.
+        """
+        if ends.in_doubt(producer):
+            log.warning("The end of a transaction had to be sent again: the leader's producer is replaced before the next")
+            self._producer = None
+
+    def _failed(self, producer: ck.Producer, ends: Ends, error: Exception, committing: bool) -> ConnectError:
         """Leave no transaction open, and say what is known. Only before the commit began, a fenced write was none."""
         causes = [error.args[0]] if isinstance(error, ck.KafkaException) else []
         if not (causes and causes[0].fatal()):
@@ -238,9 +312,10 @@ class LeaderWriter:
             except ck.KafkaException as second:
                 # It can't be used any more; the next `fence` ends its transaction.
                 causes.append(second.args[0])
+            self._release_if_in_doubt(producer, ends)
         if len(causes) > 1 or (causes and causes[0].fatal()):
             self._producer = None
-        if not committing and any(cause.code() in _FENCED for cause in causes):
+        if not committing and any(cause.code() in FENCED for cause in causes):
             return FencedError("Another worker leads the cluster by now")
         text = causes[0].str() if causes else str(error)
         return ConnectError(
@@ -249,7 +324,7 @@ class LeaderWriter:
         )
 
 
-class _Batch:
+class Batch:
     """The records of one write: how many are not acknowledged yet, and where the others went."""
 
     def __init__(self, topics: Mapping[Topic, str]) -> None:
@@ -272,6 +347,11 @@ class _Batch:
                     break
                 except BufferError:
                     producer.poll(0.05)
+                except ck.KafkaException as error:
+                    self._produced -= 1
+                    if error.args[0].code() != ck.KafkaError.MSG_SIZE_TOO_LARGE:
+                        raise
+                    raise _too_large(self._topics[entry.topic]) from error
         producer.poll(0)
 
     def wait(self, producer: ck.Producer, timeout: float) -> None:
@@ -283,6 +363,8 @@ class _Batch:
     def result(self) -> dict[Place, int]:
         offsets: dict[Place, int] = {}
         for error, place, offset in self._reports:
+            if error is not None and error.code() == ck.KafkaError.MSG_SIZE_TOO_LARGE:
+                raise _too_large(self._topics[place[0]])
             if error is not None:
                 raise ConnectError(f"Writing to the internal topics failed: {error.str()}")
             offsets[place] = max(offset, offsets.get(place, -1))
@@ -292,6 +374,13 @@ class _Batch:
 
     def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         self._reports.append((error, _place(self._roles, message), _offset(message)))
+
+
+def _too_large(topic: str) -> BadRequestError:
+    return BadRequestError(
+        f"This needs a record that is larger than the internal topic {topic} takes. Make it smaller, or raise "
+        "`max.message.bytes` of the topic and `max.request.size` of the worker."
+    )
 
 
 def _place(roles: Mapping[str, Topic], message: ck.Message) -> Place:

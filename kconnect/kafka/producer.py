@@ -1,13 +1,15 @@
 """
 The producer of one source task: hands batches over, and knows at a flush whether Kafka has acknowledged all of them.
 
-Used by `worker/source_task.py`, from its thread only. There is no callback a record: the client reports failures only, and
+Used by `worker/at_least_once.py` and `worker/reports.py`, from the task's thread only; `transactions.py` has the one for
+exactly-once tasks. There is no callback a record: the client reports failures only, and
 an empty queue without a failure means that all is acknowledged. Messages go one by one with positional arguments, which
 was measured to cost less than `produce_batch`; and that one refuses timestamps (confluent-kafka 2.16) and headers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,20 +18,22 @@ import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
+from kconnect.kafka.codes import AWAY
 
 OnReport = Callable[["ck.KafkaError | None", "ck.Message | None"], "ck.KafkaError | None"]
 """Told that a message is acknowledged, or why not; gives back an error that counts as the producer's failure."""
 
 _TOPIC_S = 30.0
-
-_AWAY = (ck.KafkaError._TRANSPORT, ck.KafkaError._ALL_BROKERS_DOWN, ck.KafkaError._TIMED_OUT)
-"""No broker answered."""
+_GOOD: set[int] = set()
+"""Hashes of settings with which a client could be made in this process."""
 
 
 class TaskProducer:
     """
     `gives_up()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
     `reports` are acknowledgements reported, which cost time; failures always are.
+
+    The client, with its threads and connections, is made when it is needed: thousands of sources may have nothing to send.
     """
 
     def __init__(
@@ -40,13 +44,23 @@ class TaskProducer:
     ) -> None:
         self._gives_up = gives_up
         self._reports = _Reports()
-        self._producer = ck.Producer(
-            {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
-        )
+        self._unsent = 0
+        self._settings = {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
+        # What a client refuses of its settings, it refuses when it is made: that is to be known before the task runs.
+        texts = ((name, value) for name, value in client.items() if isinstance(value, str | int | float))
+        good = hash(frozenset(pair for pair in texts if pair[0] != "client.id"))
+        self._producer = None if good in _GOOD else self._make()
+        _GOOD.add(good)
+
+    @property
+    def active(self) -> int:
+        """How many messages Kafka has not acknowledged yet; after `close`, those that it will not. From any thread."""
+        producer = self._producer
+        return self._unsent if producer is None else len(producer)
 
     def send(self, messages: Iterable[Outgoing]) -> bool:
         """Hand messages over in order. False if it gave up before the last one. ConnectError for one that can't be sent."""
-        produce: Callable[..., None] = self._producer.produce
+        produce: Callable[..., None] = self._client().produce
         for message in messages:
             try:
                 produce(*message)
@@ -55,7 +69,7 @@ class TaskProducer:
                     return False
             except ck.KafkaException as error:
                 self._refused(message, error)
-        self._producer.poll(0)
+        self._poll(0)
         return True
 
     def send_reported(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> bool:
@@ -64,15 +78,18 @@ class TaskProducer:
 
     def check(self) -> None:
         """ConnectError if a message could not be delivered: nothing after it may be counted as sent."""
-        self._producer.poll(0)
+        self._poll(0)
         if self._reports.raised is not None:
             raise self._reports.raised
         if self._reports.failure is not None:
-            raise _failed(*self._reports.failure)
+            raise self._failed(*self._reports.failure)
 
     def flush(self, timeout: float) -> bool:
         """Whether all is acknowledged within `timeout` seconds. ConnectError if something could not be delivered."""
-        left = self._producer.flush(timeout)
+        try:
+            left = 0 if self._producer is None else self._producer.flush(timeout)
+        except ck.KafkaException as error:
+            raise self._failed(error.args[0], None) from error
         self.check()
         return not left
 
@@ -88,13 +105,13 @@ class TaskProducer:
         while True:
             try:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
-                found = self._producer.list_topics(topic, timeout=1).topics[topic]
+                found = self._client().list_topics(topic, timeout=1).topics[topic]
                 problem = None if found.error is None else found.error.str()
                 if problem is None and any(partition.leader >= 0 for partition in found.partitions.values()):
                     return True
             except ck.KafkaException as failure:
                 problem = failure.args[0].str()
-                if failure.args[0].code() in _AWAY:
+                if failure.args[0].code() in AWAY:
                     deadline = time.monotonic() + _TOPIC_S
             if self._gives_up():
                 return False
@@ -109,33 +126,61 @@ class TaskProducer:
         """
         Forget what was not sent. With `abandon`, also what is on its way, as far as that is possible. The last call of all.
         """
-        self._producer.purge(in_queue=True, in_flight=abandon, blocking=False)
-        # What was purged is reported as failed, to nobody.
-        self._producer.poll(0)
+        # What is purged has not failed: it comes again, so nobody may hear of it.
+        self._reports.closed = True
         # The client's threads end with its last reference, and this object may be part of a cycle.
-        del self._producer
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        self._unsent = len(producer)
+        producer.purge(in_queue=True, in_flight=abandon, blocking=False)
+        # What the client still has to say is of no interest, even that it can't go on, which it raises.
+        with contextlib.suppress(ck.KafkaException):
+            producer.poll(0)
 
     def _send_when_there_is_room(self, message: tuple[Any, ...]) -> bool:
         wait = 0.005
         while not self._gives_up():
             # Acknowledgements are no events here, so this only sleeps; longer and longer if brokers are away.
-            self._producer.poll(wait)
+            self._poll(wait)
             wait = min(wait * 1.5, 0.2)
             self.check()
             try:
-                self._producer.produce(*message)
-                return True
+                self._client().produce(*message)
             except BufferError:
                 continue
+            except ck.KafkaException as error:
+                self._refused(message, error)
+            return True
         return False
 
     def _refused(self, message: Sequence[Any], error: ck.KafkaException) -> None:
         """The client itself does not take a message, as when it is too large."""
         cause, reported = error.args[0], message[4]
         if reported is None:
-            raise _failed(cause, message[0]) from error
+            raise self._failed(cause, message[0]) from error
         reported(cause, None)
         self.check()
+
+    def _poll(self, timeout: float) -> None:
+        if self._producer is None:
+            return
+        try:
+            self._producer.poll(timeout)
+        except ck.KafkaException as error:
+            # A client that can't go on says so wherever it is asked next.
+            raise self._failed(error.args[0], None) from error
+
+    def _client(self) -> ck.Producer:
+        if self._producer is None:
+            self._producer = self._make()
+        return self._producer
+
+    def _make(self) -> ck.Producer:
+        return ck.Producer(self._settings)
+
+    def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
+        return ConnectError(f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})")
 
     def _with_callbacks(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> Iterator[Any]:
         reports = self._reports
@@ -147,6 +192,8 @@ class TaskProducer:
                 on_report: OnReport = on_report,
                 topic: str = message[0],
             ) -> None:
+                if reports.closed:
+                    return
                 try:
                     failure = on_report(error, delivered)
                 except Exception as raised:  # noqa: BLE001 - kept, and raised outside of the client's callback
@@ -164,11 +211,8 @@ class _Reports:
     def __init__(self) -> None:
         self.failure: tuple[ck.KafkaError, str | None] | None = None
         self.raised: Exception | None = None
+        self.closed = False
 
     def take(self, error: ck.KafkaError | None, message: ck.Message) -> None:
-        if error is not None and self.failure is None:
+        if error is not None and self.failure is None and not self.closed:
             self.failure = (error, message.topic())
-
-
-def _failed(error: ck.KafkaError, topic: str | None) -> ConnectError:
-    return ConnectError(f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kconnect.spark.errors import SparkLost, reason
@@ -32,28 +32,28 @@ _ABANDONED_S = 15.0
 
 class Hosts:
     """
-    `run` is called in the executor with one payload (it is pickled by reference, so it must be importable there);
-    `payload(host)` makes it. Payloads travel inside the task, which neither Spark's UI nor its event log shows.
+    `run` is called in the executor with one payload (it is pickled by reference, so it must be importable there). Payloads
+    travel inside the task, which neither Spark's UI nor its event log shows.
     """
 
-    def __init__(
-        self, context: SparkContext, run: Callable[[Iterable[bytes]], None], payload: Callable[[int], bytes]
-    ) -> None:
+    def __init__(self, context: SparkContext, run: Callable[[Iterable[bytes]], None]) -> None:
         self._context = context
         self._run = run
-        self._payload = payload
-        self._wanted: frozenset[int] = frozenset()
+        self._wanted: dict[int, bytes] = {}
         self._jobs: dict[int, threading.Thread] = {}
         self._changed = threading.Condition()
         self._closed = False
         self._slots = _Slots(context)
 
-    def want(self, hosts: Iterable[int]) -> None:
-        """Have exactly these hosts running. Those no longer wanted end by themselves: they read the log as well."""
+    def want(self, hosts: Mapping[int, bytes]) -> None:
+        """
+        Have exactly these hosts running, each with its payload, which a process that runs already has no more use for. Those
+        no longer wanted, or wanted otherwise, end by themselves: they read the log as well.
+        """
         with self._changed:
-            self._wanted = frozenset(hosts)
+            self._wanted = dict(hosts)
             self._changed.notify_all()
-            for host in self._wanted - self._jobs.keys():
+            for host in self._wanted.keys() - self._jobs.keys():
                 self._jobs[host] = threading.Thread(target=self._keep, args=(host,), name=f"host-{host}", daemon=True)
                 self._jobs[host].start()
 
@@ -65,27 +65,27 @@ class Hosts:
             SparkLost: the session has ended or does not answer, or its executors are gone and none comes in their place
         """
         with self._changed:
-            wanted = self._wanted
+            wanted = frozenset(self._wanted)
         self._slots.check(wanted)
 
     def close(self, timeout: float) -> None:
         """Start no host any more, and wait for those that are ending by themselves."""
         with self._changed:
             self._closed = True
-            self._wanted = frozenset()
+            self._wanted = {}
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._jobs, timeout)
 
     def _keep(self, host: int) -> None:
         failures = 0
-        while self._is_wanted(host):
+        while (payload := self._payload(host)) is not None:
             try:
                 # The flag lets a cancelled group end a Python process that does not answer.
                 self._context.setJobGroup(_group(host), f"kconnect host {host}", interruptOnCancel=True)
-                self._context.parallelize([self._payload(host)], 1).foreachPartition(self._run)
+                self._context.parallelize([payload], 1).foreachPartition(self._run)
                 failures = 0
             except Exception as error:  # noqa: BLE001 - whatever ended the job, the host is wanted: it is started again
-                if not self._is_wanted(host):
+                if self._payload(host) is None:
                     break
                 failures += 1
                 log.warning("Host %d ended and is started again: %s", host, reason(error))
@@ -96,9 +96,10 @@ class Hosts:
             self._jobs.pop(host, None)
             self._changed.notify_all()
 
-    def _is_wanted(self, host: int) -> bool:
+    def _payload(self, host: int) -> bytes | None:
+        """None: the host is no longer wanted."""
         with self._changed:
-            return not self._closed and host in self._wanted
+            return None if self._closed else self._wanted.get(host)
 
 
 class _Slots:
@@ -143,7 +144,8 @@ class _Slots:
             unserved = f"; no executor runs: {self._master} has no worker with enough cores and memory free ({memory} for each)"
             log.warning(
                 "%d of %d task hosts still wait for a free core in Spark, and what is placed on them does not run: "
-                "give the application more cores (%s), or lower task.hosts%s",
+                "give the application more cores (%s), or lower task.hosts; plugins of other directories, and each dedicated "
+                "task, have hosts of their own%s",
                 len(late),
                 wanted,
                 needed,

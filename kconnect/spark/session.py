@@ -16,7 +16,7 @@ import re
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +31,11 @@ log = logging.getLogger(__name__)
 _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k"
 
 _DEFAULTS = {
-    # In local mode a slot is only a thread: many, so that a host never waits for one. The second number is how often
-    # Spark starts a host that died again before it gives the job up (then `hosts.py` does).
-    "spark.master": "local[64,8]",
+    # In local mode a slot is only a number: many, so that a host never waits for one, even where each task has its own. The
+    # second number is how often Spark starts a host that died again before it gives the job up (then `hosts.py` does).
+    "spark.master": "local[512,8]",
+    # Or Spark starts a thread for each slot: 567 in all instead of 64, and 45 MB.
+    "spark.rpc.netty.dispatcher.numThreads": "8",
     "spark.app.name": "kconnect",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "512m",
@@ -55,12 +57,24 @@ _OURS = {
 }
 
 
-def settings(user: Mapping[str, str], preload: str, hosts: int) -> dict[str, str]:
-    """The configuration of a session that is to run so many hosts. A user's value for one of ours is dropped with a warning."""
+_REDACTION = "spark.redaction.regex"
+_SPARK_REDACTS = "(?i)secret|password|token|access[.]?key"
+"""Spark's own default."""
+
+
+def settings(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable[str] = ()) -> dict[str, str]:
+    """
+    The configuration of a session that is to run so many hosts. A user's value for one of ours is dropped with a warning.
+    Spark shows none of the settings named `hidden`.
+    """
     for key, value in _OURS.items():
         if user.get(key, value) != value:
             log.warning("Ignoring %s: kconnect's task hosts need %s here", key, value)
     found = {**_DEFAULTS, **user, **_OURS, f"spark.executorEnv.{PRELOAD}": preload}
+    # Spark shows those of Hadoop a second time, without the prefix.
+    names = [re.escape(name.removeprefix("spark.hadoop.")) for name in hidden if name in user]
+    if names:
+        found[_REDACTION] = "|".join([found.get(_REDACTION, _SPARK_REDACTS), *names])
     return {**_place(found["spark.master"], found, hosts), **found}
 
 
@@ -99,16 +113,16 @@ def _address_towards(master: str) -> str | None:
     return None
 
 
-def start(user: Mapping[str, str], preload: str, hosts: int) -> SparkSession:
+def start(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable[str] = ()) -> SparkSession:
     """
-    Start the JVM and the session: 4 to 8 seconds, or a minute if the cluster does not answer.
+    Start the JVM and the session: 4 to 8 seconds, or a minute if the cluster does not answer. Arguments as of `settings`.
 
     Raises:
         SparkLost: what it says in the log is all that can be said
     """
     from pyspark.sql import SparkSession
 
-    conf = settings(user, preload, hosts)
+    conf = settings(user, preload, hosts, hidden)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)
     if conf["spark.master"].startswith("local"):

@@ -46,8 +46,12 @@ class Difference:
     found: str
 
 
-def cases_of(body: Any, name: str) -> tuple[list[Case], Any]:
-    """The cases of a file, and the worker settings or the path of their file. ConfigError for what is none."""
+def cases_of(body: Any, name: str, with_config: bool = True) -> tuple[list[Case], Any]:
+    """
+    The cases of a file, and the worker settings or the path of their file. ConfigError for what is none.
+
+    `with_config` False: the config comes from elsewhere, and a case need have none.
+    """
     if isinstance(body, list):
         body = {"cases": body}
     if not isinstance(body, dict) or not isinstance(body.get("cases"), list) or not body["cases"]:
@@ -63,7 +67,7 @@ def cases_of(body: Any, name: str) -> tuple[list[Case], Any]:
         _known(case, _CASE, where)
         config = case.get("config", body.get("config"))
         kind = case.get("kind", body.get("kind"))
-        if config is None:
+        if config is None and with_config:
             raise ConfigError(f"{where}: `config` is missing: settings, or the path of a file with them, here or for all cases")
         if kind not in (None, "source", "sink"):
             raise ConfigError(f"{where}: `kind` is {kind}, and must be source or sink")

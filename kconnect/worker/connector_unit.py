@@ -13,10 +13,14 @@ from typing import Any
 from kconnect.api.connector import Connector, SinkConnector
 from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.settings import references
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.lifecycle import Event
+from kconnect.plugins import chain
 from kconnect.plugins.java_names import task_class_name
+from kconnect.worker import about
+from kconnect.worker.offsets import OffsetStore
 from kconnect.worker.unit import Ports, Unit
 
 log = logging.getLogger(__name__)
@@ -29,16 +33,23 @@ class ConnectorUnit(Unit):
         self._raised: Exception | None = None
 
     def run(self) -> None:
-        config = self.config()
-        loaded = self.ports.plugins.load(config["connector.class"], "connector")
+        raw = self.config()
+        loaded = chain.connector(raw).load(self.ports.plugins)
         connector: Connector = loaded()
-        self.version = connector.version()
+        self.modules.add(loaded.__module__.partition(".")[0])
+        self.version = about.version_of(connector)
+        self.about = about.of_connector(connector, "sink" if isinstance(connector, SinkConnector) else "source")
         started = False
+        offsets: OffsetStore | None = None
         try:
             if not self.hold_while_paused():
                 return
+            (config,) = self.resolve(raw)
             self.moved(Event.START)
-            connector.initialize(_Context(self))
+            offsets = self.ports.offset_store(self.spec.connector, config)
+            if not isinstance(connector, SinkConnector):
+                offsets.open(self.stopping.is_set)
+            connector.initialize(_Context(self, StoredOffsets(self, offsets)))
             connector.start(config)
             started = True
             self.moved(Event.STARTED)
@@ -49,8 +60,12 @@ class ConnectorUnit(Unit):
         except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
             self.fail(error)
         finally:
-            if started:
-                connector.stop()
+            try:
+                if started:
+                    connector.stop()
+            finally:
+                if offsets is not None:
+                    offsets.close(self.abandoned)
 
     def _serve(self, connector: Connector, config: dict[str, str]) -> None:
         """Make task configs when asked, and at a resume, for what is outside may have changed; none while paused."""
@@ -102,9 +117,9 @@ class ConnectorUnit(Unit):
         for name in ("topics", "topics.regex"):
             if isinstance(connector, SinkConnector) and config.get(name):
                 common[name] = config[name]
-        self.ports.publish_task_configs(
-            self.spec.connector, [{**made, **common} for made in configs], self.spec.config_offset
-        )
+        # Who reads the topics, or asks REST, sees what the user wrote.
+        stored = references.put_back([{**made, **common} for made in configs], self.config(), self.resolved)
+        self.ports.publish_task_configs(self.spec.connector, stored, self.spec.config_offset)
 
     def request_reconfiguration(self) -> None:
         with self.changed:
@@ -121,9 +136,9 @@ class ConnectorUnit(Unit):
 class _Context:
     """What `kconnect.api.connector.ConnectorContext` promises."""
 
-    def __init__(self, unit: ConnectorUnit) -> None:
+    def __init__(self, unit: ConnectorUnit, offsets: StoredOffsets) -> None:
         self._unit = unit
-        self.offsets = StoredOffsets(unit)
+        self.offsets = offsets
 
     def request_task_reconfiguration(self) -> None:
         self._unit.request_reconfiguration()
@@ -135,13 +150,11 @@ class _Context:
 class StoredOffsets:
     """What `kconnect.api.task.OffsetReader` promises."""
 
-    def __init__(self, unit: Unit) -> None:
-        self._unit = unit
+    def __init__(self, unit: Unit, store: OffsetStore) -> None:
+        self._unit, self._store = unit, store
 
     def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
         return self.offsets([partition])[0]
 
     def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        unit = self._unit
-        wanted = [dict(each) for each in partitions]
-        return unit.ports.read_offsets(unit.spec.connector, wanted, unit.stopping.is_set)
+        return self._store.read([dict(each) for each in partitions], self._unit.stopping.is_set)

@@ -1,5 +1,7 @@
 """
 The converters of one task. Built in the task's thread by `source_task.py` and `sink_task.py`.
+
+Which classes they are, and in which versions, `plugins/chain.py` says.
 """
 
 from __future__ import annotations
@@ -8,11 +10,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from kconnect.api.converter import Converter, HeaderConverter
+from kconnect.core.settings import worker
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.task.chain import Converters
+from kconnect.plugins import chain
 from kconnect.plugins.registry import Registry, class_name
-
-_KINDS = (("key", "converter"), ("value", "converter"), ("header", "header_converter"))
 
 
 def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> Converters:
@@ -23,27 +25,42 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
     """
 
     def converter(which: str) -> Converter:
-        name, given = _asked(which, config, settings)
-        made: Converter = plugins.load(name, "converter")()
-        made.configure({**given, "converter.type": which}, which == "key")
+        asked = part(which, config, settings, plugins)
+        made: Converter = asked.load(plugins)()
+        made.configure({**_given(asked, config, settings), "converter.type": which}, which == "key")
         return made
 
     @cache
     def header() -> HeaderConverter:
         # Only when the first header comes: most tasks never see one.
-        name, given = _asked("header", config, settings)
-        made: HeaderConverter = plugins.load(name, "header_converter")()
-        made.configure({**given, "converter.type": "header"})
+        asked = part("header", config, settings, plugins)
+        made: HeaderConverter = asked.load(plugins)()
+        made.configure({**_given(asked, config, settings), "converter.type": "header"})
         return made
 
-    names = tuple(class_name(plugins.load(_asked(which, config, settings)[0], kind)) for which, kind in _KINDS)
-    return Converters(converter("key"), converter("value"), header, names)  # type: ignore[arg-type]
+    names = class_names(config, settings, plugins)
+    return Converters(converter("key"), converter("value"), header, names)
 
 
-def _asked(which: str, config: Mapping[str, str | None], settings: WorkerSettings) -> tuple[str, dict[str, str]]:
-    setting = f"{which}.converter"
-    own = config.get(setting)
-    prefix = f"{setting}."
-    source: Mapping[str, str | None] = config if own else settings.raw
+def class_names(
+    config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry
+) -> tuple[str, str, str]:
+    """Of the converters of keys, values and headers."""
+    key, value, header = (
+        class_name(part(which, config, settings, plugins).load(plugins)) for which, _ in chain.CONVERTERS
+    )
+    return key, value, header
+
+
+def part(which: str, config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> chain.Part:
+    """The converter that a task has: `which` is key, value or header."""
+    return chain.converter(plugins, config, worker.converters(settings), which)
+
+
+def _given(asked: chain.Part, config: Mapping[str, str | None], settings: WorkerSettings) -> dict[str, str]:
+    """A converter's own settings; its version is none of them (KIP-891)."""
+    prefix = f"{asked.setting}."
+    source: Mapping[str, str | None] = settings.raw if asked.inherited else config
     given = {key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None}
-    return own or getattr(settings, f"{which}_converter"), given
+    given.pop(chain.VERSION, None)
+    return given

@@ -18,15 +18,17 @@ from typing import Any
 
 import orjson
 
-from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
-from kconnect.core.state.records import Topic
+from kconnect.core.state.assignment_records import Placement
+from kconnect.core.state.records import LoggerLevel, Topic
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader
+from kconnect.rest.levels import PythonLoggers
 from kconnect.spark import session
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
-from kconnect.worker import host, logs
+from kconnect.worker import host, logs, worker_file
 
 log = logging.getLogger("kconnect.worker.driver")  # Run as a program, its own name would be __main__.
 
@@ -35,9 +37,7 @@ _JVM_CHECK_S = 0.5
 
 def main() -> int:
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
-    settings = WorkerSettings.from_properties(order["properties"], {})
-    logs.configure(format=settings.log_format)
-    logs.hide_secrets(settings.raw)
+    settings = worker_file.of_order(order)
     ended = threading.Event()
     threading.Thread(target=_watch_parent, args=(ended,), daemon=True).start()
     # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.
@@ -47,7 +47,7 @@ def main() -> int:
     started = time.monotonic()
     wanted = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1  # As `main.py` counts them.
     try:
-        spark = session.start(settings.spark, preload="kconnect.worker.host", hosts=wanted)
+        spark = session.start(settings.spark, preload="kconnect.worker.host", hosts=wanted, hidden=order["references"])
     except SparkLost as error:
         log.error("%s", error)
         logging.shutdown()
@@ -55,25 +55,30 @@ def main() -> int:
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 
-    def payload(number: int) -> bytes:
-        return orjson.dumps({**order, "host": number})
-
-    hosts = Hosts(context, host.run, payload)
+    hosts = Hosts(context, host.run)
     jvm = context._gateway.proc if context._gateway is not None else None
-    reader = LogReader(clients.internal(settings, "driver"), {Topic.ASSIGNMENT: settings.assignment_storage_topic})
-    state = AssignmentState()
+    topics = clients.topics(settings)
+    control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
+    reader, state, loggers = LogReader(clients.internal(settings, "driver"), control), AssignmentState(), PythonLoggers()
     status = 0
+    known: Placement | None = None
+    payloads: dict[int, bytes] = {}
     while not ended.is_set():
+        follows = reader.at_end
         for record in reader.read(timeout=_JVM_CHECK_S):
-            state.apply(record)
+            if record.topic is Topic.ASSIGNMENT:
+                state.apply(record)
+            elif follows and isinstance(change := records.decode_config(record), LoggerLevel):
+                logs.set_level(loggers, change)
         if jvm is not None and jvm.poll() is not None:
             log.error("Spark's JVM (pid %d) has died with status %s", jvm.pid, jvm.returncode)
             status = 1
             break
         if reader.at_end:
             placement = state.placements.get(settings.worker_id)
-            mine = placement is not None and placement.incarnation == order["incarnation"]
-            hosts.want(placement.hosts or () if placement is not None and mine else ())
+            if placement is not known:
+                known, payloads = placement, _payloads(order, placement)
+            hosts.want(payloads)
         try:
             hosts.check()
         except SparkLost as error:
@@ -86,6 +91,20 @@ def main() -> int:
     # Threads that wait for a JVM that is gone would keep the process from ending.
     logging.shutdown()
     os._exit(status)
+
+
+def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, bytes]:
+    """
+    What each host that this life of the worker wants is told: `order`, its number as `host`, and what its spec says:
+    `directories` and `memory` in any case, `unit` and `group` if there are any. Read next: `host.run`.
+    """
+    if placement is None or placement.incarnation != order["incarnation"]:
+        return {}
+    plain = {**order, "directories": (), "memory": None}
+    return {
+        number: orjson.dumps({**plain, "host": number, **assignment_records.pack_spec(placement.spec(number))})
+        for number in placement.hosts or ()
+    }
 
 
 def _watch_parent(ended: threading.Event) -> None:

@@ -11,27 +11,37 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import itertools
 import logging
+import os
 import queue
+import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 import orjson
 
-from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import HostState, UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
-from kconnect.core.state import records
-from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, GeneratedTasks, State, Topic, UnitId, UnitStatus
+from kconnect.core.state import assignment_records, records
+from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
+from kconnect.core.state.records import Entry, LoggerLevel, State, Topic, UnitId, UnitStatus
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader, LogWriter, Place
+from kconnect.plugins import environments
+from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
-from kconnect.worker import logs, process
+from kconnect.rest.levels import PythonLoggers
+from kconnect.worker import containment, logs, process, stops, worker_file
+from kconnect.worker.containment import Containment
+from kconnect.worker.gate import Gate
+from kconnect.worker.memory import Memory
+from kconnect.worker.metrics import Reporter
+from kconnect.worker.offsets import OffsetStore, OffsetStores
+from kconnect.worker.starts import Starts
+from kconnect.worker.stops import Stop
 from kconnect.worker.unit import Unit
 from kconnect.worker.units import make_unit
 
@@ -39,6 +49,7 @@ log = logging.getLogger(__name__)
 
 _READ_S = 0.2
 _WRITE_S = 30.0
+_SWITCH_S, _SWITCH_PER_UNIT_S, _LONGEST_SWITCH_S = 0.005, 0.0001, 0.1
 
 
 def run(payloads: Iterable[bytes]) -> None:
@@ -48,26 +59,48 @@ def run(payloads: Iterable[bytes]) -> None:
     gc.set_threshold(50_000, 20, 20)
     for payload in payloads:
         order = orjson.loads(payload)
-        settings = WorkerSettings.from_properties(order["properties"], {})
-        logs.configure(format=settings.log_format)
-        logs.hide_secrets(settings.raw)
-        Host(settings, order["host"], order["incarnation"]).run()
+        settings = worker_file.of_order(order)
+        incarnation = process.incarnation()
+        contained = Containment(incarnation)
+        spec = assignment_records.unpack_spec(order)
+        try:
+            plugins = Registry.scan(settings.plugin_path, order["plugins"])
+            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
+            environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
+            host.run()
+        finally:
+            contained.close()
 
 
 class Host:
-    def __init__(self, settings: WorkerSettings, number: int, worker_incarnation: str) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        plugins: Registry,
+        number: int,
+        worker_incarnation: str,
+        incarnation: str,
+        contained: Containment,
+        spec: HostSpec,
+    ) -> None:
         self.settings = settings
-        self.plugins = Registry.scan(settings.plugin_path)
+        self._contained = contained
+        self._loggers = PythonLoggers()
+        self.plugins = plugins
+        self.providers = Providers(self.plugins, settings.raw)
         self._number = number
         self._state = HostState(
             settings.worker_id,
             number,
             worker_incarnation,
-            process.incarnation(),
+            incarnation,
             process.identity(),
             settings.session_timeout_ms,
             settings.handover_grace_ms,
+            spec,
         )
+        self.gate = Gate(self._state)
+        self.starts = Starts()
         client = clients.internal(settings, f"host-{number}")
         topics = clients.topics(settings)
         control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
@@ -76,44 +109,65 @@ class Host:
         self._limit_s = settings.session_timeout_ms / 1000 * 0.75
         self._writer = LogWriter(client, topics, self._limit_s)
         self._outbox = Outbox(self._writer, self.in_touch)
-        self._offsets = SourceOffsets(client, topics[Topic.OFFSET], self._writer)
+        self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.in_touch)
+        self._memory = Memory(settings, spec.memory)
+        self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self._memory)
         self._units: dict[UnitId, Unit] = {}
-        self._ending: dict[UnitId, Unit] = {}
+        self._ending: dict[UnitId, Stop] = {}
         self._wishes: dict[UnitId, int] = {}
+        self._told: dict[UnitId, tuple[object, set[str]]] = {}
+        """The topics told of, by task, and what they were told under."""
         self._seen_at = time.monotonic()
         self._asked: tuple[float, dict[Place, int]] | None = None
 
     def run(self) -> None:
         log.info("Host %d of worker %s starts", self._number, self.settings.worker_id)
         while True:
+            follows = self._reader.at_end
             for record in self._reader.read(_READ_S):
-                self._state.apply(record)
+                found = self._state.apply(record)
+                # What was asked of processes that ran before this one is none of its business (KIP-976).
+                if follows and isinstance(found, LoggerLevel):
+                    logs.set_level(self._loggers, found)
+            self._contained.look(self._units.values())
+            self._watch_memory()
             self._watch_log()
+            self._metrics.report()
+            self.starts.look()
             if not self._reader.at_end:
                 continue
             self._state.ready(_now())
             if self._state.predecessor is not None and process.is_dead(self._state.predecessor):
+                for unit, blame in containment.blames(self._state.predecessor).items():
+                    self._state.blame(unit, blame)
                 self._state.predecessor_dead()
-            for unit, ending in list(self._ending.items()):
-                if ending.join(0):
-                    del self._ending[unit]
-                    self._state.stopped(unit)
+            self._watch_ending()
+            self._renew_expired()
+            self.gate.take()
             for effect in self._state.decide(_now()):
                 if isinstance(effect, decisions.Exit):
                     self._close(effect.reason)
                     return
+                if isinstance(effect, decisions.Die):
+                    self._die(effect.reason)
                 self._perform(effect)
+            self.gate.decided(self._seen_at)
 
     def _perform(self, effect: decisions.HostEffect) -> None:
         match effect:
-            case decisions.Start(spec, target, wish):
+            case decisions.Start(spec, target, wish, blame):
+                self._memory.limit()
                 self._wishes[spec.unit] = wish
-                unit = make_unit(spec, self, target)
+                unit = make_unit(spec, self, target, blame)
                 self._units[spec.unit] = unit
+                self._metrics.started(unit)
+                self._set_switch_interval()
                 unit.start()
             case decisions.Stop(unit_id, abandon):
-                unit = self._ending[unit_id] if unit_id in self._ending else self._units.pop(unit_id)
-                self._ending[unit_id] = unit
+                if unit_id not in self._ending:
+                    self._ending[unit_id] = stops.begin(self._units.pop(unit_id))
+                unit = self._ending[unit_id].unit
+                self.gate.forget(unit_id)
                 if abandon:
                     unit.abandon()
                 else:
@@ -121,9 +175,39 @@ class Host:
             case decisions.SetTarget(unit_id, target, wish):
                 self._wishes[unit_id] = wish
                 self._units[unit_id].set_target_state(target)
+            case decisions.Pass(unit_id, error):
+                self.gate.answer(unit_id, error)
             case decisions.Declare(held):
                 # Behind the statuses of what has just ended: who reads that a unit was released has read its end.
-                self._outbox.put(records.held(held))
+                self._outbox.put(assignment_records.held(held))
+
+    def _set_switch_interval(self) -> None:
+        """
+        Each thread that waits for the interpreter wakes up after so long to ask for it. With hundreds that wait for a moment,
+        Python's 5 ms make that all that the machine does, for good: nobody gets done, so all wait.
+        """
+        sys.setswitchinterval(min(_LONGEST_SWITCH_S, max(_SWITCH_S, len(self._units) * _SWITCH_PER_UNIT_S)))
+
+    def _watch_ending(self) -> None:
+        limit_s = self.settings.task_shutdown_graceful_timeout_ms / 1000
+        for unit_id, stop in list(self._ending.items()):
+            if stops.is_over(stop):
+                del self._ending[unit_id]
+                self._metrics.ended(stop.unit)
+                self._state.stopped(unit_id)
+                if unit_id.connector not in self._state.config.connectors:
+                    self._told.pop(unit_id, None)
+            elif stops.is_late(stop, limit_s, self.settings.offset_flush_timeout_ms / 1000):
+                self._state.stuck(unit_id)
+
+    def _renew_expired(self) -> None:
+        now = time.monotonic()
+        for unit_id, unit in self._units.items():
+            # One that has failed waits for whoever restarts it, by errors.restart.* or over REST.
+            if unit.expires_at is not None and now >= unit.expires_at and unit.alive:
+                unit.expires_at = None
+                log.info("%s is started anew: what its config refers to holds no longer", unit_id)
+                self._state.renew(unit_id)
 
     def _watch_log(self) -> None:
         """
@@ -137,10 +221,11 @@ class Host:
             self._state.readable(False)
             self._outbox.discard()
             for ending in self._ending.values():
-                ending.abandon()
+                ending.unit.abandon()
             return
         session = self.settings.session_timeout_ms / 1000
-        if self._asked is None and time.monotonic() - self._seen_at >= session / 8:
+        due = time.monotonic() - self._seen_at >= session / 8
+        if self._asked is None and (due or self.gate.unconfirmed):
             asked_at = time.monotonic()
             ends = self._reader.ends(session / 8)
             self._asked = None if ends is None else (asked_at, ends)
@@ -150,12 +235,36 @@ class Host:
             log.info("The internal topics can be read again")
             self._state.readable(True)
 
+    def _watch_memory(self) -> None:
+        """A process that has grown too large ends at once: nothing else gives back what it took, whoever holds it."""
+        excess = self._memory.excess()
+        if excess is None:
+            return
+        every = [*self._units.values(), *(stop.unit for stop in self._ending.values())]
+        # What has failed may have left behind what fills the process, unless something else runs here.
+        suspects = [unit for unit in every if unit.alive] or every
+        if len(suspects) == 1:
+            reason = f"Its host's process, in which nothing else ran, was ended: it {excess}"
+            self._contained.accuse(suspects[0].spec, reason)
+        log.error("Host %d ends, and Spark starts it again: it %s", self._number, excess)
+        self._contained.leave()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _die(self, reason: str) -> None:
+        """End this process, which can't be used any longer. Nothing in it may delay that, so it ends as if it were killed."""
+        log.error("Host %d ends itself, and Spark starts it again: %s", self._number, reason)
+        self._outbox.close()
+        self._contained.close()
+        os.kill(os.getpid(), signal.SIGKILL)
+
     def _close(self, reason: str) -> None:
+        self._contained.rest()
         log.info("Host %d ends: %s", self._number, reason)
         self._outbox.close()
         self._offsets.close()
         self._reader.close()
         self._writer.close()
+        self._metrics.close()
 
     # --- what units ask for (unit.Ports) ---
 
@@ -165,30 +274,33 @@ class Host:
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         """Queue a status record; those of one unit keep their order."""
-        assigned = self._state.assignment.assignments.get(self.settings.worker_id)
-        generation = 0 if assigned is None else assigned.generation
-        value = UnitStatus(state, self.settings.worker_id, generation, trace, version)
+        value = UnitStatus(state, self.settings.worker_id, self._state.assignment.term, trace, version)
         self._outbox.put(records.status(spec.unit, value))
 
     def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
         """Hand the task configs that a connector instance made to the leader, with what the instance had seen."""
         seen = max(config_offset, self._wishes.get(UnitId(connector), 0))
-        self._outbox.put(records.generated_tasks(GeneratedTasks(connector, tuple(configs), seen)))
+        self._outbox.put(assignment_records.generated_tasks(GeneratedTasks(connector, tuple(configs), seen)))
 
-    def read_offsets(
-        self, connector: str, partitions: list[dict[str, Any]], gives_up: Callable[[], bool]
-    ) -> list[dict[str, Any] | None]:
-        return self._offsets.read(connector, partitions, gives_up)
+    def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
+        return self._offsets.of(connector, config)
 
-    def write_offsets(
-        self, connector: str, offsets: list[tuple[dict[str, Any], dict[str, Any] | None]], timeout: float
-    ) -> None:
-        self._offsets.write(connector, offsets, timeout)
+    def explain(self, error: MemoryError) -> str | None:
+        return self._memory.explain(error)
 
-    def topic_used(self, connector: str, task: int, topic: str) -> None:
+    def topics_told(self, spec: UnitSpec) -> set[str]:
+        connector = self._state.config.connectors.get(spec.connector)
+        under = (self._state.assignment.topic_resets.get(spec.connector), connector and connector.offset)
+        known = self._told.get(spec.unit)
+        if known is None or known[0] != under:
+            known = self._told[spec.unit] = (under, set())
+        return known[1]
+
+    def topic_used(self, spec: UnitSpec, topic: str) -> None:
+        self.topics_told(spec).add(topic)
         if self.settings.topic_tracking_enable:
             forms = self.settings.topic_tracking_record_formats
-            for entry in records.topic_use(connector, topic, task, int(time.time() * 1000), forms):
+            for entry in records.topic_use(spec.connector, topic, spec.unit.task, int(time.time() * 1000), forms):
                 self._outbox.put(entry)
 
 
@@ -236,72 +348,6 @@ class Outbox:
                 except Exception as error:  # noqa: BLE001 - a status must not be lost to a broker that restarts
                     log.warning("Writing statuses failed and is tried again: %s", error)
                     time.sleep(1)
-
-
-class SourceOffsets:
-    """The offset topic, read when the first source task asks and followed from then on."""
-
-    def __init__(self, client: dict[str, Any], topic: str, writer: LogWriter) -> None:
-        self._client, self._topic, self._writer = client, topic, writer
-        self._reader: LogReader | None = None
-        self._state = OffsetState()
-        # Reading may have to wait for brokers; what is known, and writing, must not.
-        self._reading = threading.Lock()
-        self._lock = threading.Lock()
-        self._asked = itertools.count(1)
-        self._served = 0
-
-    def read(
-        self, connector: str, partitions: list[dict[str, Any]], gives_up: Callable[[], bool]
-    ) -> list[dict[str, Any] | None]:
-        """What is stored, as of the end of the topic at the time of the call. ConnectError once `gives_up()`."""
-        mine = next(self._asked)
-        while not self._reading.acquire(timeout=0.1):
-            if gives_up():
-                raise ConnectError(f"Stopped while the offset topic {self._topic} was being read")
-        try:
-            # One reading serves all who asked before it began: when a host starts, that is each of its units.
-            if self._served < mine:
-                latest = next(self._asked)
-                self._read_to_end(gives_up)
-                self._served = latest
-        finally:
-            self._reading.release()
-        with self._lock:
-            return [self._state.offset(connector, partition) for partition in partitions]
-
-    def write(
-        self, connector: str, offsets: list[tuple[dict[str, Any], dict[str, Any] | None]], timeout: float
-    ) -> None:
-        with self._lock:
-            entries = [records.source_offset(self._state.key(connector, p), offset) for p, offset in offsets]
-        self._writer.write(entries, timeout)
-
-    def close(self) -> None:
-        """Only once no unit reads any more: whoever still does keeps the reader."""
-        if self._reading.acquire(timeout=1):
-            if self._reader is not None:
-                self._reader.close()
-            self._reading.release()
-
-    def _read_to_end(self, gives_up: Callable[[], bool]) -> None:
-        ends, told_at = None, time.monotonic()
-        while not gives_up():
-            try:
-                self._reader = self._reader or LogReader(self._client, {Topic.OFFSET: self._topic}, timeout=2)
-                ends = ends or self._reader.ends(2)
-                found = self._reader.read(0.1)
-                with self._lock:
-                    for record in found:
-                        self._state.apply(record)
-            except RetriableError as error:
-                log.debug("%s", error)
-            if ends is not None and self._reader is not None and self._reader.has_read(ends):
-                return
-            if time.monotonic() - told_at > _WRITE_S:
-                told_at = time.monotonic()
-                log.warning("The offset topic %s can't be read to its end yet: brokers are waited for", self._topic)
-        raise ConnectError(f"Stopped while the offset topic {self._topic} was being read")
 
 
 def _now() -> int:

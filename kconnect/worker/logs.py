@@ -12,14 +12,26 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 from collections.abc import Mapping, MutableMapping
 from typing import IO, Any
 
 import structlog
 
-from kconnect.core.settings import secrets
+from kconnect.api.config import HIDDEN
+from kconnect.core.settings import references, secrets
+from kconnect.core.state.records import LoggerLevel
+from kconnect.rest.levels import LEVELS, Loggers
+
+log = logging.getLogger(__name__)
 
 _secrets: set[str] = set()
+_covered: dict[str, str] = {}
+"""By what references of configs stand for: the reference, which is shown instead. The latest last, and not for ever."""
+_always: dict[str, str] = {}
+"""The same of the worker's own texts."""
+_MOST_COVERED = 4000
+_covering = threading.Lock()
 
 Line = MutableMapping[str, Any]
 
@@ -66,6 +78,16 @@ def configure(format: str = "text", level: str = "INFO", stream: IO[str] | None 
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
+def set_level(loggers: Loggers, change: LoggerLevel) -> None:
+    """Apply a level that was set for the whole cluster (KIP-976), and say so. Whoever wrote it may know other levels."""
+    level = change.level.upper()
+    if level not in LEVELS:
+        log.warning("Ignoring the log level %.40r that the config topic has for %.200r", change.level, change.namespace)
+        return
+    log.info("Log level of %s for the whole cluster: %s", change.namespace, level)
+    loggers.set_level(change.namespace, level)
+
+
 def bind(connector: str, task: int | None = None) -> None:
     """From now on, every line of this thread carries the connector, and the task if there is one."""
     structlog.contextvars.unbind_contextvars("connector", "task")
@@ -88,9 +110,35 @@ def hide_secrets(properties: Mapping[str, str | None]) -> None:
     _secrets.update(secrets.values(properties))
 
 
+def cover(covered: Mapping[str, str], always: bool = False) -> None:
+    """
+    From now on, show references where a line of this process has what they stand for. `covered` has them by that, as
+    `Resolved.cover` gives it. They are forgotten some time after others came, but for those that `always` hold.
+    """
+    global _covered
+    found = {}
+    for value, reference in covered.items():
+        # Within JSON, it would have to be written in another way there.
+        shown = reference if json.dumps(reference) == f'"{reference}"' else HIDDEN
+        found.update(dict.fromkeys(secrets.forms(value), shown))
+    if always:
+        _always.update(found)
+        return
+    with _covering:
+        # Another one each time: lines are being written meanwhile. Those of values that have been replaced may still come.
+        kept = {value: reference for value, reference in _covered.items() if value not in found}
+        _covered = dict([*kept.items(), *found.items()][-_MOST_COVERED:])
+
+
+def hide(text: str) -> str:
+    """A text for others to read, such as a status, without what is hidden in the log."""
+    text = references.substitute(references.substitute(text, _covered), _always)
+    return secrets.hide(text, tuple(_secrets)) if _secrets else text
+
+
 def _blot(_: Any, __: str, line: Any) -> str:
     # Over the whole line, because a secret may be in a traceback or deep in a value.
-    return secrets.hide(line, tuple(_secrets)) if _secrets else line
+    return hide(line)
 
 
 def _json(_: Any, __: str, line: Line) -> str:

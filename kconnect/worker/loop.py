@@ -13,14 +13,19 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
+from kconnect.api.record import TopicPartition
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.requests import ConfigMap, Request
-from kconnect.core.state.records import Entry, Held, SessionKey, Topic
+from kconnect.core.metrics.report import Report
+from kconnect.core.state.assignment_records import Held
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
+from kconnect.worker.writing import Writing
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +36,8 @@ Offsets = dict[tuple[Topic, int], int]
 
 
 class Outside(Protocol):
-    """What the loop needs of the world; `main.py` gives the real one. Each call may block; none runs on the loop."""
+    """What the loop needs of the world; `main.py` gives the real one. Each call may block, and none runs on the loop,
+    unless it says so."""
 
     def write(self, entries: tuple[Entry, ...], as_leader: bool) -> Offsets: ...
 
@@ -43,13 +49,35 @@ class Outside(Protocol):
 
     def validate(self, plugin: str, config: ConfigMap) -> dict[str, Any]: ...
 
-    def describe(self, plugin: str) -> dict[str, Any]: ...
+    def describe(self, plugin: str, version: str | None) -> dict[str, Any]: ...
 
     def list_plugins(self, connectors_only: bool) -> list[dict[str, Any]]: ...
 
     def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]: ...
 
     def group_offsets(self, connector: str, config: ConfigMap) -> list[tuple[str, int, int]]: ...
+
+    def unit_reports(self) -> Collection[Report]:
+        """What is known of them; runs on the loop, and must not block: each answer with a status may need it."""
+        ...
+
+    def ask_connector(self, plugin: str, config: ConfigMap, offsets: Sequence[tuple[Any, Any]]) -> bool: ...
+
+    def alter_group(
+        self, connector: str, config: ConfigMap, offsets: Mapping[TopicPartition, int | None] | None
+    ) -> None: ...
+
+    def offset_ends(self) -> Offsets: ...
+
+    def read_own_offsets(self, connector: str, config: ConfigMap, prepare: bool) -> OffsetState | None: ...
+
+    def write_own_offsets(self, connector: str, config: ConfigMap, entries: Sequence[Entry]) -> None: ...
+
+    def fence(self, connector: str, config: ConfigMap, tasks: int) -> None: ...
+
+    def set_level(self, change: LoggerLevel) -> None:
+        """Apply a log level; the one call that runs on the loop, and must not block."""
+        ...
 
     def is_dead(self, held: Held) -> bool: ...
 
@@ -61,9 +89,15 @@ class Loop:
         self._events: queue.SimpleQueue[events.Event | None] = queue.SimpleQueue()
         self._tickets = itertools.count(1)
         self._waiting: dict[int, Future[Any]] = {}
-        # Writes keep their order: one thread. The others only keep slow answers from each other.
-        self._writing = ThreadPoolExecutor(1, "write")
+        self._writing = Writing(outside, self.post)
+        # Pools only keep slow answers from each other.
         self._asking = ThreadPoolExecutor(8, "ask")
+        # Plugins that hang, and connectors' own clusters that do not answer, must not keep the leader from its members.
+        self._clients = ThreadPoolExecutor(16, "clients")
+        # Nor must requests about such clusters keep tasks waiting for the fencing that lets them start.
+        self._fencing = ThreadPoolExecutor(16, "fence")
+        # Enough for each to have its limit from the start.
+        self._plugins = ThreadPoolExecutor(64, "plugins")
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         self._probed_at = 0
         self.released = threading.Event()
@@ -76,8 +110,9 @@ class Loop:
         """End the loop's threads; whoever still waits is refused."""
         self._events.put(None)
         self._thread.join(5)
-        self._writing.shutdown(wait=False, cancel_futures=True)
-        self._asking.shutdown(wait=False, cancel_futures=True)
+        self._writing.close()
+        for pool in (self._asking, self._clients, self._fencing, self._plugins):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def post(self, event: events.Event) -> None:
         self._events.put(event)
@@ -120,29 +155,45 @@ class Loop:
         outside = self._outside
         match effect:
             case effects.Write(entries, as_leader, id):
-                self._later(self._writing, id, lambda: outside.write(entries, as_leader))
+                self._writing.write(id, entries, as_leader)
             case effects.TakeLead(id):
-                self._later(self._writing, id, outside.take_lead)
+                self._writing.do(id, outside.take_lead)
             case effects.NewSessionKey(current, id):
                 self._later(self._asking, id, lambda: outside.new_session_key(current))
             case effects.FindMembers():
                 self._asking.submit(self._find_members)
             case effects.Validate(plugin, config, id):
-                self._later(self._asking, id, lambda: outside.validate(plugin, config))
-            case effects.DescribePlugin(plugin, id):
-                self._later(self._asking, id, lambda: outside.describe(plugin))
+                self._later(self._plugins, id, lambda: outside.validate(plugin, config))
+            case effects.DescribePlugin(plugin, version, id):
+                self._later(self._plugins, id, lambda: outside.describe(plugin, version))
             case effects.ListPlugins(connectors_only, id):
-                self._later(self._asking, id, lambda: outside.list_plugins(connectors_only))
+                self._later(self._plugins, id, lambda: outside.list_plugins(connectors_only))
             case effects.PluginConfig(plugin, version, id):
-                self._later(self._asking, id, lambda: outside.plugin_config(plugin, version))
+                self._later(self._plugins, id, lambda: outside.plugin_config(plugin, version))
             case effects.GroupOffsets(connector, config, id):
-                self._later(self._asking, id, lambda: outside.group_offsets(connector, config))
+                self._later(self._clients, id, lambda: outside.group_offsets(connector, config))
+            case effects.ReadReports(id):
+                self.post(events.Done(id, outside.unit_reports()))
+            case effects.AskConnector(plugin, config, offsets, id):
+                self._later(self._plugins, id, lambda: outside.ask_connector(plugin, config, offsets))
+            case effects.AlterGroup(connector, config, new, id):
+                self._later(self._clients, id, lambda: outside.alter_group(connector, config, new))
+            case effects.FindEnds(id):
+                self._later(self._asking, id, outside.offset_ends)
+            case effects.ReadOwnOffsets(connector, config, prepare, id):
+                self._later(self._clients, id, lambda: outside.read_own_offsets(connector, config, prepare))
+            case effects.WriteOwnOffsets(connector, config, own, id):
+                self._later(self._clients, id, lambda: outside.write_own_offsets(connector, config, own))
+            case effects.Fence(connector, config, tasks, id):
+                self._later(self._fencing, id, lambda: outside.fence(connector, config, tasks))
             case effects.Reply(ticket, value):
                 self._settle(ticket, lambda future: future.set_result(value))
             case effects.Refuse(ticket, error):
                 self._settle(ticket, lambda future: future.set_exception(error))
             case effects.Log(level, message):
                 log.log(logging.getLevelName(level), "%s", message)
+            case effects.SetLevel(change):
+                outside.set_level(change)
             case effects.Bye():
                 self.released.set()
 

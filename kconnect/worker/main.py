@@ -16,6 +16,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +25,30 @@ import orjson
 
 from kconnect import __version__
 from kconnect.api.errors import ConnectError
+from kconnect.api.record import TopicPartition
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder, Identity
 from kconnect.core.herder.requests import ConfigMap
-from kconnect.core.settings import properties
-from kconnect.core.settings.worker import WorkerSettings, for_plugins
-from kconnect.core.state.records import Entry, Held, SessionKey
-from kconnect.kafka import clients
-from kconnect.kafka.admin import Admin, InternalTopic
+from kconnect.core.metrics.report import Report
+from kconnect.core.settings import references
+from kconnect.core.settings.worker import WorkerSettings, converters, for_plugins
+from kconnect.core.state.assignment_records import Held
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
+from kconnect.java import properties
+from kconnect.kafka import clients, fencing, group_offsets, own_offsets
+from kconnect.kafka.admin import Admin, InternalTopic, committed
 from kconnect.kafka.group import GroupMember
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.local import java
+from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.rest import app as rest_app
-from kconnect.rest.forward import Forwarder
-from kconnect.rest.server import Server
-from kconnect.worker import logs, process, session_key
+from kconnect.rest.levels import PythonLoggers
+from kconnect.worker import logs, process, session_key, worker_file
 from kconnect.worker.loop import Loop, Offsets
+from kconnect.worker.metrics import Feed
+from kconnect.worker.rest import Rest
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +59,10 @@ _DRIVER_BACKOFF_S = (0.5, 2.0, 5.0, 15.0)
 def run(path: Path) -> int:
     """Run a worker with the given properties file until SIGTERM or SIGINT; gives the process's exit status."""
     texts = properties.load(path.read_text("utf-8"))
-    settings = WorkerSettings.from_properties(texts, os.environ, socket.gethostname())
-    logs.configure(format=settings.log_format)
-    logs.hide_secrets(settings.raw)
+    settings, order = worker_file.settings(texts, os.environ, socket.gethostname())
     for key in settings.unknown_keys:
         log.warning("The setting %s is not known and has no effect", key)
-    worker = Worker(settings)
+    worker = Worker(settings, order)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -76,34 +82,42 @@ def run(path: Path) -> int:
 class Worker:
     """Everything of one worker; `main.py` is the only place where the shells meet."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, settings: WorkerSettings, order: dict[str, Any]) -> None:
         self.settings = settings
+        self._order = order
         self.fatal: Exception | None = None
         self._incarnation = process.incarnation()
         self._stopping = threading.Event()
         self._registry = Registry.scan(settings.plugin_path)
+        self._feed = Feed(settings)
         self._sandbox = Sandbox(
             self._registry,
             settings.plugin_path,
             worker_group=settings.group_id,
-            exactly_once=settings.exactly_once_source_support.lower() == "enabled",
+            exactly_once=settings.exactly_once_enabled,
+            topic_creation=settings.topic_creation_enable,
+            overrides=settings.override_policy,
             plugin_settings=for_plugins(settings.raw),
+            provider_settings=references.of_providers(settings.raw),
+            memory=settings.sandbox_memory,
+            converters=converters(settings),
         )
         self._driver: Driver | None = None
         self._loop: Loop | None = None
         self._group: GroupMember | None = None
-        self._server: Server | None = None
+        self._rest: Rest | None = None
 
     def start(self) -> None:
         settings = self.settings
         java.checked()  # Spark's driver needs it: better one sentence now than one that starts again and again.
-        self._server = Server(None, settings.listeners, settings.access_log_file)
-        self._server.bind()
+        self._rest = Rest(settings)
+        self._rest.bind()
         admin = Admin(clients.internal(settings, "admin"))
         cluster_id = admin.cluster_id()
         admin.ensure(_internal_topics(settings))
+        self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
-        self._driver = Driver(settings, self._incarnation)
+        self._driver = Driver({**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories})
         self._driver.start()
         identity = Identity(
             worker_id=settings.worker_id,
@@ -114,17 +128,18 @@ class Worker:
             hosts=settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1,
             session_timeout_ms=settings.session_timeout_ms,
             handover_grace_ms=settings.handover_grace_ms,
+            task_grace_ms=settings.task_shutdown_graceful_timeout_ms,
             rebalance_delay_ms=settings.scheduled_rebalance_max_delay_ms,
+            tracks_topics=settings.topic_tracking_enable,
+            resets_topics=settings.topic_tracking_allow_reset,
+            exactly_once=settings.exactly_once_enabled,
+            redirects_producers="producer.bootstrap.servers" in settings.raw,
         )
-        self._loop = Loop(Herder(identity), World(settings, admin, self._registry, self._sandbox))
+        world = World(settings, admin, self._registry, self._sandbox, self._feed)
+        herder = Herder(identity, lambda config: environments.directories(self._registry, config, settings))
+        self._loop = Loop(herder, world)
         self._loop.start()
-        rest_settings = rest_app.RestSettings(
-            settings.advertised_url,
-            verification_algorithms=tuple(settings.inter_worker_verification_algorithms),
-            admin=settings.admin_listeners is None,
-        )
-        forwarder = Forwarder(settings.inter_worker_signature_algorithm)
-        self._server.start(rest_app.build(self._loop, rest_settings, forwarder=forwarder))
+        self._rest.start(self._loop, world.loggers)
         log.info("REST at %s", settings.advertised_url)
         threading.Thread(target=self._read, name="log", daemon=True).start()
         self._sandbox.warm_up()
@@ -143,9 +158,10 @@ class Worker:
             self._driver.stop()
         if self._loop is not None:
             self._loop.stop()
-        if self._server is not None:
-            self._server.stop()
+        if self._rest is not None:
+            self._rest.stop()
         self._sandbox.close()
+        self._feed.close()
 
     def _read(self) -> None:
         """Feed the log to the herder for ever; join the group once it has been read."""
@@ -192,10 +208,14 @@ class Worker:
 class World:
     """The real `loop.Outside`."""
 
-    def __init__(self, settings: WorkerSettings, admin: Admin, registry: Registry, sandbox: Sandbox) -> None:
+    def __init__(
+        self, settings: WorkerSettings, admin: Admin, registry: Registry, sandbox: Sandbox, feed: Feed
+    ) -> None:
         client, topics = clients.internal(settings, "writer"), clients.topics(settings)
         self._settings = settings
-        self._admin, self._registry, self._sandbox = admin, registry, sandbox
+        self.loggers = PythonLoggers()
+        """Shared with REST, which tells when a level was changed."""
+        self._admin, self._registry, self._sandbox, self._feed = admin, registry, sandbox, feed
         self._writer = LogWriter(client, topics)
         self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
 
@@ -204,10 +224,17 @@ class World:
 
     def take_lead(self) -> Offsets:
         self._leader.fence(_WRITE_S)
+        # A task's open transaction in the offset topic must not keep the cluster without a leader.
+        return self._ends(clients.topics(self._settings), LogReader.ends)
+
+    def offset_ends(self) -> Offsets:
+        return self._ends({Topic.OFFSET: self._settings.offset_storage_topic}, LogReader.ends_behind_open)
+
+    def _ends(self, topics: dict[Topic, str], find: Callable[[LogReader], Offsets | None]) -> Offsets:
         # A new one each time: a reader that nobody polls finds no broker again after an outage.
-        reader = LogReader(clients.internal(self._settings, "ends"), clients.topics(self._settings))
+        reader = LogReader(clients.internal(self._settings, "ends"), topics)
         try:
-            ends = reader.ends()
+            ends = find(reader)
         finally:
             reader.close()
         if ends is None:
@@ -233,8 +260,8 @@ class World:
     def validate(self, plugin: str, config: ConfigMap) -> dict[str, Any]:
         return self._sandbox.validate(plugin, dict(config))
 
-    def describe(self, plugin: str) -> dict[str, Any]:
-        return self._sandbox.describe(plugin)
+    def describe(self, plugin: str, version: str | None) -> dict[str, Any]:
+        return self._sandbox.describe(plugin, version=version)
 
     def list_plugins(self, connectors_only: bool) -> list[dict[str, Any]]:
         return self._sandbox.list_plugins(connectors_only)
@@ -243,7 +270,76 @@ class World:
         return self._sandbox.plugin_config(plugin, version)
 
     def group_offsets(self, connector: str, config: ConfigMap) -> list[tuple[str, int, int]]:
-        return self._admin.committed(config.get("consumer.override.group.id") or f"connect-{connector}")
+        with self._overrides(config) as overrides:
+            client = clients.admin(self._settings, connector, overrides)
+            return committed(client, clients.group_of(self._settings, connector, overrides))
+
+    def ask_connector(self, plugin: str, config: ConfigMap, offsets: Sequence[tuple[Any, Any]]) -> bool:
+        return self._sandbox.alter_offsets(plugin, config, offsets)
+
+    def alter_group(
+        self, connector: str, config: ConfigMap, offsets: Mapping[TopicPartition, int | None] | None
+    ) -> None:
+        with self._overrides(config) as overrides:
+            client = clients.admin(self._settings, connector, overrides)
+            group = clients.group_of(self._settings, connector, overrides)
+            if offsets is None:
+                group_offsets.reset(client, group)
+            else:
+                group_offsets.alter(client, group, offsets)
+
+    def read_own_offsets(self, connector: str, config: ConfigMap, prepare: bool) -> OffsetState | None:
+        with self._overrides(config) as overrides:
+            own = own_offsets.of(self._settings, connector, overrides)
+            if own is not None and prepare:
+                own_offsets.ensure(own, self._settings, lambda: False, _WRITE_S)
+                own = None if own_offsets.is_the_workers(own, self._settings) else own
+            return None if own is None else own_offsets.read(own, _WRITE_S)
+
+    def write_own_offsets(self, connector: str, config: ConfigMap, entries: Sequence[Entry]) -> None:
+        settings = self._settings
+        transactional_id = f"{settings.group_id}-{connector}" if settings.exactly_once_enabled else None
+        with self._overrides(config) as overrides:
+            own = own_offsets.of(settings, connector, overrides)
+            assert own is not None, "it was read before"
+            own_offsets.write(own, entries, transactional_id, _WRITE_S)
+
+    def fence(self, connector: str, config: ConfigMap, tasks: int) -> None:
+        ids = [clients.transactional_id(self._settings, connector, task) for task in range(tasks)]
+        with self._overrides(config) as overrides:
+            fencing.fence(clients.producer(self._settings, connector, 0, overrides), ids, _WRITE_S)
+
+    @contextmanager
+    def _overrides(self, config: ConfigMap) -> Iterator[dict[str, str]]:
+        """
+        What a connector sets of its clients, with references to secrets replaced: by a child process, as ever. An error of who
+        uses it shows the references instead: REST answers with its text.
+        """
+        try:
+            yield self._resolved(config)
+        except Exception as error:
+            told = logs.hide(str(error))
+            if told != str(error):
+                error.args = (told,)
+            raise
+
+    def _resolved(self, config: ConfigMap) -> dict[str, str]:
+        given = {
+            name: text
+            for name, text in config.items()
+            if text is not None and (".override." in name or name == "offsets.storage.topic")
+        }
+        if not any(references.find(text) for text in given.values()):
+            return given
+        found, covered = self._sandbox.resolve_config(given)
+        logs.cover(covered)
+        return found
+
+    def unit_reports(self) -> Collection[Report]:
+        return self._feed.reports()
+
+    def set_level(self, change: LoggerLevel) -> None:
+        logs.set_level(self.loggers, change)
 
     def is_dead(self, held: Held) -> bool:
         return process.is_dead(held)
@@ -252,8 +348,8 @@ class World:
 class Driver:
     """The Spark driver as a child process that is started again when it ends."""
 
-    def __init__(self, settings: WorkerSettings, incarnation: str) -> None:
-        self._order = orjson.dumps({"properties": settings.raw, "incarnation": incarnation})
+    def __init__(self, order: dict[str, Any]) -> None:
+        self._order = orjson.dumps(order)
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="driver", daemon=True)
@@ -304,10 +400,6 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
     """Connect's three topics with its names, defaults and checks, and the assignment topic."""
     config, assignment = settings.config_storage_replication_factor, settings.assignment_storage_replication_factor
 
-    def extra(prefix: str) -> dict[str, str]:
-        own = {"topic", "partitions", "replication.factor", "cleanup.policy"}
-        return {key: value for key, value in settings.with_prefix(prefix).items() if key not in own}
-
     return [
         InternalTopic(
             settings.config_storage_topic,
@@ -316,7 +408,7 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             1,
             config,
             single=True,
-            config=extra("config.storage."),
+            config=settings.topic_settings("config.storage."),
         ),
         InternalTopic(
             settings.offset_storage_topic,
@@ -324,7 +416,7 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             "source connector offsets",
             settings.offset_storage_partitions,
             settings.offset_storage_replication_factor,
-            config=extra("offset.storage."),
+            config=settings.topic_settings("offset.storage."),
         ),
         InternalTopic(
             settings.status_storage_topic,
@@ -332,7 +424,7 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             "connector and task statuses",
             settings.status_storage_partitions,
             settings.status_storage_replication_factor,
-            config=extra("status.storage."),
+            config=settings.topic_settings("status.storage."),
         ),
         InternalTopic(
             settings.assignment_storage_topic,
@@ -341,6 +433,6 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             1,
             assignment,
             single=True,
-            config=extra("assignment.storage."),
+            config=settings.topic_settings("assignment.storage."),
         ),
     ]

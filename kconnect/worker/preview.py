@@ -23,13 +23,15 @@ from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.settings import aliases, secrets
 from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.errors import ErrorSettings
-from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.settings.worker import WorkerSettings, with_environment
 from kconnect.core.task import envelopes
 from kconnect.core.task.chain import Outgoing, SinkChain, SourceChain
 from kconnect.core.task.errors import Errors, Failure
 from kconnect.core.task.steps import Step, Steps
+from kconnect.plugins import chain
+from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
-from kconnect.worker import converters
+from kconnect.worker import converters, worker_file
 from kconnect.worker.transforms import Transforms
 
 Body = dict[str, Any]
@@ -169,6 +171,8 @@ class Preview:
         self.kind = kind
         self._secrets = _secrets(config, settings, plugins)
         try:
+            config, covered = _resolved(config, settings, plugins)
+            self._secrets |= {form for value in covered for form in secrets.forms(value)}
             _check(config, kind)
             _check_classes(config, settings, plugins)
             self.tolerant = ErrorSettings.of(config).tolerant
@@ -179,6 +183,8 @@ class Preview:
             self._transforms = Transforms(config, plugins, worker=settings.raw)
         except ConnectError as error:
             raise ConfigError(secrets.hide(str(error), self._secrets)) from None
+        self.config = config
+        """With the references of the chain, and of its consumer, resolved."""
         self._errors = errors
         known = aliases.predicates(config)
         named = zip(self._transforms.steps.steps, aliases.transforms(config))
@@ -292,7 +298,7 @@ def _checked(alias: str, result: Any) -> Any:
 def kind_of(config: Mapping[str, str], plugins: Registry) -> str:
     """`source` or `sink`: by its class, if that can be had here, or else by whether it names topics to read."""
     try:
-        connector = plugins.load(config.get("connector.class") or "", "connector", None)
+        connector = chain.connector(config).load(plugins)
     except ConnectError:
         return "sink" if config.get("topics") or config.get("topics.regex") else "source"
     if issubclass(connector, SinkConnector):
@@ -307,7 +313,27 @@ def worker_settings(
 ) -> WorkerSettings:
     """Of a worker file, which may lack what a preview does without. ConfigError with all that is wrong."""
     given = {"bootstrap.servers": bootstrap_servers} if bootstrap_servers else {}
-    return WorkerSettings.from_properties({**_DEFAULTS, **properties, **given}, environ)
+    texts = {**_DEFAULTS, **with_environment(properties, environ), **given}
+    return WorkerSettings.from_properties(worker_file.resolved(texts, in_sandbox=False).texts, {})
+
+
+def _resolved(
+    config: Mapping[str, str], settings: WorkerSettings, plugins: Registry
+) -> tuple[dict[str, str], dict[str, str]]:
+    """
+    The config with the references of its chain resolved, by the worker's providers, and what is to be covered. ConfigError for
+    one that can't be had; of others, such as passwords of the connector's own, nothing is asked: nothing here uses them.
+    """
+    given = {name: text for name, text in config.items() if text is not None}
+    used = {name: text for name, text in given.items() if name.startswith(_CHAIN)}
+    client = {name: text for name, text in given.items() if name.startswith("consumer.override.")}
+    found = Providers(plugins, settings.raw).resolve([used, client])
+    for problems in found.problems(used).values():
+        raise ConfigError(f"{problems[0]}; give the worker's file with -w, and run where its secrets are")
+    return {**config, **found.config(used), **{name: found.text(text) for name, text in client.items()}}, found.cover()
+
+
+_CHAIN = ("transforms", "predicates", "key.converter", "value.converter", "header.converter", "errors.")
 
 
 def read(body: Any, kind: str) -> SourceRecord | SinkRecord | Message:

@@ -13,7 +13,7 @@ import time
 
 import psutil
 
-from kconnect.core.state.records import Held
+from kconnect.core.state.assignment_records import Held
 
 Identity = tuple[str, int, float]
 

@@ -27,6 +27,7 @@ from kconnect.core.task.errors import Component, Errors, Failure, Stage, place_o
 from kconnect.kafka import clients
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.producer import TaskProducer
+from kconnect.worker import logs
 from kconnect.worker.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,8 @@ class Reports:
             return
         unit, worker = self._unit, self._unit.ports.settings
         remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to what there are brokers for."
-        ensure_topic(clients.internal(worker, f"dlq-{unit.spec.unit}"), topic, 1, self.settings.replication_factor, remedy)
+        admin = clients.admin(worker, unit.spec.connector, self._config)
+        ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)
         client = clients.producer(worker, unit.spec.connector, unit.spec.task or 0, self._config)
         client["client.id"] = f"connector-dlq-producer-{unit.spec.connector}-{unit.spec.task}"
         self._producer = TaskProducer(client, unit.stopping.is_set)
@@ -73,6 +75,7 @@ class Reports:
         try:
             return self._producer.flush(timeout)
         except ConnectError as error:
+            self.errors.counts.letters_failed += 1
             raise ConnectError(f"A record that failed can't be put into the dead letter queue either: {error}") from error
 
     def close(self, timeout: float) -> None:
@@ -88,8 +91,12 @@ class Reports:
         self._producer.close(abandon=abandoned)
 
     def _report(self, failure: Failure) -> None:
+        counts = self.errors.counts
+        counts.last_ms = int(time.time() * 1000)
         if self.settings.log:
+            counts.logged += 1
             log.error("%s", self._line(failure), exc_info=failure.error)
+        counts.letters += self._producer is not None
         if self._producer is not None and not self._producer.send([self._letter(failure)]):
             raise ConnectError("Stopped while a record waited for the dead letter queue: it comes again")
 
@@ -132,8 +139,8 @@ class Reports:
             "stage": failure.stage.value,
             "class.name": failure.component.class_name,
             "exception.class.name": error_class(error),
-            "exception.message": str(error),
-            "exception.stacktrace": "".join(traceback.format_exception(error)),
+            "exception.message": logs.hide(str(error)),
+            "exception.stacktrace": logs.hide("".join(traceback.format_exception(error))),
         }
         return [(_PREFIX + name, text.encode()) for name, text in known.items()]
 

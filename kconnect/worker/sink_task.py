@@ -21,6 +21,8 @@ import confluent_kafka as ck
 from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import ErrantRecordReporter, SinkTask
+from kconnect.core.metrics.task import SinkMeter
+from kconnect.core.metrics.windows import Windows
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.chain import SinkChain
 from kconnect.core.task.lifecycle import Event
@@ -40,6 +42,8 @@ _BATCH = 500
 _WAIT_S = 0.5
 """How long the loop may take to notice a stop, a pause or a resume."""
 _RETRY_S = 1.0
+_LOOK_S = 1.0
+"""How often to look how far behind the task is: that costs some microseconds."""
 
 
 class SinkLoop:
@@ -61,20 +65,20 @@ class SinkLoop:
         self._errant = Errant(self._errors, class_name(type(task))) if self._reports.any else None
         self._context = _Context(self._properties, self._consumer, self._errant)
         self._offsets = SinkOffsets()
-        self._topics: set[str] = set()
         self._batch: list[SinkRecord] = []
         """Read, and not yet taken by `put`; `_ends` is where reading goes on behind it."""
         self._ends: dict[TopicPartition, int] = {}
         self._retry_at: float | None = None
         self._paused = False
+        windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
+        self._meter = unit.meter = SinkMeter(windows, self._errors.counts)
+        self._look_at = self._commit_began = 0.0
 
     def wake(self) -> None:
         """The loop looks around by itself twice a second."""
 
     def run(self) -> None:
         unit, task = self._unit, self._task
-        if not unit.hold_while_paused():
-            return
         started = False
         try:
             unit.moved(Event.START)
@@ -90,7 +94,8 @@ class SinkLoop:
         finally:
             try:
                 # Calls `revoked` for what is still owned. After a failure too: what was delivered needs not come again.
-                self._consumer.close(self._flush_s)
+                # One that is abandoned is the next one's by now, which is not to wait for brokers that can't be reached.
+                self._consumer.close(0.0 if unit.abandoned else self._flush_s)
             finally:
                 if started:
                     task.stop()
@@ -116,8 +121,9 @@ class SinkLoop:
                 self._deliver()
             if self._context.commit_requested or now >= due:
                 self._commit()
-                self._unit.lag = self._consumer.lag()
                 due = time.monotonic() + self._interval_s
+            if now >= self._look_at:
+                self._look(now)
 
     def _follow_target(self) -> None:
         pause = self._unit.target is not TargetState.STARTED
@@ -147,13 +153,22 @@ class SinkLoop:
         if self._errant is not None:
             self._errant.keep(messages)
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
+        self._meter.read(len(messages), time.monotonic())
         self._batch = [*self._batch, *records] if self._batch else records
-        if len(self._chain.topics) != len(self._topics):
-            for topic in set(self._chain.topics) - self._topics:
-                self._topics.add(topic)
-                self._unit.ports.topic_used(self._unit.spec.connector, self._unit.spec.task or 0, topic)
+        self._tell_topics(messages, records)
+
+    def _tell_topics(self, messages: list[ck.Message], records: list[SinkRecord]) -> None:
+        """A topic is in use when a record of it, by the name that it has in Kafka, is not dropped (KIP-558)."""
+        told = self._unit.ports.topics_told(self._unit.spec)
+        if told >= set(self._chain.topics):
+            return
+        whole = len(records) == len(messages)
+        for topic in self._chain.topics if whole else {record.original_topic for record in records}:
+            if topic not in told:
+                self._unit.ports.topic_used(self._unit.spec, topic)
 
     def _deliver(self) -> None:
+        began = time.monotonic()
         try:
             self._task.put(self._batch)
         except RetriableError as error:
@@ -163,7 +178,8 @@ class SinkLoop:
             self._hold_or_release()
             return
         self._offsets.delivered(self._ends)
-        self._unit.records += len(self._batch)
+        if self._batch:
+            self._meter.put(len(self._batch), began, time.monotonic())
         self._batch, self._ends = [], {}
         if self._retry_at is not None:
             self._retry_at = None
@@ -189,7 +205,7 @@ class SinkLoop:
                 self._drop({partition})
             return
         if (offsets := self._to_commit(allowed)) and self._letters_are_safe():
-            self._consumer.commit(offsets)
+            self._begin_to_commit(offsets)
 
     def _commit_last(self, partitions: list[TopicPartition]) -> None:
         """Before these partitions go, commit what is safe of them."""
@@ -202,7 +218,7 @@ class SinkLoop:
             log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
             return
         if (offsets := self._to_commit(allowed)) and self._letters_are_safe():
-            self._consumer.commit(offsets)
+            self._begin_to_commit(offsets)
 
     def _letters_are_safe(self) -> bool:
         safe = self._reports.flush(self._flush_s)
@@ -222,10 +238,24 @@ class SinkLoop:
         self._ends = {place: end for place, end in self._ends.items() if place not in gone}
         self._batch = [r for r in self._batch if (r.original_topic, r.original_partition) not in gone]
 
+    def _begin_to_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._commit_began = time.monotonic()
+        self._meter.commit_began()
+        self._consumer.commit(offsets)
+
+    def _look(self, now: float) -> None:
+        """What `/metrics` shows of the partitions."""
+        lags = self._consumer.lags()
+        known = [lag for lag in lags.values() if lag is not None]
+        complete = 0 < len(known) == len(lags)
+        self._meter.looked(len(lags), known if complete else None, self._offsets.open(self._ends), now)
+        self._look_at = now + _LOOK_S
+
     # --- called by the consumer, within `read` and `close` ---
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
         self._task.open(partitions)
+        self._look_at = 0.0
         starts = self._context.take_rewinds(set(partitions))
         for partition, offset in starts.items():
             self._offsets.rewound(partition, offset)
@@ -243,9 +273,16 @@ class SinkLoop:
         self._task.close(partitions)
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._meter.committed(self._commit_began, time.monotonic())
         self._offsets.committed(offsets)
         if self._errant is not None:
             self._errant.committed(offsets)
+
+    def commit_failed(self) -> None:
+        self._meter.commit_failed(time.monotonic())
+
+    def commits_lost(self, commits: int) -> None:
+        self._meter.commits_skipped(commits, time.monotonic())
 
 
 class _Context:

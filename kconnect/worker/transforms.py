@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from kconnect.api.errors import ConfigError, ConnectError
@@ -15,9 +16,9 @@ from kconnect.api.transformation import Transformation
 from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
 from kconnect.core.settings.worker import for_plugins, tell
-from kconnect.core.task.steps import Step, Steps
+from kconnect.core.task.steps import Step, Steps, by_topic
+from kconnect.plugins import chain
 from kconnect.plugins.registry import Registry, class_name
-from kconnect.predicates.topic_name_matches import TopicNameMatches
 from kconnect.transforms.common import OnPart
 
 log = logging.getLogger(__name__)
@@ -53,25 +54,32 @@ class Transforms:
         self._made = []
 
     def _step(self, alias: Alias, known: Mapping[str, Alias]) -> Step:
-        transform = self._make(alias, "transformation")
+        transform = self._make(alias, chain.transform(alias))
         transform.owns_records = self._owned
-        kind = type(transform)
-        named = (class_name(kind), transform.apply_all if kind.apply_all is not Transformation.apply_all else None)
+        batch = type(transform).apply_all is not Transformation.apply_all
         # Columns change records in place.
-        columns = getattr(transform, "columns", None) if self._owned and isinstance(transform, OnPart) else None
+        by_column = self._owned and isinstance(transform, OnPart) and hasattr(transform, "columns")
+        step = Step(
+            alias.name,
+            transform.apply,
+            class_name=class_name(type(transform)),
+            apply_all=transform.apply_all if batch else None,
+            columns=transform.columns if by_column else None,
+            part=transform.part if by_column else "",
+        )
         if alias.predicate is None:
-            return Step(alias.name, transform.apply, None, False, *named, columns)
+            return step
         if alias.predicate not in known:
             raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
-        predicate = self._make(known[alias.predicate], "predicate")
-        test_all = predicate.test_all if isinstance(predicate, TopicNameMatches) else None
-        return Step(alias.name, transform.apply, predicate.test, alias.negate, *named, columns, test_all)
+        predicate = self._make(known[alias.predicate], chain.predicate(known[alias.predicate]))
+        test = by_topic(predicate.test) if predicate.of_topic else predicate.test
+        return replace(step, test=test, negate=alias.negate, of_topic=predicate.of_topic)
 
-    def _make(self, alias: Alias, kind: str) -> Any:
+    def _make(self, alias: Alias, part: chain.Part) -> Any:
         if not alias.type:
             raise ConfigError(f'Missing required configuration "{alias.prefix}type" which has no default value.')
         try:
-            made = self._plugins.load(alias.type, kind, alias.version)()
+            made = part.load(self._plugins)()
             tell(made, self._worker)
             made.configure(dict(alias.properties))
         except ConnectError as error:

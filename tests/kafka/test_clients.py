@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import confluent_kafka as ck
 import pytest
 
 from kconnect.api.errors import ConfigError
@@ -50,6 +51,27 @@ def test_the_workers_own_clients_take_its_connection_settings_and_nothing_of_the
     assert "linger.ms" not in found
 
 
+@pytest.mark.parametrize(
+    ("asked", "first", "most"),
+    [
+        ({}, "50", "1000"),
+        ({"reconnect.backoff.ms": "5000"}, "5000", "5000"),
+        ({"reconnect.backoff.max.ms": "9000"}, "50", "9000"),
+        ({"reconnect.backoff.ms": "20", "reconnect.backoff.max.ms": "90"}, "20", "90"),
+    ],
+)
+def test_connecting_again_is_tried_as_often_as_by_java(asked: dict[str, str], first: str, most: str) -> None:
+    settings = WorkerSettings.from_properties({**WORKER, **asked}, {})
+    own = {f"{role}.override.{name}": value for role in ("consumer", "producer", "admin") for name, value in asked.items()}
+    for found in (
+        clients.internal(settings, "reader"),
+        clients.producer(worker(), "c", 0, own),
+        clients.consumer(worker(), "c", 0, own),
+        clients.admin(worker(), "c", own),
+    ):
+        assert (found["reconnect.backoff.ms"], found["reconnect.backoff.max.ms"]) == (first, most)
+
+
 def test_a_connectors_settings_come_before_the_workers_and_those_before_the_tuning() -> None:
     settings = worker(producer_linger_ms="7", producer_batch_size="1000")
     found = clients.producer(settings, "c", 3, {"producer.override.linger.ms": "9", "linger.ms": "1"})
@@ -70,6 +92,68 @@ def test_idempotence_gives_way_to_what_rules_it_out(name: str) -> None:
     assert clients.producer(worker(), "c", 0, {f"producer.override.{name}": value})["enable.idempotence"] is False
 
 
+class TestTransactional:
+    def made(self, longest_ms: int = 0, **overrides: str) -> clients.Client:
+        config = {f"producer.override.{name.replace('_', '.')}": value for name, value in overrides.items()}
+        return clients.transactional_producer(worker(producer_linger_ms="7"), "x", 3, config, longest_ms)
+
+    def test_the_id_names_group_connector_and_task(self) -> None:
+        assert self.made()["transactional.id"] == "g-x-3"
+
+    @pytest.mark.parametrize(
+        ("name", "value", "forced"),
+        [
+            ("transactional_id", "mine", "g-x-3"),
+            ("enable_idempotence", "false", True),
+            ("acks", "1", "all"),
+        ],
+    )
+    def test_what_makes_it_exactly_once_can_not_be_changed(
+        self, name: str, value: str, forced: object, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        setting = name.replace("_", ".")
+        assert self.made(**{name: value})[setting] == forced
+        assert f"The producer setting {setting}={value} of x is ignored: exactly-once sources have {forced}" in caplog.text
+
+    def test_what_says_the_same_is_not_warned_of(self, caplog: pytest.LogCaptureFixture) -> None:
+        made = self.made(acks="-1", enable_idempotence="TRUE", transactional_id="g-x-3", linger_ms="9")
+        assert (made["acks"], made["linger.ms"]) == ("all", "9")
+        assert caplog.text == ""
+
+    @pytest.mark.parametrize(("longest_ms", "timeout_ms"), [(0, 60_000), (60_000, 120_000), (10**9, 900_000)])
+    def test_a_transaction_may_take_as_long_as_it_is_meant_to(self, longest_ms: int, timeout_ms: int) -> None:
+        made = self.made(longest_ms)
+        assert (made["transaction.timeout.ms"], made["message.timeout.ms"]) == (timeout_ms, timeout_ms)
+        assert self.made(longest_ms, transaction_timeout_ms="5000")["transaction.timeout.ms"] == "5000"
+
+    @pytest.mark.parametrize(
+        "overrides",
+        [
+            {},
+            {"delivery_timeout_ms": "2147483647"},
+            {"delivery_timeout_ms": "3000", "transaction_timeout_ms": "2000"},
+            {"socket_timeout_ms": "300000"},
+            {"max_in_flight_requests_per_connection": "5", "retries": "2147483647"},
+        ],
+        ids=str,
+    )
+    def test_the_client_takes_it(self, overrides: dict[str, str]) -> None:
+        ck.Producer({**self.made(**overrides), "bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+
+    def test_a_shorter_time_for_a_message_counts(self) -> None:
+        assert self.made(delivery_timeout_ms="3000")["message.timeout.ms"] == 3000
+
+
+def test_what_the_worker_does_not_allow_is_refused_at_the_start_too() -> None:
+    strict = worker(**{"connector.client.config.override.policy": "None"})
+    assert clients.producer(strict, "c", 0, {})["acks"] == "all"
+    with pytest.raises(ConfigError, match=r"producer\.override\.acks can't be used: The 'None' policy does not allow 'acks'"):
+        clients.producer(strict, "c", 0, {"producer.override.acks": "1"})
+    login = {"consumer.override.sasl.jaas.config": "com.sun.security.auth.module.JndiLoginModule required x=y;"}
+    with pytest.raises(ConfigError, match="JndiLoginModule"):
+        clients.consumer(worker(), "c", 0, login)
+
+
 def test_a_consumer_is_in_connects_group_and_never_commits_by_itself() -> None:
     found = clients.consumer(worker(), "c", 2, {"consumer.override.enable.auto.commit": "true"})
     assert (found["group.id"], found["client.id"]) == ("connect-c", "connector-consumer-c-2")
@@ -83,65 +167,9 @@ def test_a_connector_may_choose_its_group_and_where_to_begin() -> None:
     assert (found["group.id"], found["auto.offset.reset"]) == ("mine", "latest")
 
 
-@pytest.mark.parametrize(
-    ("given", "made"),
-    [
-        ({"max.request.size": "100000"}, {"message.max.bytes": "100000"}),
-        ({"fetch.max.wait.ms": "9"}, {"fetch.wait.max.ms": "9"}),
-        ({"receive.buffer.bytes": "-1"}, {"socket.receive.buffer.bytes": "0"}),
-        ({"ssl.endpoint.identification.algorithm": ""}, {"ssl.endpoint.identification.algorithm": "none"}),
-        ({"auto.offset.reset": "none"}, {"auto.offset.reset": "error"}),
-        (
-            {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"},
-            {"partition.assignment.strategy": "range"},
-        ),
-        (
-            {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.StickyAssignor"},
-            {"partition.assignment.strategy": "cooperative-sticky"},
-        ),
-        ({"linger.ms": " 5 "}, {"linger.ms": "5"}),
-        ({"linger.ms": None}, {}),
-        ({"key.serializer": "x"}, {}),
-    ],
-)
-def test_javas_settings_become_librdkafkas(given: dict[str, str | None], made: dict[str, str]) -> None:
-    assert clients.translate(given) == made
-
-
 def test_buffer_memory_is_counted_in_kibibytes() -> None:
-    found = clients.producer(worker(), "c", 0, {"producer.override.buffer.memory": "33554432"})
-    assert found["queue.buffering.max.kbytes"] == 32768
-
-
-def test_a_login_line_becomes_user_and_password() -> None:
-    line = (
-        "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        'username="al" password="a\\"b=c; \'d" ;'
-    )
-    assert clients.translate({"sasl.jaas.config": line}) == {"sasl.username": "al", "sasl.password": "a\"b=c; 'd"}
-
-
-def test_what_librdkafka_does_not_know_is_dropped_with_a_warning_that_names_it(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        assert clients.translate({"only.java.has.this": "secret-value"}) == {}
-    assert "only.java.has.this" in caplog.text
-    assert "secret-value" not in caplog.text
-
-
-def test_a_value_that_can_not_be_used_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match=r"linger\.ms"):
-        clients.translate({"linger.ms": "soon"})
-
-
-def test_no_connector_can_load_a_library_into_the_host_or_replace_the_clients_callbacks() -> None:
-    given = {"plugin.library.paths": "/tmp/evil.so", "error_cb": "x", "on_delivery": "x", "logger": "x", "stats_cb": "x"}
-    assert clients.translate(given) == {}
-
-
-def test_a_refusal_does_not_show_secrets() -> None:
-    with pytest.raises(ConfigError) as failure:
-        clients.translate({"ssl.key.pem": "-----BEGIN swordfish", "ssl.keystore.key": "x", "linger.ms": "no"})
-    assert "swordfish" not in str(failure.value)
+    found = clients.producer(worker(), "c", 0, {"producer.override.buffer.memory": "4194304"})
+    assert found["queue.buffering.max.kbytes"] == "4096"
 
 
 def test_an_outage_is_logged_once_a_minute_and_not_at_every_attempt(caplog: pytest.LogCaptureFixture) -> None:

@@ -284,6 +284,23 @@ def test_a_worker_that_meets_a_newer_format_does_not_lead() -> None:
 
 
 @seeds
+def test_statuses_have_the_number_of_leaders_for_their_generation(seed: int) -> None:
+    """Connect's workers write nothing of their own over a higher one, and its group's generations begin at 1."""
+    cluster = with_connector(seed, ("a:1", "b:1"))
+    for changes in range(5):
+        cluster.call(leader(cluster), ask.PutConfig("x", {**SOURCE, "tasks.max": str(changes + 1)}))
+        cluster.settle()
+    assert {status.generation for status in cluster.workers["a:1"].herder.status.units.values()} == {1}
+    gone = leader(cluster)
+    cluster.kill_worker(gone)
+    cluster.settle()
+    (left,) = {"a:1", "b:1"} - {gone}
+    cluster.call(left, ask.StopConnector("x"))
+    cluster.settle()
+    assert [status.generation for status in cluster.workers[left].herder.status.units.values()] == [2]
+
+
+@seeds
 def test_a_failed_task_is_started_again_as_its_connector_asks(seed: int) -> None:
     from kconnect.core.state.records import UnitStatus
 
@@ -348,3 +365,18 @@ def test_task_configs_from_another_worker_are_put_in_force(seed: int) -> None:
     cluster.call("a:1", ask.StopConnector("x"))
     with pytest.raises(BadRequestError, match="for stopped connector x"):
         cluster.call("a:1", ask.PutTaskConfigs("x", configs))
+
+
+@seeds
+def test_a_unit_whose_secrets_hold_no_longer_is_started_anew_where_it_runs(seed: int) -> None:
+    cluster = with_connector(seed)
+    task = UnitId("x", 1)
+    (place,) = cluster.running()[task]
+    before = dict(cluster.hosts[place].threads)
+    cluster.hosts[place].renew(task)
+    cluster.settle()
+    now = cluster.hosts[place].threads
+    assert [unit for unit in before if now[unit] is not before[unit]] == [task]
+    assert cluster.running()[task] == [place]
+    assert set(cluster.running()) == WHOLE
+    assert states(cluster)[1] == ["RUNNING"] * 3

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kconnect.core.settings import properties
+from kconnect.java import properties
 from kconnect.spark import session
 
 

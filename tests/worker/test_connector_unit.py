@@ -170,5 +170,5 @@ def test_an_abandoned_connector_says_nothing_more(made: Made) -> None:
     unit = there.unit(CONFIG, task=None)
     until(lambda: there.configs)
     unit.abandon()
-    assert unit.join(5)
+    assert unit.join(60)
     assert there.states == ["RUNNING"]

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import structlog
 
+from kconnect.core.state.records import LoggerLevel
+from kconnect.rest.levels import PythonLoggers
 from kconnect.worker import logs
 
 
@@ -142,3 +144,18 @@ def test_one_secret_may_be_part_of_another() -> None:
         log.info("it is abcdefgh!")
 
     assert lines("text", write)[0].endswith("it is [hidden]!")
+
+
+def test_a_level_for_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = logging.getLogger("org.example.whole")
+    monkeypatch.setattr(logger, "level", logging.NOTSET)
+
+    def change() -> None:
+        for level in ("debug", "loud"):
+            logs.set_level(PythonLoggers(), LoggerLevel("org.example.whole", level))
+
+    said = lines("text", change)
+    assert logger.level == logging.DEBUG
+    assert "INFO" in said[0]
+    assert "Log level of org.example.whole for the whole cluster: DEBUG" in said[0]
+    assert "Ignoring the log level 'loud'" in said[1]

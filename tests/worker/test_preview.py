@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kconnect.api import ConfigDef, ConnectError, Predicate, SinkRecord, SourceRecord, Transformation
+from kconnect.api import ConfigDef, ConfigError, ConnectError, Predicate, SinkRecord, SourceRecord, Transformation
 from kconnect.api.errors import RetriableError
 from kconnect.core.task.envelopes import to_record
 from kconnect.plugins.registry import Registry
@@ -52,11 +53,11 @@ class Plugins(Registry):
         super().__init__(PLUGINS.plugins)
         self._own = own
 
-    def find(self, name: str, kind: str, version: str | None = None) -> Any:
-        return None if name in self._own else super().find(name, kind, version)
+    def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> Any:
+        return None if name in self._own else super().find(name, kind, version, beside)
 
-    def load(self, name: str, kind: str, version: str | None = None) -> type[Any]:
-        return self._own[name] if name in self._own else super().load(name, kind, version)
+    def load(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> type[Any]:
+        return self._own[name] if name in self._own else super().load(name, kind, version, beside)
 
 
 class Own(Transformation[Any]):
@@ -197,3 +198,23 @@ def test_bytes_that_are_none(body: dict[str, Any], said: str) -> None:
     with pytest.raises(ConnectError) as raised:
         preview.read(body, "sink")
     assert said in str(raised.value)
+
+
+def test_references_of_the_chain_are_resolved_and_others_are_not_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "it").write_text("canary-8d")
+    worker = {"config.providers": "dir", "config.providers.dir.class": "DirectoryConfigProvider"}
+    config = {
+        "connector.class": "Nowhere",
+        "db.password": "${vault:a:b}",
+        "transforms": "hoist",
+        "transforms.hoist.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+        "transforms.hoist.field": f"${{dir:{tmp_path}:it}}",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }
+    chain = Preview(config, "source", preview.worker_settings(worker, {}), Registry.scan([]))
+    outcome = chain.record(SourceRecord({}, {}, "t", value="x"))
+    assert outcome.value == b'{"canary-8d":"x"}'
+    chain.close()
+    with pytest.raises(ConfigError, match=r"\$\{dir:.*:it\} can't be resolved: there is no provider dir.*-w"):
+        Preview(config, "source", preview.worker_settings({}, {}), Registry.scan([]))

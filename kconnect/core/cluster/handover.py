@@ -1,11 +1,13 @@
 """
-How units move: the leader's decisions about assignments, and a worker's about its hosts, so that nothing ever runs twice.
+How units move: the leader's decisions about assignments, so that nothing ever runs twice.
 
-`Handover` is held by the herder while its worker leads; `place` is called by every herder for its own worker. Both only
-ever look at what was read back from the log. The proof that a unit has no two runners rests on one rule that `host.py`
+`Handover` is held by the herder while its worker leads; `placement.py` spreads what a worker is given over its hosts. Both
+only ever look at what was read back from the log. The proof that a unit has no two runners rests on one rule that `host.py`
 keeps: a host starts a unit only after it has read back its own held record that lists it, while the assignment and the
 placement still give it the unit. So once the record that takes a unit away has been read back, every host that runs it or
-may yet start it stands in the log with a held record that lists it: to wait for those is enough. Read next: `host.py`.
+may yet start it stands in the log with a held record that lists it: to wait for those is enough. A host's number may be
+used again, for another spec even: a process that is of another spec than the placement says of its number runs nothing, and
+the record of one that ended in order is gone with it. Read next: `placement.py`, `host.py`.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kconnect.core.cluster import assignor
-from kconnect.core.state import records
+from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment import AssignmentState
-from kconnect.core.state.records import Assignment, Entry, Held, Placement, UnitId, Units
+from kconnect.core.state.assignment_records import Assignment, Held, Placement
+from kconnect.core.state.records import Entry, UnitId, Units
 
 _FORGET_MS = 60_000
 """For how long the records of a worker that is not in the group stay, once they stand in nobody's way."""
@@ -71,7 +74,7 @@ class Handover:
             new = {unit for unit in share - mine if _free(unit, worker, owners, held_by)}
             target = frozenset(keep | new)
             if target != mine or worker not in state.assignments:
-                entries.append(records.assignment(Assignment(worker, target, generation, config_offset)))
+                entries.append(assignment_records.assignment(Assignment(worker, target, generation, config_offset)))
         return entries
 
     def _able(self, state: AssignmentState, members: set[str], now: int) -> set[str]:
@@ -98,7 +101,7 @@ class Handover:
         self._told_at = {worker: at for worker, at in self._told_at.items() if worker in gone}
         for worker, since in self._gone_since.items():
             if worker in state.assignments and now - since >= self.delay_ms:
-                entries.append(records.assignment(Assignment(worker, None)))
+                entries.append(assignment_records.assignment(Assignment(worker, None)))
             if worker in state.assignments:
                 self._told_at.pop(worker, None)
                 continue
@@ -109,9 +112,9 @@ class Handover:
             for held in state.hosts_of(worker):
                 over = waited or (worker, held.host, held.incarnation) in dead
                 if forgotten or (held.units and over):
-                    entries.append(records.held(Held(worker, held.host, None)))
+                    entries.append(assignment_records.held(Held(worker, held.host, None)))
             if forgotten and worker in state.placements:
-                entries.append(records.placement(Placement(worker, None)))
+                entries.append(assignment_records.placement(Placement(worker, None)))
         return entries
 
     def _held_back(self, owners: Mapping[str, Units], members: set[str], now: int) -> set[UnitId]:
@@ -135,53 +138,3 @@ def _holders(state: AssignmentState) -> dict[UnitId, set[str]]:
 def _free(unit: UnitId, worker: str, owners: Mapping[str, Units], held_by: Mapping[UnitId, set[str]]) -> bool:
     owned_elsewhere = any(unit in owned for other, owned in owners.items() if other != worker)
     return not owned_elsewhere and not (held_by.get(unit, set()) - {worker})
-
-
-def place(
-    state: AssignmentState,
-    worker: str,
-    incarnation: str,
-    hosts: int,
-    runnable: Units,
-    runs: Mapping[UnitId, int],
-    leaving: bool = False,
-    weights: Mapping[UnitId, int] | None = None,
-) -> Placement | None:
-    """
-    Spread `runnable`, those of the worker's units that need a host, over `hosts` hosts; None if nothing is to change.
-
-    A unit stays on its host. A new one goes to the host with the lightest load, and only once no other host of this worker
-    holds it. The first placement of a new incarnation names no host: it tells the hosts of the one before to stop, and
-    nothing is placed while one of their held records stands. A worker that is `leaving` closes each host that is empty.
-    """
-    before = state.placements.get(worker)
-    generation = state.assignments[worker].generation if worker in state.assignments else 0
-    if before is None or before.incarnation != incarnation:
-        return Placement(worker, {}, generation, 1, incarnation, leaving)
-    mine = state.hosts_of(worker)
-    if any(held.worker_incarnation != incarnation for held in mine):
-        return None
-    held_on = {unit: held.host for held in mine for unit in held.units or ()}
-    # A host is kept without units too: that it is up is what makes its worker fit to be given some.
-    plan: dict[int, dict[UnitId, int]] = {host: {} for host in sorted({*(before.hosts or ()), *range(hosts)})}
-    for host, placed in (before.hosts or {}).items():
-        for unit in placed.keys() & runnable:
-            plan[host][unit] = runs.get(unit, 0)
-    placed_units = {unit for placed in plan.values() for unit in placed}
-    weights = weights or {}
-    loads = {host: sum(weights.get(unit, 1) for unit in plan.get(host, ())) for host in range(hosts)}
-    for unit in sorted(runnable - placed_units):
-        if unit in held_on:
-            # Just taken away and given back, or its host still stops it: no other host may have it before that.
-            plan.setdefault(held_on[unit], {})[unit] = runs.get(unit, 0)
-            continue
-        host = min(loads, key=lambda number: (loads[number], number))
-        loads[host] += weights.get(unit, 1)
-        plan.setdefault(host, {})[unit] = runs.get(unit, 0)
-    if leaving:
-        held_hosts = set(held_on.values())
-        plan = {host: units for host, units in plan.items() if units or host in held_hosts}
-    same = plan == {host: dict(units) for host, units in (before.hosts or {}).items()}
-    if same and (before.generation, before.leaving) == (generation, leaving):
-        return None
-    return Placement(worker, plan, generation, before.revision + 1, incarnation, leaving)

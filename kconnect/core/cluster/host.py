@@ -8,22 +8,22 @@ only if the log still gives the unit to this host. Read next: `worker/host.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from kconnect.core.state.assignment import AssignmentState
-from kconnect.core.state.config import ConfigState, Properties
-from kconnect.core.state.records import (
+from kconnect.core.state.assignment_records import (
+    PLAIN,
     Assignment,
-    Broken,
+    Blame,
+    FencingFailed,
     Held,
-    LogRecord,
+    HostSpec,
     Placement,
-    TargetState,
-    Topic,
-    UnitId,
-    Units,
+    Wait,
 )
+from kconnect.core.state.config import ConfigState, Properties
+from kconnect.core.state.records import Broken, LoggerLevel, LogRecord, TargetState, Topic, UnitId, Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,12 @@ class UnitSpec:
 
 @dataclass(frozen=True, slots=True)
 class Start:
+    """`blame`: nothing of it may run, it is only to be shown as failed; for this reason."""
+
     spec: UnitSpec
     target: TargetState
     wish_offset: int
+    blame: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +81,36 @@ class Declare:
 
 
 @dataclass(frozen=True, slots=True)
+class Pass:
+    """A unit has waited long enough for the fencing of earlier task sets: it may go on, or fail with `error`."""
+
+    unit: UnitId
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
     """Nothing runs any more and nothing will: the host's process ends."""
 
     reason: str
 
 
-HostEffect = Start | Stop | SetTarget | Declare | Exit
+@dataclass(frozen=True, slots=True)
+class Die:
+    """Only units that do not stop are left: they end with the host's process, at once, and Spark starts another."""
+
+    reason: str
+
+
+HostEffect = Start | Stop | SetTarget | Declare | Pass | Exit | Die
 
 
 class HostState:
     """
     Times are milliseconds of any steady clock. `takeover_ms` is how long a predecessor under the same name that can be
     neither asked nor seen dead may still run; it stops by itself within that time (`session.timeout.ms`). `grace_ms` is for
-    how long others wait for units of this host once the leader has given its worker up (`handover.grace.ms`).
+    how long others wait for units of this host once the leader has given its worker up (`handover.grace.ms`). `spec` is what
+    this process was set up for, and all that it runs.
     """
 
     def __init__(
@@ -103,11 +122,13 @@ class HostState:
         process: tuple[str, int, float] | None,
         takeover_ms: int,
         grace_ms: int = 2_000,
+        spec: HostSpec = PLAIN,
     ) -> None:
         self.config = ConfigState()
         self.assignment = AssignmentState()
         self.worker, self.host = worker, host
         self.worker_incarnation, self.incarnation = worker_incarnation, incarnation
+        self._spec_of_host = spec
         self._process = process
         self._takeover_ms, self._grace_ms = takeover_ms, grace_ms
         self._given_up_at: int | None = None
@@ -117,26 +138,40 @@ class HostState:
         self._stopping: set[UnitId] = set()
         self._in_order: set[UnitId] = set()
         """Those of `_stopping` that were not abandoned."""
+        self._stuck: set[UnitId] = set()
+        """Those of `_stopping` that have been given up."""
+        self._blamed: dict[UnitId, Blame] = {}
+        self._renewed: set[UnitId] = set()
+        self._waiting: dict[UnitId, Wait] = {}
+        """Those of `_running` that wait for the fencing of earlier task sets."""
         self._declared: Held | None = None
         self._sequence = 0
+        self._read_back = 0
+        """The sequence of the last own record that was read."""
         self._confirmed: Units = frozenset()
         self.predecessor: Held | None = None
         self._exited = False
         self._changed = True
         """Whether something has happened since `decide` last found nothing to do."""
+        self._named_in: Placement | None = None
+        self._named: Set[str] = frozenset()
+        """The connectors that `_named_in` places here."""
 
-    def apply(self, record: LogRecord) -> Broken | None:
+    def apply(self, record: LogRecord) -> Broken | LoggerLevel | None:
+        """Fold one record in. The answer is what is not a state but something to be done, or can't be used."""
         decoded: object
         if record.topic is Topic.CONFIG:
             decoded = self.config.apply(record)
-            self._changed = True
+            # Nothing is wanted here of a connector that the placement does not name here.
+            self._changed |= getattr(decoded, "name", None) in self._connectors_here()
         else:
             decoded = self.assignment.apply(record)
             if isinstance(decoded, Held) and (decoded.worker, decoded.host) == (self.worker, self.host):
                 self._read_own(decoded)
             # Most records of a large cluster are about other workers.
             self._changed |= isinstance(decoded, Held | Assignment | Placement) and decoded.worker == self.worker
-        return decoded if isinstance(decoded, Broken) else None
+            self._changed |= isinstance(decoded, FencingFailed) and bool(self._waiting)
+        return decoded if isinstance(decoded, Broken | LoggerLevel) else None
 
     def ready(self, now: int) -> None:
         """The log has been read to its end once. Only the first call counts."""
@@ -147,6 +182,21 @@ class HostState:
         before = self.assignment.held.get((self.worker, self.host))
         if before is not None and before.units and before.incarnation != self.incarnation:
             self.predecessor = before
+            # A worker that was started anew tries everything anew.
+            if before.worker_incarnation == self.worker_incarnation:
+                # As they were, for these have been shown as failed: a greater run is what somebody has asked for since.
+                self._blamed.update(before.blamed)
+
+    def blame(self, unit: UnitId, blame: Blame) -> None:
+        """
+        A unit has ended the predecessor's process. It is shown as failed, and not started, until somebody restarts it or
+        its config changes. To be told before `predecessor_dead`.
+        """
+        placement = self.assignment.placements.get(self.worker)
+        run = (placement.hosts or {}).get(self.host, {}).get(unit, blame.run) if placement is not None else blame.run
+        # The worker starts anew what it has shown as UNASSIGNED while no process lived here: nobody has restarted it.
+        self._blamed[unit] = blame._replace(run=run)
+        self._changed = True
 
     def predecessor_dead(self) -> None:
         self.predecessor = None
@@ -168,8 +218,37 @@ class HostState:
     def stopped(self, unit: UnitId) -> None:
         """The unit's thread has ended after a `Stop`."""
         self._stopping.discard(unit)
+        self._stuck.discard(unit)
         self._in_order.discard(unit)
         self._changed = True
+
+    def stuck(self, unit: UnitId) -> None:
+        """A unit has not stopped within its limit, and is given up: it keeps this host from being used any longer."""
+        if unit in self._stopping and unit not in self._stuck:
+            self._stuck.add(unit)
+            self._changed = True
+
+    def renew(self, unit: UnitId) -> None:
+        """Stop a unit and start it anew, where it runs."""
+        self._renewed.add(unit)
+        self._changed = True
+
+    def is_fenced(self, spec: UnitSpec) -> bool:
+        """Whether a task may start its producer: the sets before its own are fenced (KIP-618). For any thread."""
+        connector = self.config.connectors.get(spec.connector)
+        return connector is not None and connector.tasks_offset == spec.config_offset and not connector.pending_fencing
+
+    def wait(self, spec: UnitSpec) -> bool:
+        """
+        A task waits until `is_fenced`. This host says so, which has the leader fence; `decide` then answers `Pass`. False,
+        and no answer, if the task is to stop anyway.
+        """
+        known = self._running.get(spec.unit)
+        if known is None or known[0] != spec:
+            return False
+        self._waiting[spec.unit] = Wait(spec.config_offset, self._sequence + 1)
+        self._changed = True
+        return True
 
     @property
     def units(self) -> Units:
@@ -188,8 +267,9 @@ class HostState:
         wanted = {} if leave or not self._readable else self._wanted()
         effects: list[HostEffect] = late
         for unit, (spec, target, wish) in list(self._running.items()):
-            if unit not in wanted or wanted[unit][0] != spec:
+            if unit not in wanted or wanted[unit][0] != spec or unit in self._renewed:
                 del self._running[unit]
+                self._waiting.pop(unit, None)
                 self._stopping.add(unit)
                 if self._readable:
                     self._in_order.add(unit)
@@ -197,17 +277,51 @@ class HostState:
             elif wanted[unit][1:] != (target, wish):
                 self._running[unit] = wanted[unit]
                 effects.append(SetTarget(unit, *wanted[unit][1:]))
-        todo = {} if self.predecessor else {u: w for u, w in wanted.items() if u not in self.units}
+        self._renewed.clear()
+        effects += self._pass()
+        here = self.units
+        todo = {} if self.predecessor else {unit: spec for unit, spec in wanted.items() if unit not in here}
+        if self._readable and not self.predecessor:
+            self._forgive(wanted)
+        # Nor before its predecessor has ended: the record that lists what that one runs would be the record of a dead process.
+        if leave and not self.units and not self.predecessor:
+            self._exited = True
+            return [*effects, *self._goodbye(), Exit(leave)]
         effects += self._declare(frozenset(todo))
         for unit in sorted(todo):
             if unit in self._confirmed:
                 self._running[unit] = todo[unit]
-                effects.append(Start(*todo[unit]))
-        if leave and not self.units:
+                effects.append(Start(*todo[unit], self._blamed[unit].reason if unit in self._blamed else None))
+        if self._only_stuck_left(wanted.keys()):
             self._exited = True
-            effects.append(Exit(leave))
+            effects.append(Die(f"{', '.join(map(str, sorted(self._stuck)))} can't be stopped, and nothing else is left here"))
         self._changed = bool(effects)
         return effects
+
+    def _forgive(self, wanted: Mapping[UnitId, tuple[UnitSpec, TargetState, int]]) -> None:
+        for unit, blame in list(self._blamed.items()):
+            spec = wanted[unit][0] if unit in wanted else None
+            if spec is None or (spec.config_offset, spec.run) != blame[:2]:
+                del self._blamed[unit]
+
+    def _only_stuck_left(self, wanted: Set[UnitId]) -> bool:
+        if not self._stuck or self.units != self._stuck or not wanted <= self._stuck:
+            return False
+        # Who reads of the end of this process finds out why it ended. Without a log nobody reads anything.
+        return not self._readable or self._read_back == self._sequence
+
+    def _pass(self) -> list[HostEffect]:
+        passes: list[HostEffect] = []
+        for unit, wait in sorted(self._waiting.items()):
+            failed = self.assignment.failed_fencings.get(unit.connector)
+            if self.is_fenced(self._running[unit][0]):
+                passes.append(Pass(unit))
+            elif failed is not None and failed.answers(self.worker, self.host, self.incarnation, wait):
+                passes.append(Pass(unit, failed.error))
+        for each in passes:
+            assert isinstance(each, Pass)
+            del self._waiting[each.unit]
+        return passes
 
     def _abandon_late(self, now: int) -> list[HostEffect]:
         """What takes too long to stop in order, once the leader no longer counts on this host's worker, is abandoned."""
@@ -236,6 +350,9 @@ class HostState:
             self.incarnation,
             self.worker_incarnation,
             self._process,
+            waiting=dict(self._waiting),
+            stuck=frozenset(self._stuck),
+            blamed=dict(self._blamed),
         )
         if held == self._declared:
             return []
@@ -243,8 +360,27 @@ class HostState:
         self._sequence += 1
         return [Declare(replace(held, sequence=self._sequence))]
 
+    def _goodbye(self) -> list[HostEffect]:
+        """
+        The last word of a host that runs nothing any more. It takes its record back if its number is given up, so that the
+        number can be used again; who has never said anything says nothing now, for another may use the number already.
+        """
+        if self._sequence == 0:
+            return []
+        if self._is_given_up() and self._readable and self.predecessor is None:
+            return [Declare(Held(self.worker, self.host, None))]
+        return self._declare(frozenset())
+
+    def _is_given_up(self) -> bool:
+        """Whether the placement of this life of the worker has no more use for this process."""
+        placement = self.assignment.placements.get(self.worker)
+        if placement is None or placement.incarnation != self.worker_incarnation or placement.hosts is None:
+            return False
+        return self.host not in placement.hosts or placement.spec(self.host) != self._spec_of_host
+
     def _read_own(self, held: Held) -> None:
         if held.incarnation == self.incarnation:
+            self._read_back = held.sequence
             # Only the latest counts: after an earlier one, the log already has a later one that may say less.
             self._confirmed = (held.units or frozenset()) if held.sequence == self._sequence else frozenset()
             return
@@ -260,7 +396,7 @@ class HostState:
             return "the worker is gone"
         if placement.incarnation > self.worker_incarnation:
             return "the worker was started again"
-        if placement.incarnation == self.worker_incarnation and self.host not in placement.hosts:
+        if self._is_given_up():
             return "the worker no longer places units here"
         own = self.assignment.held.get((self.worker, self.host))
         if own is not None and own.incarnation > self.incarnation:
@@ -277,9 +413,19 @@ class HostState:
         for unit in runs.keys() & (assigned.units or frozenset()):
             spec = self._spec(unit, runs[unit])
             target = self.config.target_state(unit.connector)
-            if spec is not None and target is not TargetState.STOPPED:
+            # A newer config may want another host, which its worker has yet to decide.
+            if spec is None or spec.config_offset >= placement.config_offset:
+                continue
+            if target is not TargetState.STOPPED:
                 wanted[unit] = (spec, target, self.config.wish_offset(unit.connector))
         return wanted
+
+    def _connectors_here(self) -> Set[str]:
+        placement = self.assignment.placements.get(self.worker)
+        if self._named_in is not placement:
+            units = ((placement and placement.hosts) or {}).get(self.host, {})
+            self._named_in, self._named = placement, {unit.connector for unit in units}
+        return self._named
 
     def _spec(self, unit: UnitId, run: int) -> UnitSpec | None:
         connector = self.config.connectors.get(unit.connector)

@@ -8,20 +8,36 @@ what the checks are about. Read next: `requests.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kconnect.api.errors import (
     AlreadyExistsError,
     BadRequestError,
+    ConnectError,
+    ForbiddenError,
     NotFoundError,
 )
-from kconnect.core.herder import cluster, effects, requests, restart, views
+from kconnect.core.herder import (
+    classes,
+    cluster,
+    effects,
+    fencing,
+    metrics,
+    offset_requests,
+    requests,
+    restart,
+    stored_offsets,
+    views,
+)
+from kconnect.core.herder.old_offsets import OldOffsets
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.target_state import initial_target_state
 from kconnect.core.settings.validation import errors_message
-from kconnect.core.state import records
-from kconnect.core.state.records import GeneratedTasks, RestartRequest, TargetState, UnitId
+from kconnect.core.state import assignment_records, records
+from kconnect.core.state.assignment_records import GeneratedTasks, TopicsReset
+from kconnect.core.state.records import RestartRequest, TargetState, UnitId
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder
@@ -35,7 +51,7 @@ ELECTION_MS = 80_000
 class Answers:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
-        self._kinds: dict[str, str] = {}
+        self._old_offsets = OldOffsets(herder)
 
     def answer(self, request: requests.Request) -> Procedure:
         herder, config = self._herder, self._herder.config
@@ -53,30 +69,40 @@ class Answers:
                 return (yield from self._list(expand))
             case requests.GetConnector(name):
                 self._require(name)
-                kind = yield from self._kind(name)
+                kind = yield from self.kind(name)
                 return views.connector_info(config, name, kind)
             case requests.GetConfig(name):
                 self._require(name)
                 return dict(config.connectors[name].properties)
             case requests.GetStatus(name):
-                kind = yield from self._kind(name)
-                return views.connector_status(herder.status, name, kind)
+                kind = yield from self.kind(name)
+                return views.connector_status(herder.status, name, kind, (yield from self._usages()))
             case requests.GetTasks(name):
                 return views.tasks(config, name)
             case requests.GetTaskStatus(name, task):
-                return views.task_status(herder.status, name, task)
+                return views.task_status(herder.status, name, task, (yield from self._usages()))
             case requests.GetTopics(name):
+                self._require_tracking()
                 return {name: {"topics": herder.status.topics_of(name)}}
             case requests.ResetTopics(name):
-                used = herder.status.topics_of(name)
-                entries = [entry for topic in used for entry in records.topic_unused(name, topic)]
-                if entries:
-                    yield from herder.write(entries)
-                return None
+                return (yield from self._reset_topics(name))
             case requests.GetOffsets(name):
                 return (yield from self._offsets(name))
+            case requests.SetLoggerLevel(namespace, level):
+                yield from herder.write([records.logger_level(records.LoggerLevel(namespace, level))])
+                return None
+            case requests.AlterOffsets(name, pairs):
+                alter = partial(offset_requests.alter, herder, name, pairs)
+                return (yield from herder.exclusively(name, lambda: self._modify_offsets(name, alter)))
+            case requests.ResetOffsets(name):
+                reset = partial(offset_requests.reset, herder, name)
+                return (yield from herder.exclusively(name, lambda: self._modify_offsets(name, reset)))
+            case requests.FenceTasks(name):
+                return (yield from herder.exclusively(name, lambda: self._fence(name)))
             case requests.GetCluster():
                 return cluster.view(herder)
+            case requests.GetMetrics():
+                return metrics.snapshot(herder, (yield effects.ReadReports()))
             case requests.GetSessionKeys():
                 return herder.config.session_keys
             case requests.PutTaskConfigs(name, configs):
@@ -88,8 +114,8 @@ class Answers:
             case requests.ValidateConfig(plugin, submitted):
                 _same_plugin(plugin, submitted)
                 return (yield effects.Validate(plugin, dict(submitted)))
-            case requests.CreateConnector(name, submitted, initial_state):
-                return (yield from self._create(name, submitted, initial_state))
+            case requests.CreateConnector():
+                return (yield from self._create(request))
             case requests.PutConfig(name, submitted):
                 return (yield from self._put(name, submitted))
             case requests.PatchConfig(name, patch):
@@ -113,19 +139,16 @@ class Answers:
         if name not in self._herder.config.connectors:
             raise NotFoundError(text.format(name))
 
-    def _kind(self, name: str) -> Procedure:
-        """`source`, `sink`, or `unknown` where this worker does not have the class."""
+    def kind(self, name: str, patient: bool = False) -> Procedure:
+        """
+        `source`, `sink`, or `unknown` where this worker does not have the class, or its code fails or takes long. Whoever can't
+        go on without is `patient`.
+        """
         connector = self._herder.config.connectors.get(name)
-        plugin = None if connector is None else connector.properties.get("connector.class")
-        if plugin is None:
+        if connector is None or connector.properties.get("connector.class") is None:
             return "unknown"
-        if plugin not in self._kinds:
-            try:
-                described = yield effects.DescribePlugin(plugin)
-            except Exception:  # noqa: BLE001 - whatever is wrong with the plugin, the answer is that its type is not known
-                return "unknown"
-            self._kinds[plugin] = described["type"]
-        return self._kinds[plugin]
+        described = yield from self._herder.classes.ask(connector.properties, patient=patient)
+        return "unknown" if described is None else described["type"]
 
     def _list(self, expand: tuple[str, ...]) -> Procedure:
         herder = self._herder
@@ -133,12 +156,22 @@ class Answers:
         if not expand:
             return names
         body: dict[str, dict[str, Any]] = {}
+        plugins = {name: classes.named(herder.config.connectors[name].properties) for name in names}
+        asked = {plugin: name for name, plugin in plugins.items()}
+        for plugin, name in asked.items():
+            if plugin[0]:
+                # All at once: those that hang are waited for together.
+                herder.classes.known(herder.config.connectors[name].properties)
+        kinds = {}
+        for plugin, name in asked.items():
+            kinds[plugin] = yield from self.kind(name)
+        usages = yield from self._usages()
         for name in names:
-            kind = yield from self._kind(name)
+            kind = kinds[plugins[name]]
             try:
                 entry: dict[str, Any] = {}
                 if "status" in expand:
-                    entry["status"] = views.connector_status(herder.status, name, kind)
+                    entry["status"] = views.connector_status(herder.status, name, kind, usages)
                 if "info" in expand:
                     entry["info"] = views.connector_info(herder.config, name, kind)
                 body[name] = entry
@@ -146,30 +179,87 @@ class Answers:
                 continue  # Connect, too, leaves out what has no status yet.
         return body
 
+    def _usages(self) -> Procedure:
+        """What tasks take that have hosts of their own. Nobody is asked while there are none."""
+        assignment = self._herder.assignment
+        if not metrics.dedicated(assignment):
+            return views.NOBODY
+        return metrics.usages(assignment, (yield effects.ReadReports()))
+
     def _offsets(self, name: str) -> Procedure:
         self._require(name)
-        kind = yield from self._kind(name)
+        kind = yield from self.kind(name, patient=True)
         if kind == "sink":
             properties = self._herder.config.connectors[name].properties
-            return views.sink_offsets((yield effects.GroupOffsets(name, dict(properties))))
-        return views.source_offsets(self._herder.offsets, name)
+            try:
+                return views.sink_offsets((yield effects.GroupOffsets(name, dict(properties))))
+            except ConnectError as error:
+                text = f"Failed to retrieve consumer group offsets for sink connector {name}: {error}"
+                raise ConnectError(text) from error
+        properties = {} if kind == "unknown" else self._herder.config.connectors[name].properties
+        try:
+            return views.source_offsets((yield from stored_offsets.read(self._herder, name, properties)).known())
+        except ConnectError as error:
+            raise ConnectError(f"Failed to retrieve offsets for source connector {name}: {error}") from error
+
+    # --- topics ---
+
+    def _require_tracking(self) -> None:
+        if not self._herder.identity.tracks_topics:
+            raise ForbiddenError("Topic tracking is disabled.")
+
+    def _reset_topics(self, name: str) -> Procedure:
+        herder = self._herder
+        self._require_tracking()
+        if not herder.identity.resets_topics:
+            raise ForbiddenError("Topic tracking reset is disabled")
+        used = herder.status.topics_of(name)
+        if used:
+            yield from herder.write([entry for topic in used for entry in records.topic_unused(name, topic)])
+        if name in herder.config.connectors:
+            # Not before the tombstones are there: what a task says on reading this must come after them.
+            number = herder.assignment.topic_resets.get(name, (0, 0))[0] + 1
+            yield from herder.write([assignment_records.topics_reset(TopicsReset(name, number))])
+
+    # --- offsets ---
+
+    def _modify_offsets(self, name: str, work: Callable[[str], Procedure]) -> Procedure:
+        """`work` gets the connector's kind; it is the leader's."""
+        yield from self._herder.await_lead()
+        self._require(name)
+        offset_requests.require_stopped(self._herder, name)
+        kind = yield from self.kind(name, patient=True)
+        if kind == "unknown":
+            plugin = self._herder.config.connectors[name].properties.get("connector.class")
+            raise ConnectError(_unknown_class(name, plugin))
+        return (yield from work(kind))
 
     # --- configs ---
 
-    def _create(self, name: str, submitted: ConfigMap, initial_state: str | None) -> Procedure:
-        herder = self._herder
-        name = (name or "").strip()
-        config = _named(name, submitted)
-        target = initial_target_state(initial_state)
+    def _create(self, request: requests.CreateConnector) -> Procedure:
+        herder, offsets = self._herder, request.initial_offsets
+        name = (request.name or "").strip()
+        config = _named(name, request.config)
+        target = initial_target_state(request.initial_state)
         yield from self._validated(config)
+        described = None if offsets is None else (yield from herder.classes.ask(config))
 
         def work() -> Procedure:
             yield from herder.await_lead()
             if name in herder.config.connectors:
                 raise AlreadyExistsError(f"Connector {name} already exists")
             state = [] if target is None else [records.target_state(name, target)]
-            yield from herder.write_as_leader([*state, records.connector_config(name, config)])
-            return requests.Created(True, {**(yield from self._info(name, config)), "tasks": []})
+            entries, more = [*state, records.connector_config(name, config)], {}
+            if offsets is None:
+                self._old_offsets.look(name, config)
+                yield from herder.write_as_leader(entries)
+            elif described is None:
+                raise ConnectError(_unknown_class(name, config["connector.class"]))
+            else:
+                kind = described["type"]
+                status = yield from offset_requests.initial(herder, name, config, kind, offsets, entries)
+                more = {"offsets_status": status}
+            return requests.Created(True, {**(yield from self._info(name, config)), "tasks": [], **more})
 
         return (yield from herder.exclusively(name, work))
 
@@ -181,6 +271,8 @@ class Answers:
         def work() -> Procedure:
             yield from herder.await_lead()
             created = name not in herder.config.connectors
+            if created:
+                self._old_offsets.look(name, config)
             yield from herder.write_as_leader([records.connector_config(name, config)])
             return requests.Created(created, (yield from self._info(name, config)))
 
@@ -212,7 +304,7 @@ class Answers:
             raise BadRequestError(errors_message(infos))
 
     def _info(self, name: str, written: ConfigMap) -> Procedure:
-        kind = yield from self._kind(name)
+        kind = yield from self.kind(name)
         if name not in self._herder.config.connectors:
             # Somebody has deleted it meanwhile; it was written all the same.
             return {"name": name, "config": dict(written), "tasks": [], "type": kind}
@@ -249,7 +341,7 @@ class Answers:
             return None
         if UnitId(request.name) not in herder.status.units:
             raise NotFoundError(f"Status for connector {request.name} not found")
-        kind = yield from self._kind(request.name)
+        kind = yield from self.kind(request.name)
         planned = restart.plan(request, herder.config, herder.status)
         body = views.restarting(views.connector_status(herder.status, request.name, kind), planned)
         yield from herder.write_as_leader([entry])
@@ -269,7 +361,7 @@ class Answers:
         self._require(name, "Unknown connector: {}")
         if not exists():
             raise NotFoundError(f"Unknown task: {unit}")
-        if not herder.restart_unit(unit):
+        if not herder.placing.restart_unit(unit):
             url = herder.url_of_owner(unit)
             assert url is not None
             raise requests.ForwardError(url)
@@ -284,7 +376,14 @@ class Answers:
         if configs and herder.config.target_state(name) is TargetState.STOPPED:
             raise BadRequestError(f"Cannot submit non-empty set of task configs for stopped connector {name}")
         made = GeneratedTasks(name, configs, herder.config.wish_offset(name))
-        yield from herder.write([records.generated_tasks(made)], as_leader=True)
+        yield from herder.write([assignment_records.generated_tasks(made)], as_leader=True)
+
+    def _fence(self, name: str) -> Procedure:
+        yield from self._herder.await_lead()
+        self._require(name)
+        if (yield from self.kind(name, patient=True)) != "source":
+            raise BadRequestError(f"Connector {name} is not a source connector")
+        yield from fencing.fence_before(self._herder, name)
 
 
 def _named(name: str, submitted: ConfigMap) -> dict[str, str | None]:
@@ -294,6 +393,13 @@ def _named(name: str, submitted: ConfigMap) -> dict[str, str | None]:
     if given != name:
         raise BadRequestError(f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})")
     return config
+
+
+def _unknown_class(name: str, plugin: str | None) -> str:
+    return (
+        f"Failed to modify offsets for connector {name}: its class {plugin} has to be asked, and this worker does not have it, "
+        "or its code fails. Install the plugin on all workers."
+    )
 
 
 def _same_plugin(plugin: str, submitted: ConfigMap) -> None:

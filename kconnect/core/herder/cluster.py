@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from kconnect.core.state.assignment_records import PLAIN, Held, HostSpec
 from kconnect.core.state.records import TargetState, UnitId
 
 if TYPE_CHECKING:
@@ -20,14 +21,16 @@ def view(herder: Herder) -> dict[str, Any]:
     `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
 
     A worker is `{"worker_id", "url" (null once it has left the group), "leaving", "generation", "connectors", "tasks",
-    "hosts"}`, with a host's `{"host", "connectors", "tasks"}` counting what it really holds. Moving is each unit that is
-    not yet where the leader wants it: `{"connector", "task" (null for the instance), "from", "to"}`, either may be null.
+    "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories", "dedicated_to"}` counting
+    what it really holds. `dedicated_to` is null or `{"connector", "task"}`. Moving is each unit that is not yet where the
+    leader wants it: `{"connector", "task" (null for the instance), "from", "to"}`, either may be null.
     """
     state = herder.assignment
     workers = []
     for worker in sorted(state.workers() | set(herder.members)):
         assignment, placement = state.assignments.get(worker), state.placements.get(worker)
-        hosts = [{"host": held.host, **_counts(held.units or ())} for held in state.hosts_of(worker)]
+        specs = (lambda host: PLAIN) if placement is None else placement.spec
+        hosts = [_host(held, specs(held.host)) for held in state.hosts_of(worker)]
         workers.append(
             {
                 "worker_id": worker,
@@ -45,6 +48,19 @@ def view(herder: Herder) -> dict[str, Any]:
         "answered_by": herder.identity.worker_id,
         "workers": workers,
         "moving": _moving(herder),
+    }
+
+
+def _host(held: Held, spec: HostSpec) -> dict[str, Any]:
+    node, pid, _ = held.process or (None, None, None)
+    return {
+        "host": held.host,
+        "node": node,
+        "pid": pid,
+        **_counts(held.units or ()),
+        "stuck": len(held.stuck),
+        "directories": list(spec.directories),
+        "dedicated_to": None if spec.unit is None else {"connector": spec.unit.connector, "task": spec.unit.task},
     }
 
 

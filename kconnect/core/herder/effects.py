@@ -6,12 +6,14 @@ Those with an `id` are answered by `events.Done` or `events.Failed` with that id
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.errors import ConflictError
+from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.api.record import TopicPartition
 from kconnect.core.herder.requests import ConfigMap
-from kconnect.core.state.records import Entry, SessionKey
+from kconnect.core.state.records import Entry, LoggerLevel, SessionKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,10 @@ class Validate:
 
 @dataclass(frozen=True, slots=True)
 class DescribePlugin:
-    """Result: dict with `class`, `type` (source or sink) and `version`."""
+    """`version` may be a range; None is the newest. Result: dict with `class`, `type` (source or sink) and `version`."""
 
     plugin: str
+    version: str | None = None
     id: int = 0
 
 
@@ -102,6 +105,91 @@ class GroupOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadReports:
+    """What hosts last said of their units' numbers. Result: a collection of `Report`, empty if nothing is known."""
+
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AskConnector:
+    """
+    Have a connector's `alter_offsets` look at new offsets, in the sandbox (KIP-875). `offsets` are pairs: of source
+    partition and offset, or of (topic, partition) and an int; None as an offset resets it. Result: what it returned.
+    """
+
+    plugin: str
+    config: ConfigMap
+    offsets: tuple[tuple[Any, Any], ...]
+    id: int = 0
+
+
+class RefusedError(ConnectError):
+    """How an `AskConnector` fails when the connector itself says no; the text is the connector's."""
+
+
+class UnsupportedError(ConnectError):
+    """How an `AskConnector` fails when the connector's offsets can't be changed from outside at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterGroup:
+    """Change committed offsets of a sink's consumer group, or, with None as `offsets`, delete the group."""
+
+    connector: str
+    config: ConfigMap
+    offsets: Mapping[TopicPartition, int | None] | None
+    id: int = 0
+
+
+class GroupInUseError(ConnectError):
+    """How an `AlterGroup` fails when the group has members: nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindEnds:
+    """
+    Find where the offset topic ends. Result: `dict[tuple[Topic, int], int]`, the offset after the last record of each
+    partition.
+    """
+
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOwnOffsets:
+    """
+    Read a source connector's own offset topic; with `prepare`, create it if it is missing. Result: `OffsetState`, or None if
+    its offsets are in the worker's topic alone. A RequestTimeoutError if its end is not reached in time.
+    """
+
+    connector: str
+    config: ConfigMap
+    prepare: bool = False
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOwnOffsets:
+    """Write to a source connector's own offset topic; of exactly-once sources, in one transaction."""
+
+    connector: str
+    config: ConfigMap
+    entries: tuple[Entry, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Fence the transactional producers of a source connector's first `tasks` tasks (KIP-618)."""
+
+    connector: str
+    config: ConfigMap
+    tasks: int
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     ticket: int
     value: Any
@@ -122,9 +210,32 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class SetLevel:
+    """Somebody has set a log level for the whole cluster (KIP-976): apply it to this process."""
+
+    change: LoggerLevel
+
+
+@dataclass(frozen=True, slots=True)
 class Bye:
     """Nothing of this worker runs any more: it may leave the group and end."""
 
 
-Answerable = Write | TakeLead | NewSessionKey | Validate | DescribePlugin | ListPlugins | PluginConfig | GroupOffsets
-Effect = Answerable | FindMembers | Reply | Refuse | Log | Bye
+Answerable = (
+    Write
+    | TakeLead
+    | NewSessionKey
+    | Validate
+    | DescribePlugin
+    | ListPlugins
+    | PluginConfig
+    | GroupOffsets
+    | ReadReports
+    | AskConnector
+    | AlterGroup
+    | FindEnds
+    | ReadOwnOffsets
+    | WriteOwnOffsets
+    | Fence
+)
+Effect = Answerable | FindMembers | Reply | Refuse | Log | SetLevel | Bye

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kconnect.api.errors import ConflictError
 from kconnect.core.state.records import TargetState
@@ -86,6 +87,26 @@ class GetOffsets(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class AlterOffsets(Request):
+    """
+    `PATCH /connectors/{c}/offsets` (KIP-875): pairs of partition and offset as JSON has them, None resets a partition. The
+    answer is `{"message": ...}`.
+    """
+
+    name: str
+    offsets: tuple[tuple[Any, Any], ...]
+    writes = True
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOffsets(Request):
+    """`DELETE /connectors/{c}/offsets` (KIP-875): all of them. The answer is `{"message": ...}`."""
+
+    name: str
+    writes = True
+
+
+@dataclass(frozen=True, slots=True)
 class ListPlugins(Request):
     connectors_only: bool = True
 
@@ -104,11 +125,15 @@ class ValidateConfig(Request):
 
 @dataclass(frozen=True, slots=True)
 class CreateConnector(Request):
-    """`POST /connectors`: the answer is a `Created`. `initial_state` is RUNNING, PAUSED or STOPPED, in any case."""
+    """
+    `POST /connectors`: the answer is a `Created`. `initial_state` is RUNNING, PAUSED or STOPPED, in any case. With
+    `initial_offsets` (KIP-995), as `AlterOffsets` has them, its `info` has `offsets_status`.
+    """
 
     name: str
     config: ConfigMap
     initial_state: str | None = None
+    initial_offsets: tuple[tuple[Any, Any], ...] | None = None
     writes = True
 
 
@@ -169,8 +194,22 @@ class RestartTask(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class SetLoggerLevel(Request):
+    """`PUT /admin/loggers/{l}?scope=cluster` (KIP-976): any worker may write it; `level` is the text that was sent."""
+
+    namespace: str
+    level: str
+    writes = True
+
+
+@dataclass(frozen=True, slots=True)
 class GetCluster(Request):
     """`GET /cluster`: members, leader, generation, units by worker and host, and what is being handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetMetrics(Request):
+    """`GET /metrics`: the answer is a `Snapshot` of `core/metrics/families.py`, which REST writes down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +223,14 @@ class PutTaskConfigs(Request):
 
     name: str
     configs: tuple[ConfigMap, ...]
+    writes = True
+
+
+@dataclass(frozen=True, slots=True)
+class FenceTasks(Request):
+    """`PUT /connectors/{c}/fence`, internal: end the producers of the task set before the one in force (KIP-618)."""
+
+    name: str
     writes = True
 
 

@@ -7,12 +7,14 @@ framework (`type`, `plugin.version`, `predicate`, `negate`) never reaches a plug
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from kconnect.api.config import NO_DEFAULT, ConfigKey, Importance, Type, Width, parse
+from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, Type, Validator, Width, parse
+from kconnect.core.settings.common import VERSION_DOC
 
-_VERSION = "The version, or a range of versions, of this class to use; default: the newest that is installed."
+_Told = TypeVar("_Told")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def _aliases(config: Mapping[str, str], setting: str, reserved: set[str]) -> Ite
 
 
 def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What is wrong between aliases: the setting, without class names, and the message. Connect lets the first two pass."""
+    """What is wrong between aliases: setting and message. Connect lets pass what is not defined, and what is not used."""
     known, used = predicates(config), set()
     # Without `negate`: one that can't be read has a message of its own.
     for alias in _aliases(config, "transforms", {"type", "plugin.version", "predicate"}):
@@ -80,25 +82,85 @@ def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         )
 
 
-def framework_keys(kind: str, alias: str, newest: str | None) -> tuple[list[ConfigKey], list[ConfigKey]]:
-    """The framework's rows that come before and after a plugin's own; `kind` is `transforms` or `predicates`."""
-    group = f"{kind.capitalize()}: {alias}"
-    what = "transform" if kind == "transforms" else "predicate"
-    before = [
-        ConfigKey("type", Type.CLASS, NO_DEFAULT, Importance.HIGH, f"Class of the {what} {alias}.", None, group, 1, Width.LONG),
-        ConfigKey("plugin.version", Type.STRING, newest, Importance.MEDIUM, _VERSION, None, group, 2, Width.MEDIUM),
-    ]
-    if kind == "predicates":
-        return before, []
-    after = [
-        ConfigKey(
-            *("negate", Type.BOOLEAN, False, Importance.MEDIUM, "Apply it to those records for which the predicate is false."),
-            *(None, group, 3, Width.SHORT),
-        ),
-        ConfigKey(
-            *("predicate", Type.STRING, "", Importance.MEDIUM, "Alias of the predicate that says which records it applies to."),
-            *(None, group, 4, Width.MEDIUM),
-        ),
-    ]
-    return before, after
+def config_def(
+    kind: str, alias: str, versions: Sequence[str], own: ConfigDef | None, classes: Sequence[str] = ()
+) -> ConfigDef:
+    """
+    The settings of one alias under their full names; `kind` is `transforms` or `predicates`.
 
+    `own` are the plugin's, None if its class can't be had; `versions` are those of its class, the newest first, and `classes`
+    those to choose from. A key of the plugin's that the framework has too is masked by it.
+    """
+    prefix, group = f"{kind}.{alias}.", f"{kind.capitalize()}: {alias}"
+    what = "Transformation" if kind == "transforms" else "Predicate"
+    of_the_class = [
+        ConfigKey(
+            *(f"{prefix}type", Type.CLASS, NO_DEFAULT, Importance.HIGH, f"Class of the {what.lower()} {alias}.", None),
+            *(group, 0, Width.LONG, f"{what} type for {alias}"),
+            recommender=lambda name, parsed: list(classes),
+        ),
+        ConfigKey(
+            *(f"{prefix}plugin.version", Type.STRING, next(iter(versions), None), Importance.HIGH, VERSION_DOC, None),
+            *(group, 1, Width.LONG, f"{what} version for {alias}"),
+            recommender=lambda name, parsed: list(versions),
+        ),
+    ]
+    if own is None:
+        return ConfigDef(*of_the_class)
+    framework = _OF_A_TRANSFORM if kind == "transforms" else ()
+    masked = {"type", "plugin.version", *(key.name for key in framework)}
+    keys = [*(key for key in own.keys.values() if key.name not in masked), *framework]
+    return ConfigDef(*of_the_class, *_embedded(keys, prefix, group, len(of_the_class)))
+
+
+_OF_A_TRANSFORM = (
+    ConfigKey("predicate", Type.STRING, None, doc="Alias of the predicate that says which records it applies to."),
+    ConfigKey("negate", Type.BOOLEAN, False, doc="Apply it to those records for which the predicate is false."),
+)
+
+_IMPORTANCE = list(Importance)
+
+
+def _embedded(keys: Iterable[ConfigKey], prefix: str, group: str, first: int) -> Iterator[ConfigKey]:
+    """As Kafka's ConfigDef embeds one table into another: by group and order, then what must be given, then by importance."""
+    keys = list(keys)
+    groups = list(dict.fromkeys(key.group for key in keys if key.group is not None))
+
+    def place(key: ConfigKey) -> tuple[int, int, bool, int, str]:
+        of_group = -1 if key.group is None else groups.index(key.group)
+        return of_group, key.order, not key.required, _IMPORTANCE.index(key.importance), key.name
+
+    for order, key in enumerate(sorted(keys, key=place), first):
+        yield replace(
+            key,
+            name=prefix + key.name,
+            group=group if key.group is None else f"{group}: {key.group}",
+            order=order,
+            display_name=key.display_name or key.name,
+            dependents=tuple(prefix + name for name in key.dependents),
+            validator=None if key.validator is None else _Unprefixed(prefix, key.validator),
+            recommender=None if key.recommender is None else _unprefixed(prefix, key.recommender),
+            visible=None if key.visible is None else _unprefixed(prefix, key.visible),
+        )
+
+
+@dataclass(frozen=True)
+class _Unprefixed:
+    """A plugin's validator knows its own names only, which its messages show."""
+
+    prefix: str
+    rule: Validator
+
+    def __call__(self, name: str, value: Any) -> None:
+        self.rule(name.removeprefix(self.prefix), value)
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+
+def _unprefixed(prefix: str, ask: Callable[[str, Mapping[str, Any]], _Told]) -> Callable[[str, Mapping[str, Any]], _Told]:
+    def asked(name: str, parsed: Mapping[str, Any]) -> _Told:
+        own = {full.removeprefix(prefix): value for full, value in parsed.items()}
+        return ask(name.removeprefix(prefix), own)
+
+    return asked

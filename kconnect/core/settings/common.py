@@ -86,7 +86,7 @@ def key(
 
 
 _S, _I, _L, _B, _LIST, _C = Type.STRING, Type.INT, Type.LONG, Type.BOOLEAN, Type.LIST, Type.CLASS
-_VERSION = "The version, or a range of versions, of this class to use; default: the newest that is installed."
+VERSION_DOC = "The version, or a range of versions, of this class to use; default: the newest that is installed."
 
 
 def common_keys() -> tuple[ConfigKey, ...]:
@@ -101,7 +101,7 @@ def common_keys() -> tuple[ConfigKey, ...]:
             *("connector.class", _S, NO_DEFAULT, HIGH, (COMMON, 2), Width.LONG, "Connector class"),
             "The connector's class: its Java or Python path, its simple name, or that name without `Connector`.",
         ),
-        key(*("connector.plugin.version", _S, None, MEDIUM, (COMMON, 3), Width.MEDIUM, "Connector version"), _VERSION),
+        key(*("connector.plugin.version", _S, None, MEDIUM, (COMMON, 3), Width.MEDIUM, "Connector version"), VERSION_DOC),
         key(
             *("tasks.max", _I, 1, HIGH, (COMMON, 4), Width.SHORT, "Tasks max"),
             "The most tasks that this connector may have.",
@@ -144,7 +144,7 @@ def _converter_keys() -> list[ConfigKey]:
             key(
                 *(f"{setting}.plugin.version", _S, None, LOW, (COMMON, 7 + 2 * order), Width.SHORT),
                 f"{which} converter version",
-                _VERSION,
+                VERSION_DOC,
             ),
         ]
     return rows

@@ -1,22 +1,34 @@
 """
-Settings of a connector that Kafka Connect does not have: how it heals by itself, and how heavy its tasks are.
+Settings of a connector that Kafka Connect does not have: how it heals by itself, how heavy its tasks are, and whether each
+has a process of its own.
 
-`common.py` puts the rows into the tables of sources and sinks; `herder/healing.py` and `herder/leader.py` read them with
-`Operation.of`, for which no plugin and no secret is needed.
+`common.py` puts the rows into the tables of sources and sinks; `herder/healing.py`, `herder/leader.py` and
+`herder/host_specs.py` read them with `Operation.of`, for which no plugin and no secret is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, Range, Type, Width
+from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
 from kconnect.api.errors import ConfigError
 
 _ERRORS, _LIMIT = "Error Handling", 2**31 - 1
+ISOLATION, MEMORY = "tasks.isolation", "tasks.memory.max"
+_SHARED, _DEDICATED = "shared", "dedicated"
 
 
-def _key(name: str, type: Type, default: int, rule: Range, place: tuple[str, int], display_name: str, doc: str) -> ConfigKey:
+def _memory(name: str, value: Any) -> None:
+    if value is None or (value != -1 and value < 128 * 2**20):
+        rule = "Must be at least 134217728, of which the process itself needs some 100 MB, or -1 for no limit"
+        raise ConfigError(name, value, rule)
+
+
+def _key(
+    name: str, type: Type, default: Any, rule: Validator, place: tuple[str, int], display_name: str, doc: str
+) -> ConfigKey:
     return ConfigKey(name, type, default, Importance.LOW, doc, rule, *place, Width.SHORT, display_name)
 
 
@@ -38,6 +50,15 @@ KEYS = (
         "What one task of this connector counts when tasks are spread over workers: a task of weight 3 takes the place "
         "of three others.",
     ),
+    _key(
+        *(ISOLATION, Type.STRING, _SHARED, OneOf((_SHARED, _DEDICATED)), ("Common", 21), "Isolation of tasks"),
+        "shared: tasks run beside those of other connectors, as threads of a few processes; dedicated: each task has a process "
+        "of its own, which costs some 100 MB, and on a Spark cluster a core.",
+    ),
+    _key(
+        *(MEMORY, Type.LONG, -1, _memory, ("Common", 22), "Memory of a task"),
+        "How many bytes of memory the process of a dedicated task may take, some 100 MB for itself included; -1: no limit.",
+    ),
 )
 _TABLE = ConfigDef(*KEYS)
 
@@ -50,6 +71,18 @@ class Operation:
     backoff_ms: int = 10_000
     max_backoff_ms: int = 300_000
     weight: int = 1
+    isolation: str = _SHARED
+    max_memory: int = -1
+
+    @property
+    def dedicated(self) -> bool:
+        """Whether each task has a host of its own."""
+        return self.isolation == _DEDICATED
+
+    @property
+    def memory(self) -> int | None:
+        """In bytes, of a dedicated task; None is no limit."""
+        return None if self.max_memory == -1 else self.max_memory
 
     @classmethod
     def of(cls, config: Mapping[str, str | None]) -> Operation:
@@ -65,3 +98,11 @@ class Operation:
 
 
 _DEFAULT = Operation()
+
+
+def isolation_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with these settings together, by setting; `parsed` are the values of a table."""
+    if parsed.get(MEMORY) in (None, -1) or parsed.get(ISOLATION) != _SHARED:
+        return {}
+    rule = f"only a task with a process of its own can be limited: set {ISOLATION}={_DEDICATED} too, or leave {MEMORY} out"
+    return {MEMORY: f"Invalid value {parsed[MEMORY]} for configuration {MEMORY}: {rule}"}

@@ -10,16 +10,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
 
 from kconnect.api.config import HIDDEN
+from kconnect.core.settings import references
 
 _NAME = re.compile(
     r"password|passphrase|passwd|secret|token|credential|jaas|private|keystore\.key|key\.pem|basic\.auth\.user\.info"
-    r"|(api|access|account|shared|encryption|ssl)[._-]?key\b",
+    r"|(api|access|account|shared|encryption|ssl)[._-]?key\b|(?<![a-z])(pass|pwd)(?![a-z])|authorization",
     re.IGNORECASE,
 )
-_NOT_SECRET = re.compile(r"token\.endpoint\.url|\.(class|type|location|ms|seconds|enable|algorithm|file)$", re.IGNORECASE)
-_PLAIN = frozenset(("true", "false", "none", "null"))
+_NOT_SECRET = re.compile(
+    r"token\.endpoint\.url|\.(class|type|location|ms|seconds|enabled?|algorithm|file|source)$", re.IGNORECASE
+)
+_IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@|[?&;]\w*(?:password|passwd|pwd|secret|token)=([^&;\s\"']+)", re.IGNORECASE)
+"""What a URL may hold of secrets: after the user's name, or as a parameter."""
 
 
 def is_secret(name: str) -> bool:
@@ -28,10 +33,28 @@ def is_secret(name: str) -> bool:
 
 
 def values(properties: Mapping[str, object]) -> set[str]:
-    """The secret values of a config, in all their forms. Ones under four characters would blot out half of every text."""
-    texts = {str(value) for name, value in properties.items() if value is not None and is_secret(name)}
-    long = {text for text in texts if len(text) >= 4 and text.lower() not in _PLAIN}
-    return {form for text in long for form in forms(text)}
+    """The secret values of a config, and those in its URLs, in all their forms. A reference is none: it may be shown."""
+    parts: set[str] = set()
+    for name, value in properties.items():
+        if value is None:
+            continue
+        if is_secret(name):
+            parts.update(references.literals(str(value)))
+        elif "://" in str(value):
+            found = (found for part in references.literals(str(value)) for found in _IN_URL.findall(part))
+            parts.update(form for groups in found for text in groups for form in (text, unquote(text)))
+    return {form for part in parts if references.telling(part) for form in forms(part)}
+
+
+def masked(properties: Mapping[str, str | None]) -> dict[str, str | None]:
+    """A config as it may be shown: what may be secret is hidden, also in URLs. References stay: they tell no secret."""
+    shown: dict[str, str | None] = {}
+    for name, value in properties.items():
+        if value and is_secret(name) and any(part.strip() for part in references.literals(value)):
+            shown[name] = HIDDEN
+        else:
+            shown[name] = value and hide(value, values({name: value}))
+    return shown
 
 
 def forms(value: str) -> set[str]:

@@ -6,7 +6,7 @@ The framework's settings of sink connectors, and the checks of one against anoth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +23,32 @@ from kconnect.core.settings.common import (
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS, DLQ_TOPIC
 from kconnect.java import regex as java_regex
 
+_PATIENCE_S = 0.2
+"""The leader asks this too, and some patterns would keep it busy for ever."""
 TOPICS, TOPICS_REGEX = "topics", "topics.regex"
+GROUP_ID = "consumer.override.group.id"
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """A list of names, none of them empty, each once."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        if any(not entry for entry in value or ()):
+            raise ConfigError(f"Configuration '{name}' values must not be empty.")
+        if len(set(value or ())) != len(value or ()):
+            raise ConfigError(f"Configuration '{name}' values must not be duplicated.")
+
+    def __str__(self) -> str:
+        return "distinct, non-empty names"
+
 
 SINK_CONFIG = ConfigDef(
     *common_keys(),
     key(
         *(TOPICS, Type.LIST, [], HIGH, (COMMON, 4), Width.LONG, "Topics"),
         "The topics to read, separated by commas. Give either this or `topics.regex`.",
+        Distinct(),
     ),
     key(
         *(TOPICS_REGEX, Type.STRING, "", HIGH, (COMMON, 4), Width.LONG, "Topics regex"),
@@ -53,14 +72,23 @@ class SinkSettings(ConnectorSettings):
             raise ConfigError(f"{name}: {message}")
         return cls(
             **fields,
-            topics=tuple(topic for topic in parsed[TOPICS] if topic),
+            topics=tuple(parsed[TOPICS]),
             topics_regex=parsed[TOPICS_REGEX] or None,
         )
 
     @property
     def group_id(self) -> str:
         """The consumer group of this connector's tasks."""
-        return self.raw.get("consumer.override.group.id") or f"connect-{self.name}"
+        return self.raw.get(GROUP_ID) or f"connect-{self.name}"
+
+
+def subscription(config: Mapping[str, str | None]) -> Callable[[str], bool] | None:
+    """Whether a sink of that config reads a topic; None where only its start can tell, for a provider has the answer."""
+    named, pattern = config.get(TOPICS) or "", (config.get(TOPICS_REGEX) or "").strip()
+    if "${" in named + pattern:
+        return None
+    topics = {topic.strip() for topic in named.split(",")}
+    return lambda topic: topic in topics or bool(pattern and _matches(pattern, topic))
 
 
 def topics_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
@@ -91,17 +119,20 @@ def topics_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
 def _matches(pattern: str, topic: str) -> bool:
     # What is no pattern has been told by the setting's validator.
     try:
-        return java_regex.compile(pattern).matches(topic) is not None
+        return java_regex.compile(pattern).matches(topic, _PATIENCE_S) is not None
+    except TimeoutError:
+        # Of a pattern that is too hard nobody says that it excludes something.
+        return True
     except (java_regex.PatternSyntaxError, java_regex.UnsupportedPatternError):
         return False
 
 
 def group_errors(config: Mapping[str, str | None], parsed: Mapping[str, Any], worker_group: str) -> dict[str, str]:
     """What is wrong with a sink's consumer group: setting -> message. The workers' own group must stay theirs."""
-    overridden = config.get("consumer.override.group.id")
+    overridden = config.get(GROUP_ID)
     if overridden == worker_group:
         return {
-            "consumer.override.group.id": f"Consumer group {overridden} conflicts with Connect worker group "
+            GROUP_ID: f"Consumer group {overridden} conflicts with Connect worker group "
             f"{worker_group}"
         }
     name = parsed.get("name")

@@ -14,7 +14,9 @@ from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, ConfigValue, Type, to_text
 from kconnect.core.settings.connector import framework_config
-from kconnect.core.settings.sink import group_errors, topics_errors
+from kconnect.core.settings.hiding import Submitted
+from kconnect.core.settings.operation import isolation_errors
+from kconnect.core.settings.sink import GROUP_ID, group_errors, topics_errors
 
 NULL_VALUE = "Null value can not be supplied as the configuration value."
 
@@ -46,25 +48,30 @@ def validate(
     connector: Asked,
     *,
     worker_group: str = "",
+    framework: ConfigDef | None = None,
+    classes: Mapping[str, str | None] | None = None,
     errors: Iterable[tuple[str, str]] = (),
     aliases: Sequence[Section] = (),
     clients_and_converters: Sequence[Section] = (),
+    submitted: Submitted | None = None,
 ) -> dict[str, Any]:
     """
     ConfigInfos of a config for the connector class `plugin`, as the request names it.
 
     `errors` are pairs of a framework setting and a message about it: classes that can't be found, what the connector
-    does not support. `worker_group` is the worker's group.id, which no sink may use.
+    does not support. `worker_group` is the worker's group.id, which no sink may use. `framework` are the framework's
+    settings, if they are more than its table says, and `classes` the full names of classes that settings name. `submitted`
+    is given if the config had references, which `config` has resolved.
     """
-    values = _framework_values(config, connector.kind, worker_group)
+    framework = framework or framework_config(connector.kind)
+    values = _framework_values(config, framework, connector.kind, worker_group)
+    for name, shown in (classes or {}).items():
+        values[name].value = shown
     for name, message in errors:
         values[name].errors.append(message)
     own = {value.name: value for value in connector.values}
-    # Connect reports a null of the framework's settings only, and the connector then fails on the others.
-    for name, value in {**values, **own}.items():
-        if name in config and config[name] is None:
-            value.errors.insert(0, NULL_VALUE)
-    declared = {**framework_config(connector.kind).keys, **connector.config_def.keys}
+    _refuse_nulls(config, values, own, aliases)
+    declared = {**framework.keys, **connector.config_def.keys}
     for name in own.keys() & values.keys():
         # A connector may declare one of the framework's settings again, or only say something about it.
         known = values[name].errors
@@ -78,12 +85,13 @@ def validate(
     for section in aliases:
         rows += section.rows()
     rows += [_row(key, own.get(name)) for name, key in connector.config_def.keys.items() if name not in values]
-    error_count = sum(len(errors_of(row)) for row in rows)
-    for section in clients_and_converters:
-        of_section = section.rows()
-        # Here Connect counts settings, not messages.
-        error_count += sum(bool(errors_of(row)) for row in of_section)
-        rows += of_section
+    last = [row for section in clients_and_converters for row in section.rows()]
+    if submitted is not None:
+        rows, last = submitted.rows(rows), submitted.rows(last)
+        rows[:0] = submitted.undeclared(row["value"]["name"] for row in [*rows, *last] if row["value"])
+    # Of clients and converters Connect counts settings, not messages.
+    error_count = sum(len(errors_of(row)) for row in rows) + sum(bool(errors_of(row)) for row in last)
+    rows += last
     groups = [row["definition"]["group"] for row in rows if row["definition"] and row["definition"]["group"]]
     return {"name": plugin, "error_count": error_count, "groups": list(dict.fromkeys(groups)), "configs": rows}
 
@@ -104,10 +112,36 @@ def errors_message(infos: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _framework_values(config: Mapping[str, str | None], kind: str, worker_group: str) -> dict[str, ConfigValue]:
+def _refuse_nulls(
+    config: Mapping[str, str | None],
+    values: dict[str, ConfigValue],
+    own: Mapping[str, ConfigValue],
+    aliases: Sequence[Section],
+) -> None:
+    """Tell of each null. Connect accepts those of the connector's own settings, and the connector then fails on them."""
+    by_alias = {section.prefix + value.name: value for section in aliases for value in section.values}
+    for name in (name for name, value in config.items() if value is None):
+        if name in own:
+            own[name].value = None
+            told = own[name].errors
+            told[:] = [NULL_VALUE, *(error for error in told if not error.startswith("Missing required configuration"))]
+        else:
+            known = by_alias[name] if name in by_alias else values.setdefault(name, ConfigValue(name))
+            known.errors.append(NULL_VALUE)
+
+
+def _framework_values(
+    config: Mapping[str, str | None], framework: ConfigDef, kind: str, worker_group: str
+) -> dict[str, ConfigValue]:
     given = {name: value for name, value in config.items() if value is not None}
-    values = {value.name: value for value in framework_config(kind).validate(given)}
+    # Nulls are given to the validators, too, as by Kafka's ConfigDef.
+    values = {value.name: value for value in framework.validate(config)}
+    for name, message in isolation_errors({name: value.value for name, value in values.items()}).items():
+        values[name].errors.append(message)
     if kind == "sink":
+        if GROUP_ID in given:
+            # Told twice, as by Connect: here, and among the settings of the consumer.
+            values[GROUP_ID] = ConfigValue(GROUP_ID, given[GROUP_ID])
         parsed = {name: value.value for name, value in values.items()}
         found = {**topics_errors(parsed), **(group_errors(given, parsed, worker_group) if worker_group else {})}
         for name, message in found.items():
@@ -118,7 +152,7 @@ def _framework_values(config: Mapping[str, str | None], kind: str, worker_group:
 def _row(key: ConfigKey | None, value: ConfigValue | None, prefix: str = "") -> dict[str, Any]:
     definition = None
     if key is not None:
-        definition = {**key.info(), "name": prefix + key.name, "display_name": key.display_name or prefix + key.name}
+        definition = {**key.info(), "name": prefix + key.name, "display_name": key.display_name or key.name}
         definition["dependents"] = [prefix + name for name in key.dependents]
     if value is None:
         return {"definition": definition, "value": None}

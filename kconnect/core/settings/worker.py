@@ -24,7 +24,10 @@ from kconnect.api.config import (
     Validator,
 )
 from kconnect.api.errors import ConfigError
+from kconnect.core.settings import browsers
 from kconnect.core.settings.common import IfGiven
+from kconnect.core.settings.overrides import UNSAFE_ALLOWLIST, Policy, policy_name
+from kconnect.core.settings.topic_creation import check_partitions, check_replication_factor
 
 _HOUR = 3_600_000
 
@@ -40,24 +43,24 @@ def _key(
     return ConfigKey(name, type, default, Importance.HIGH if default is NO_DEFAULT else importance, doc, validator)
 
 
-def _partitions(name: str, value: Any) -> None:
-    if value != -1 and value < 1:
-        raise ConfigError(name, value, "Number of partitions must be positive, or -1 to use the broker's default")
-
-
-def _replication(name: str, value: Any) -> None:
-    if value != -1 and value < 1:
-        raise ConfigError(
-            name,
-            value,
-            "Replication factor must be positive and not larger than the number of brokers in the Kafka cluster, or -1 "
-            "to use the broker's default",
-        )
-
-
 def _hosts(name: str, value: Any) -> None:
     if value != -1 and value < 1:
         raise ConfigError(name, value, "Number of task hosts must be positive, or -1 for one a core of the machine")
+
+
+def _policy(name: str, value: Any) -> None:
+    policy_name(value or "")
+
+
+def _sandbox_memory(name: str, value: Any) -> None:
+    if value != -1 and value < 64 * 2**20:
+        raise ConfigError(name, value, "Must be at least 67108864, which Python itself needs, or -1 for no limit")
+
+
+def _host_memory(name: str, value: Any) -> None:
+    if value != -1 and value < 128 * 2**20:
+        rule = "Must be at least 134217728, of which a host itself needs some 100 MB, or -1 for no limit"
+        raise ConfigError(name, value, rule)
 
 
 def _folders(name: str, value: Any) -> None:
@@ -75,6 +78,16 @@ def _mac_algorithms(name: str, value: Any) -> None:
         raise ConfigError(name, value, f"Must be one or more of: {', '.join(MAC_DIGESTS)}")
 
 
+def _authentication_methods(name: str, value: Any) -> None:
+    if not value or not set(value) <= _AUTHENTICATION_METHODS:
+        raise ConfigError(
+            name,
+            value,
+            f"Must be one or both of: {', '.join(sorted(_AUTHENTICATION_METHODS))}. To ask nobody who they are, leave out "
+            "rest.authentication.file",
+        )
+
+
 MAC_DIGESTS = {
     "HmacMD5": "md5",
     "HmacSHA1": "sha1",
@@ -85,6 +98,7 @@ MAC_DIGESTS = {
 }
 """Java's names of the algorithms for keys and signatures that workers may use, and Python's of their digests."""
 _RECORD_FORMATS = {"apache", "kip-558"}
+_AUTHENTICATION_METHODS = {"basic", "token"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 _B, _S, _I, _L, _LIST, _C = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.LIST, Type.CLASS
 
@@ -100,28 +114,37 @@ WORKER_CONFIG = ConfigDef(
     _key("key.converter.plugin.version", _S, None),
     _key("value.converter.plugin.version", _S, None),
     _key("header.converter.plugin.version", _S, None),
-    _key("config.storage.replication.factor", Type.SHORT, 3, IfGiven(_replication)),
-    _key("offset.storage.replication.factor", Type.SHORT, 3, IfGiven(_replication)),
-    _key("offset.storage.partitions", _I, 25, IfGiven(_partitions)),
-    _key("status.storage.replication.factor", Type.SHORT, 3, IfGiven(_replication)),
-    _key("status.storage.partitions", _I, 5, IfGiven(_partitions)),
+    _key("config.storage.replication.factor", Type.SHORT, 3, IfGiven(check_replication_factor)),
+    _key("offset.storage.replication.factor", Type.SHORT, 3, IfGiven(check_replication_factor)),
+    _key("offset.storage.partitions", _I, 25, IfGiven(check_partitions)),
+    _key("status.storage.replication.factor", Type.SHORT, 3, IfGiven(check_replication_factor)),
+    _key("status.storage.partitions", _I, 5, IfGiven(check_partitions)),
     _key("assignment.storage.topic", _S, None, doc="topic of assignments; default <config.storage.topic>-assignments"),
     _key(
         "assignment.storage.replication.factor",
         Type.SHORT,
         None,
-        IfGiven(_replication),
+        IfGiven(check_replication_factor),
         doc="default: that of the config topic",
     ),
+    _key("metrics.storage.topic", _S, None, doc="topic of hosts' numbers for /metrics; default <config.storage.topic>-metrics"),
+    _key(
+        "metrics.storage.replication.factor",
+        Type.SHORT,
+        None,
+        IfGiven(check_replication_factor),
+        doc="default: that of the config topic",
+    ),
+    _key("metrics.report.interval.ms", _L, 10_000, Range.at_least(100), "how often hosts report numbers that have changed"),
     _key("listeners", _LIST, ["http://:8083"], doc="URLs that REST listens on; a blank host is every interface"),
     _key("rest.advertised.host.name", _S, None),
     _key("rest.advertised.port", _I, None),
     _key("rest.advertised.listener", _S, None, IfGiven(OneOf(("http", "https"), ignore_case=True))),
     _key("admin.listeners", _LIST, None),
-    _key("access.control.allow.origin", _S, ""),
-    _key("access.control.allow.methods", _S, ""),
-    _key("response.http.headers.config", _S, ""),
-    _key("rest.extension.classes", _LIST, []),
+    _key(browsers.ORIGINS, _S, "", browsers.check_origins, "pages of these origins may ask; * for all"),
+    _key("access.control.allow.methods", _S, "", doc="by which methods; default GET,POST,HEAD"),
+    _key("response.http.headers.config", _S, "", browsers.check_header_rules, "[set|add|setDate|addDate] [name]:[value], …"),
+    _key("rest.extension.classes", _LIST, [], browsers.no_extensions),
     _key("plugin.path", _LIST, None, doc="directories whose child directories each hold one plugin"),
     _key(
         "python.transform.path",
@@ -132,14 +155,30 @@ WORKER_CONFIG = ConfigDef(
         "worker may",
     ),
     _key(
+        "sandbox.memory.max.bytes",
+        _L,
+        2 * 2**30,
+        IfGiven(_sandbox_memory),
+        "memory that plugin code may take while it is asked about a config; -1: no limit",
+    ),
+    _key(
+        "task.host.memory.max.bytes",
+        _L,
+        None,
+        IfGiven(_host_memory),
+        "resident memory of a task host's process, which ends when it takes more; -1: no limit; default: none as long as the "
+        "machine has memory left",
+    ),
+    _key(
         "plugin.discovery",
         _S,
         "hybrid_warn",
         OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True),
     ),
     _key("config.providers", _LIST, []),
-    _key("connector.client.config.override.policy", _S, "All", importance=_MEDIUM),
+    _key("connector.client.config.override.policy", _S, "All", _policy, importance=_MEDIUM),
     _key("connector.client.config.override.allowlist", _LIST, []),
+    _key(UNSAFE_ALLOWLIST, _LIST, [], doc="client settings that connectors may set though they run code or read files"),
     _key("topic.creation.enable", _B, True),
     _key("topic.tracking.enable", _B, True),
     _key("topic.tracking.allow.reset", _B, True),
@@ -168,6 +207,27 @@ WORKER_CONFIG = ConfigDef(
     _key("handover.grace.ms", _L, 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"),
     _key("task.hosts", _I, -1, IfGiven(_hosts), "Spark tasks that this worker's units are spread over; -1: one a core"),
     _key("access.log.file", _S, None, doc="a file for REST's access log, a line a request; default none"),
+    _key(
+        "audit.log.file",
+        _S,
+        None,
+        doc="a file for REST's audit log, a line for each request that may change something; default none",
+    ),
+    _key(
+        "rest.authentication.file",
+        _S,
+        None,
+        doc="a file of users, roles and hashes of passwords or tokens, as `kconnect user` makes them; default none: whoever "
+        "reaches REST may do everything",
+        importance=_HIGH,
+    ),
+    _key(
+        "rest.authentication.methods",
+        _LIST,
+        ["basic", "token"],
+        _authentication_methods,
+        "how users may prove who they are: basic is a name with a password, token a bearer token; both by default",
+    ),
     _key("log.format", _S, "text", OneOf(("text", "json")), "of the log: for people, or one JSON object a line"),
     # The worker's own Kafka clients; `kafka/clients.py` carries these over, with all of `ssl.*` and `sasl.*`.
     _key("client.id", _S, ""),
@@ -221,6 +281,8 @@ _FOR_PLUGINS = ("python.transform.path",)
 _CLIENT_KEYS = frozenset(("security.providers", "enable.metrics.push", "auto.include.jmx.reporter"))
 """Kafka client settings that Connect's worker file may hold besides, and that have no meaning here."""
 
+_REST_ONLY = ("listeners.https.", "admin.listeners.https.")
+
 _PREFIXES = (
     "producer.",
     "consumer.",
@@ -229,6 +291,7 @@ _PREFIXES = (
     "offset.storage.",
     "status.storage.",
     "assignment.storage.",
+    "metrics.storage.",
     "config.providers.",
     "key.converter.",
     "value.converter.",
@@ -278,10 +341,11 @@ class WorkerSettings:
         `CONNECT_GROUP_ID` sets `group.id`; two underscores stand for one, three for a dash, as in the known images.
         `host_name` is advertised where neither a setting nor a listener names a host.
         """
-        raw = {**properties, **_overrides(environ)}
+        raw = with_environment(properties, environ)
         found = WORKER_CONFIG.validate(raw)
         errors = [error for value in found for error in value.errors]
         errors += _listener_errors(raw)
+        errors += _authentication_errors(raw)
         if errors:
             listed = "\n".join(f"  {error}" for error in dict.fromkeys(errors))
             raise ConfigError(f"The worker's configuration is invalid:\n{listed}")
@@ -314,6 +378,15 @@ class WorkerSettings:
         return self._values["config_storage_replication_factor"] if own is None else own
 
     @property
+    def metrics_storage_topic(self) -> str:
+        return self._values["metrics_storage_topic"] or f"{self._values['config_storage_topic']}-metrics"
+
+    @property
+    def metrics_storage_replication_factor(self) -> int:
+        own = self._values["metrics_storage_replication_factor"]
+        return self._values["config_storage_replication_factor"] if own is None else own
+
+    @property
     def advertised_url(self) -> str:
         """Where others reach this worker: `http://host:port/`."""
         scheme, host, port = self._advertised()
@@ -331,6 +404,37 @@ class WorkerSettings:
         return scheme, host, listener.port or 8083
 
     @property
+    def override_policy(self) -> Policy:
+        """What connectors may set of their Kafka clients."""
+        return Policy(
+            policy_name(self._values["connector_client_config_override_policy"]),
+            tuple(self._values["connector_client_config_override_allowlist"]),
+            tuple(self._values["connector_client_config_override_unsafe_allowlist"]),
+        )
+
+    @property
+    def exactly_once_enabled(self) -> bool:
+        """Whether source tasks write in transactions (KIP-618)."""
+        return str(self._values["exactly_once_source_support"]).lower() == "enabled"
+
+    @property
+    def sandbox_memory(self) -> int | None:
+        """In bytes; None is no limit."""
+        most: int = self._values["sandbox_memory_max_bytes"]
+        return None if most == -1 else most
+
+    @property
+    def host_memory(self) -> int | None:
+        """What a host that tasks share may take, in bytes; None is no limit of our own, see `guards_memory`."""
+        most: int | None = self._values["task_host_memory_max_bytes"]
+        return None if most == -1 else most
+
+    @property
+    def guards_memory(self) -> bool:
+        """Whether a host ends that takes more than its share while the machine runs out of memory."""
+        return self._values["task_host_memory_max_bytes"] is None
+
+    @property
     def worker_id(self) -> str:
         return self.advertised_url.split("://", 1)[1].rstrip("/")
 
@@ -338,14 +442,36 @@ class WorkerSettings:
     def spark(self) -> dict[str, str]:
         return {name: value for name, value in self.raw.items() if name.startswith("spark.")}
 
+    def topic_settings(self, prefix: str) -> dict[str, str]:
+        """What an internal topic is created with beyond its numbers; `prefix` is such as `offset.storage.`."""
+        own = {"topic", "partitions", "replication.factor", "cleanup.policy"}
+        return {key: value for key, value in self.with_prefix(prefix).items() if key not in own}
+
     def with_prefix(self, prefix: str) -> dict[str, str]:
         """The texts of all settings that begin with `prefix`, without it."""
         return {name[len(prefix) :]: value for name, value in self.raw.items() if name.startswith(prefix)}
 
 
+def with_environment(properties: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """A worker file's properties with the `CONNECT_*` variables on top."""
+    return {**properties, **_overrides(environ)}
+
+
+def for_hosts(raw: Mapping[str, str]) -> dict[str, str]:
+    """Of a worker's texts those that its Spark driver and task hosts may read: the keys to REST stay in the worker."""
+    return {name: text for name, text in raw.items() if not name.startswith(_REST_ONLY)}
+
+
 def for_plugins(raw: Mapping[str, str]) -> dict[str, str]:
     """Of a worker's texts those that plugins may know of."""
     return {name: raw[name] for name in _FOR_PLUGINS if name in raw}
+
+
+def converters(settings: WorkerSettings) -> dict[str, str]:
+    """The worker's own converters, the defaults of connectors: their classes and, where given, their versions, by setting."""
+    found = {f"{which}.converter": getattr(settings, f"{which}_converter") for which in ("key", "value", "header")}
+    versions = {f"{setting}.plugin.version": settings.raw.get(f"{setting}.plugin.version") for setting in found}
+    return {**found, **{setting: version for setting, version in versions.items() if version}}
 
 
 def tell(plugin: Any, known: Mapping[str, str]) -> None:
@@ -368,9 +494,26 @@ def _setting_name(variable: str) -> str:
     return re.sub("_{1,3}", lambda run: signs[run.group()], variable.lower())
 
 
+def _authentication_errors(raw: Mapping[str, str]) -> Iterable[str]:
+    """A slip here must not leave the worker open to everybody."""
+    file = "rest.authentication.file"
+    for name in raw:
+        if name.startswith("rest.authentication.") and name not in WORKER_CONFIG.keys:
+            known = ", ".join(key for key in WORKER_CONFIG.keys if key.startswith("rest.authentication."))
+            yield f"The setting {name} is not known; those of authentication are: {known}"
+    if file in raw and not raw[file].strip():
+        yield str(ConfigError(file, raw[file], "Must name a file; leave it out if nobody shall be asked who they are"))
+    if file not in raw and "rest.authentication.methods" in raw:
+        yield f"rest.authentication.methods has no effect without {file}: name the file of users there, or leave both out"
+
+
 def _listener_errors(raw: Mapping[str, str]) -> Iterable[str]:
     for name in ("listeners", "admin.listeners"):
         for listener in (raw.get(name) or "").split(","):
             listener = listener.strip()
-            if listener and not _LISTENER.fullmatch(listener):
+            if not listener:
+                continue
+            if not _LISTENER.fullmatch(listener):
                 yield str(ConfigError(name, listener, "Listener doesn't have the right format (protocol://hostname:port)."))
+            elif int(listener.rstrip("/").rpartition(":")[2]) > 65535:
+                yield str(ConfigError(name, listener, "The port must be at most 65535."))

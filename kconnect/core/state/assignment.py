@@ -7,19 +7,21 @@ Read next: `cluster/handover.py`, which decides from it, and `cluster/host.py`, 
 
 from __future__ import annotations
 
-from kconnect.core.state import records
-from kconnect.core.state.records import (
+from collections.abc import Collection
+
+from kconnect.core.state import assignment_records
+from kconnect.core.state.assignment_records import (
     Assignment,
     AssignmentRecord,
-    Broken,
+    FencingFailed,
     GeneratedTasks,
     Held,
     Leader,
-    LogRecord,
     NewerFormat,
     Placement,
-    UnitId,
+    TopicsReset,
 )
+from kconnect.core.state.records import Broken, LogRecord, UnitId
 
 
 class AssignmentState:
@@ -31,11 +33,18 @@ class AssignmentState:
         self.generated: dict[str, GeneratedTasks] = {}
         self.generations_of_tasks = 0
         """How often a connector instance has been read to have made task configs."""
+        self.topic_resets: dict[str, tuple[int, int]] = {}
+        """
+        The latest word that the topics which a connector has used were forgotten: its number, see `TopicsReset`, and where it
+        stands in the log, for two workers that are asked at once may choose the same number.
+        """
+        self.failed_fencings: dict[str, FencingFailed] = {}
+        """By connector; see `FencingFailed`."""
         self.newer: NewerFormat | None = None
         """Set once a record was met that a newer kconnect wrote: this worker must not lead."""
 
     def apply(self, record: LogRecord) -> AssignmentRecord | NewerFormat | Broken:
-        decoded = records.decode_assignment(record)
+        decoded = assignment_records.decode_assignment(record)
         match decoded:
             case Leader():
                 self.leader = decoded
@@ -48,6 +57,10 @@ class AssignmentState:
             case GeneratedTasks(name, configs):
                 _put(self.generated, name, decoded if configs is not None else None)
                 self.generations_of_tasks += 1
+            case FencingFailed(name, error):
+                _put(self.failed_fencings, name, decoded if error is not None else None)
+            case TopicsReset(name, number):
+                _put(self.topic_resets, name, None if number is None else (number, record.offset))
             case NewerFormat():
                 self.newer = decoded
         return decoded
@@ -58,9 +71,24 @@ class AssignmentState:
         leader = 0 if self.leader is None else self.leader.generation
         return max([leader, *(assignment.generation for assignment in self.assignments.values())])
 
+    @property
+    def term(self) -> int:
+        """
+        What statuses have for their generation. Connect has its group's there, and its workers write neither FAILED nor
+        UNASSIGNED where they still know of a higher one. Each leader takes a rebalance of the group, so terms stay below
+        the generations of a Connect that takes over; generations of assignments, one a decision, would not.
+        """
+        return 0 if self.leader is None else self.leader.term
+
     def holders(self, unit: UnitId) -> list[Held]:
         """The hosts, of any worker, that say they run `unit`."""
         return [held for held in self.held.values() if held.units is not None and unit in held.units]
+
+    def is_at_work(self, connector: str, workers: Collection[str]) -> bool:
+        """Whether a host of one of `workers` runs anything of the connector, or may yet start it."""
+        held = (unit for held in self.held.values() if held.worker in workers for unit in held.units or ())
+        placed = (units for worker in workers if (p := self.placements.get(worker)) for units in (p.hosts or {}).values())
+        return any(unit.connector == connector for unit in (*held, *(unit for units in placed for unit in units)))
 
     def hosts_of(self, worker: str) -> list[Held]:
         return [held for (owner, _), held in sorted(self.held.items()) if owner == worker]

@@ -97,6 +97,11 @@ class ConfigState:
         """
         return max(self.connectors[name].offset, self._targets.get(name, (None, -1))[1])
 
+    def changed_at(self, unit: UnitId) -> int:
+        """Where the record stands that a unit of a connector that exists was last changed by: it is started by that one."""
+        connector = self.connectors[unit.connector]
+        return connector.offset if unit.is_connector else connector.tasks_offset
+
     def task_ids(self, name: str) -> range:
         """The tasks that may run: none while the set is inconsistent."""
         connector = self.connectors.get(name)

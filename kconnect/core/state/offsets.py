@@ -1,20 +1,20 @@
 """
 The fold of the offset topic: the source offsets of every connector.
 
-Held by the herder (for `GET …/offsets`) and by each task host (for `SourceTaskContext`). Partitions are looked up by what
-they say, not by their bytes: Java writes the fields of a partition in its map's order, and an update must go back to
-exactly those bytes. Read next: `records.py`.
+Held by the herder (for `GET …/offsets`) and by each task host (for `SourceTaskContext`); a connector's own offset topic has a
+fold of its own. Partitions are looked up by what they say, not by their bytes: Java writes the fields of a partition in its
+map's order, and an update must go back to exactly those bytes. Read next: `records.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from kconnect.core.state import records
-from kconnect.core.state.records import Broken, LogRecord, SourceOffset
+from kconnect.core.state.records import Broken, Entry, LogRecord, SourceOffset
 
 
 class OffsetState:
@@ -24,17 +24,17 @@ class OffsetState:
     def apply(self, record: LogRecord) -> SourceOffset | Broken:
         decoded = records.decode_offset(record)
         if isinstance(decoded, SourceOffset):
-            self._stored.setdefault(decoded.connector, {})[_identity(decoded.partition)] = decoded
+            self._stored.setdefault(decoded.connector, {})[identity(decoded.partition)] = decoded
         return decoded
 
     def offset(self, connector: str, partition: Mapping[str, Any]) -> dict[str, Any] | None:
-        known = self._stored.get(connector, {}).get(_identity(partition))
+        known = self._stored.get(connector, {}).get(identity(partition))
         return None if known is None or known.offset is None else dict(known.offset)
 
-    def key(self, connector: str, partition: Mapping[str, Any] | None) -> bytes:
-        """The key bytes under which this partition's offset is, or will be, stored."""
-        known = self._stored.get(connector, {}).get(_identity(partition))
-        return records.offset_key(connector, partition) if known is None else known.key
+    def known_key(self, connector: str, partition: Mapping[str, Any] | None) -> bytes | None:
+        """The key bytes under which something is, or was, stored for this partition."""
+        known = self._stored.get(connector, {}).get(identity(partition))
+        return None if known is None else known.key
 
     def of(self, connector: str) -> list[SourceOffset]:
         """All offsets of a connector that are not deleted, in a stable order. A null partition is not listed."""
@@ -45,6 +45,31 @@ class OffsetState:
             if known[identity].offset is not None and known[identity].partition is not None
         ]
 
+    def of_both(self, connector: str, own: OffsetState) -> list[SourceOffset]:
+        """
+        As `of`, for a connector with a topic of its own: what that one has counts, and the rest is as here. A deleted offset
+        is none, for the record that says so goes with time.
+        """
+        found = {identity(each.partition): each for state in (self, own) for each in state.of(connector)}
+        return [found[identity] for identity in sorted(found)]
 
-def _identity(partition: Any) -> bytes:
+
+KnownKey = Callable[[str, "Mapping[str, Any] | None"], "bytes | None"]
+
+
+def entries(connector: str, offsets: Iterable[tuple[Any, Any]], *topics: KnownKey) -> list[Entry]:
+    """
+    The records that store (partition, offset) pairs, to the very keys that are there already: `topics` are the `known_key` of
+    each topic to look in, and the first that has one counts.
+    """
+    found = []
+    for partition, offset in offsets:
+        known = (known_key(connector, partition) for known_key in topics)
+        key = next((key for key in known if key is not None), None) or records.offset_key(connector, partition)
+        found.append(records.source_offset(key, offset))
+    return found
+
+
+def identity(partition: Any) -> bytes:
+    """Equal for partitions that say the same, in whatever order."""
     return orjson.dumps(partition, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)

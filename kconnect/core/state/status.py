@@ -14,6 +14,8 @@ class StatusState:
     def __init__(self) -> None:
         self.units: dict[UnitId, UnitStatus] = {}
         self._topics: dict[str, dict[str, set[str]]] = {}
+        self.topic_changes = 0
+        """Counts the records about topics."""
         self._of: dict[str, set[UnitId]] = {}
 
     def apply(self, record: LogRecord) -> StatusRecord | Broken:
@@ -27,11 +29,13 @@ class StatusState:
                     self.units[unit] = status
                     self._of.setdefault(unit.connector, set()).add(unit)
             case records.TopicUse(connector, topic, None, form):
+                self.topic_changes += 1
                 forms = self._topics.get(connector, {}).get(topic, set())
                 forms.discard(form)
                 if not forms:
                     self._topics.get(connector, {}).pop(topic, None)
             case records.TopicUse(connector, topic, _, form):
+                self.topic_changes += 1
                 self._topics.setdefault(connector, {}).setdefault(topic, set()).add(form)
             case _:
                 pass

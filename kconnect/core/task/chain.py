@@ -2,7 +2,7 @@
 What happens to a batch between a task and Kafka, compiled once a task: stages that take a list and return a list.
 
 Conversion is the stage that is here; the transforms (`steps.py`) come before it (source) or after it (sink). `worker/
-source_task.py` and `worker/sink_task.py` build one chain each. The loops here run for every record: each line in them
+source_batches.py` and `worker/sink_task.py` build one chain each. The loops here run for every record: each line in them
 counts; what to do about a record that one fails on is asked only then (`errors.py`). Read next: `source_offsets.py`,
 `sink_offsets.py`.
 """
@@ -61,7 +61,7 @@ class SourceChain:
 
     @property
     def topics(self) -> Collection[str]:
-        """All topics that messages were made for."""
+        """The topics of the last batch's messages."""
         return self._topics
 
     def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]:
@@ -71,13 +71,20 @@ class SourceChain:
         `origins` are the records as the task gave them, for reports. ConnectError, naming the record, if it is not.
         """
         messages: list[Outgoing | None] = []
+        lost = False
+        self._topics.clear()
         while True:
             try:
                 self._convert(records[len(messages) :] if messages else records, messages)
             except Exception:  # noqa: BLE001 - seen again, and handled, in `_alone`
                 at = len(messages)
                 messages.append(self._alone(records[at], (origins or records)[at]))
+                if messages[-1] is None:
+                    lost = True
             else:
+                if lost:
+                    # A topic all of whose records failed has none.
+                    self._topics = {message[0] for message in messages if message is not None}
                 return messages
 
     def _convert(self, records: Sequence[SourceRecord], messages: list[Outgoing | None]) -> None:
@@ -169,7 +176,7 @@ class SinkChain:
 
     @property
     def topics(self) -> Collection[str]:
-        """All topics that messages came from."""
+        """The topics that the last batch's messages came from."""
         return self._topics
 
     def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
@@ -178,6 +185,7 @@ class SinkChain:
 
         ConnectError, naming the place, if it is not.
         """
+        self._topics.clear()
         records: list[SinkRecord | None] = self._at_once(messages)
         while len(records) < len(messages):
             try:

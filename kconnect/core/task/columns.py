@@ -91,19 +91,14 @@ def changed(column: Column | None, step: Step, records: list[Any]) -> Column | N
     `column` is that of the steps before, if there is one.
     """
     assert step.columns is not None
-    part = step.columns.__self__.part  # type: ignore[attr-defined]
-    if column is not None and (column.part != part or (step.test is not None and step.test_all is None)):
+    if column is not None and (column.part != step.part or not (step.test is None or step.of_topic)):
         column.write_back()
         column = None
-    if step.test is not None:
-        taken = None if step.test_all is None else step.test_all([record for record in records if record is not None])
-        wanted = not step.negate
-        if taken is None or not taken or taken.count(wanted) != len(taken):
-            if column is not None:
-                column.write_back()
-            return None
-    fresh = column or Column.of(part, records)
+    all_taken = step.test is None or (step.of_topic and all(step.takes(each) for each in records if each is not None))
+    fresh = (column or Column.of(step.part, records)) if all_taken else None
     if fresh is None:
+        if column is not None:
+            column.write_back()
         return None
     try:
         fresh.shape, fresh.values = step.columns(fresh.shape, fresh.values, fresh.records)

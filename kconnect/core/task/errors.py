@@ -53,12 +53,17 @@ class Failure:
 
 @dataclass
 class Counts:
-    """For the metrics of one task: `failures` counts attempts, `errors` records."""
+    """For the metrics of one task: `failures` counts attempts, `errors` records. `worker/reports.py` counts the last four."""
 
     failures: int = 0
     errors: int = 0
     skipped: int = 0
     retries: int = 0
+    logged: int = 0
+    letters: int = 0
+    letters_failed: int = 0
+    last_ms: int = 0
+    """When a record last failed for good, in milliseconds since 1970."""
 
 
 class Errors:

@@ -41,6 +41,8 @@ _TABLE: dict[tuple[Phase, Event], tuple[Phase, State | None]] = {
     (Phase.NEW, Event.START): (Phase.STARTING, None),
     (Phase.NEW, Event.PAUSE): (Phase.HELD, State.PAUSED),
     (Phase.HELD, Event.START): (Phase.STARTING, None),
+    # Resumed, and paused again before it came to be started.
+    (Phase.HELD, Event.PAUSE): (Phase.HELD, State.PAUSED),
     (Phase.STARTING, Event.STARTED): (Phase.RUNNING, State.RUNNING),
     (Phase.RUNNING, Event.PAUSE): (Phase.PAUSED, State.PAUSED),
     (Phase.PAUSED, Event.RESUME): (Phase.RUNNING, State.RUNNING),

@@ -76,6 +76,11 @@ class SinkOffsets:
             if place in self._delivered:
                 self._committed[place] = position.offset
 
+    def open(self, read: Mapping[TopicPartition, int]) -> int:
+        """How many offsets were read, up to those of `read` or of what was delivered, and are not committed."""
+        ends = {**self._delivered, **read}
+        return sum(max(0, end - self._committed.get(place, end)) for place, end in ends.items())
+
     def go_back(self) -> dict[TopicPartition, int]:
         """The task could not flush: where to read again from. What was delivered since counts as not delivered."""
         back = {p: self._committed[p] for p in self._delivered if p in self._committed}

@@ -1,8 +1,9 @@
 """
 Which source offsets may be stored: the newest of each source partition whose records were handed to the producer.
 
-Held by `worker/source_task.py`, which calls `add` once a whole batch is handed over, flushes the producer, stores what
-`newest` gives and says `stored`. A record that a transformation dropped counts too: it is done with.
+Held by `worker/at_least_once.py` and `worker/exactly_once.py`, which call `add` once a batch, or their part of it, is handed
+over, see to it that Kafka has it, store what `newest` gives and say `stored`. A record that a transformation dropped counts
+too: it is done with.
 """
 
 from __future__ import annotations

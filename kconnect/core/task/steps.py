@@ -17,6 +17,7 @@ from kconnect.core.task.columns import Column, ColumnForm, changed
 from kconnect.core.task.errors import Component, Errors, Stage, strict
 
 Records = list[Any]
+_TOPICS = 1000
 BatchForm = Callable[[Records], Sequence[Any]]
 
 
@@ -25,7 +26,8 @@ class Step:
     """
     `test` None: for every record; `negate`: for those of which `test` is not true. `apply` gives None to drop.
     `apply_all`, if the transform offers it, does the same for a list at once. `class_name` is the transform's, for reports.
-    `columns` is how a built-in transform changes a whole column at once (see `columns.py`), and `test_all` tests a list.
+    `columns` is how a built-in transform changes a whole column of `part` at once (see `columns.py`). `of_topic`: the outcome
+    of `test` is that of the record's topic.
     """
 
     alias: str
@@ -35,13 +37,30 @@ class Step:
     class_name: str = ""
     apply_all: BatchForm | None = None
     columns: ColumnForm | None = None
-    test_all: Callable[[Records], list[bool]] | None = None
+    part: str = ""
+    of_topic: bool = False
 
     def takes(self, record: Any) -> bool:
         return self.test is None or bool(self.test(record)) is not self.negate
 
     def one(self, record: Any) -> Any:
         return self.apply(record) if self.takes(record) else record
+
+
+def by_topic(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """`test`, which looks at nothing but a record's topic, asked once for each: tasks see few, and many records of each."""
+    known: dict[Any, bool] = {}
+
+    def remembered(record: Any) -> bool:
+        topic = record.topic
+        found = known.get(topic)
+        if found is None:
+            if len(known) >= _TOPICS:
+                known.clear()
+            found = known[topic] = bool(test(record))
+        return found
+
+    return remembered
 
 
 class Steps:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kconnect.core.cluster.handover import Handover
-from kconnect.core.state import records
+from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment import AssignmentState
-from kconnect.core.state.records import Assignment, Entry, Held, LogRecord, Placement, UnitId
+from kconnect.core.state.assignment_records import Assignment, Held, Placement
+from kconnect.core.state.records import Entry, LogRecord, UnitId
 
 UNITS = [UnitId("c"), UnitId("c", 0), UnitId("c", 1), UnitId("c", 2)]
 
@@ -27,8 +28,8 @@ class Log:
     def up(self, worker: str, units: Iterable[UnitId] = (), life: str = "1", leaving: bool = False) -> None:
         """A worker whose one host runs `units`."""
         self.write(
-            records.placement(Placement(worker, {0: dict.fromkeys(units, 0)}, 1, 1, life, leaving)),
-            records.held(Held(worker, 0, frozenset(units), 1, 1, "h", life)),
+            assignment_records.placement(Placement(worker, {0: dict.fromkeys(units, 0)}, 1, 1, life, leaving)),
+            assignment_records.held(Held(worker, 0, frozenset(units), 1, 1, "h", life)),
         )
 
     def assigned(self, worker: str) -> set[UnitId]:
@@ -44,13 +45,13 @@ class Log:
 def running_on(worker: str, units: Iterable[UnitId] = UNITS) -> Log:
     log = Log()
     log.up(worker, units)
-    log.write(records.assignment(Assignment(worker, frozenset(units), 1)))
+    log.write(assignment_records.assignment(Assignment(worker, frozenset(units), 1)))
     return log
 
 
 def test_a_worker_whose_hosts_are_not_up_is_given_nothing() -> None:
     log, handover = running_on("a"), Handover(2000)
-    log.write(records.placement(Placement("b", {}, 0, 1, "1")))
+    log.write(assignment_records.placement(Placement("b", {}, 0, 1, "1")))
     log.decide(handover, ["a", "b"])
     assert log.assigned("a") == set(UNITS)
     log.up("b")
@@ -107,7 +108,7 @@ def test_within_the_delay_a_lost_worker_keeps_its_units_and_gets_them_back() -> 
     log.decide(handover, ["b"], 0)
     log.decide(handover, ["b"], 9_999)
     assert log.assigned("a") == set(UNITS)
-    log.write(records.placement(Placement("a", {}, 1, 1, "2")))
+    log.write(assignment_records.placement(Placement("a", {}, 1, 1, "2")))
     log.decide(handover, ["a"], 9_999)
     assert log.assigned("a") == set(UNITS), "it is back, and its hosts will be"
     log.decide(handover, ["b"], 20_000)

@@ -31,3 +31,18 @@ def test_it_tells_members_leader_units_and_what_moves() -> None:
     assert [worker["url"] for worker in gone] in ([None], [])
     cluster.settle()
     assert cluster.call("a:1", ask.GetCluster())["moving"] == []
+
+
+def test_it_tells_what_a_host_is_for() -> None:
+    cluster = MemoryCluster(1)
+    cluster.add_worker("a:1", 1)
+    cluster.settle()
+    cluster.call("a:1", ask.CreateConnector("x", {**SOURCE, "connector.plugin.version": "2", "tasks.isolation": "dedicated"}))
+    cluster.settle()
+    (worker,) = cluster.call("a:1", ask.GetCluster())["workers"]
+    told = [(host["connectors"], host["tasks"], host["directories"], host["dedicated_to"]) for host in worker["hosts"]]
+    assert told == [
+        (0, 0, [], None),
+        (1, 0, ["/plugins/2"], None),
+        *((0, 1, ["/plugins/2"], {"connector": "x", "task": task}) for task in range(3)),
+    ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+from kconnect.core.herder.leader import Looks
 from kconnect.core.herder.procedures import Pace
 
 
@@ -27,3 +30,15 @@ def test_a_rest_restores_the_burst() -> None:
 def test_steps_that_are_rare_never_wait() -> None:
     pace = Pace(250, burst=4)
     assert all(pace.free_at(now) == now for now in range(0, 100_000, 300))
+
+
+def test_the_more_there_is_to_look_at_the_rarer_it_is_looked_at() -> None:
+    def looks(connectors: int) -> list[int]:
+        herder, found, after = SimpleNamespace(config=SimpleNamespace(connectors=range(connectors)), now=0), [], Looks()
+        while herder.now < 1000 and len(found) < 100:
+            found.append(herder.now)
+            herder.now = after.after(herder)  # type: ignore[arg-type]
+        return found
+
+    assert looks(3) == [0] * 100
+    assert looks(1000) == [0] * 8 + [250, 500, 750]

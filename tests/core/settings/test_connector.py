@@ -90,6 +90,10 @@ def test_what_is_refused(setting: str, value: str, message: str) -> None:
 def test_a_pattern_that_is_none() -> None:
     with pytest.raises(ConfigError, match=r"^Invalid value \[ for configuration topics.regex: Invalid regex: "):
         connector.parse("sink", {**BASE, "topics.regex": "["})
+    with pytest.raises(ConfigError, match=r"^Configuration 'topics' values must not be empty.$"):
+        connector.parse("sink", {**BASE, "topics": "a, b,"})
+    with pytest.raises(ConfigError, match=r"^Configuration 'topics' values must not be duplicated.$"):
+        connector.parse("sink", {**BASE, "topics": "a,a"})
 
 
 def test_the_view_of_a_source() -> None:
@@ -132,7 +136,7 @@ def test_what_becomes_of_records_that_fail() -> None:
 
 
 def test_the_view_of_a_sink() -> None:
-    view = connector.parse("sink", {**BASE, "topics": "a, b,", "errors.deadletterqueue.topic.name": "dead"})
+    view = connector.parse("sink", {**BASE, "topics": "a, b", "errors.deadletterqueue.topic.name": "dead"})
     assert isinstance(view, SinkSettings)
     assert (view.topics, view.topics_regex) == (("a", "b"), None)
     assert view.group_id == "connect-c"

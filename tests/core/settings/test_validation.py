@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kconnect.api.config import ConfigDef, ConfigKey, ConfigValue, NonEmptyString, Password, Type
 from kconnect.core.settings import secrets
 from kconnect.core.settings.sink import SINK_CONFIG
@@ -71,8 +73,16 @@ def test_the_errors_are_counted_by_message() -> None:
 
 
 def test_null_is_refused_for_every_setting() -> None:
-    infos = check({**GOOD, "tasks.max": None, "file": None})
-    assert errors(infos) == {"tasks.max": [NULL_VALUE], "file": [NULL_VALUE]}
+    infos = check({**GOOD, "tasks.max": None, "topic": None, "file": None, "nobody.knows": None})
+    at_least_one = "Invalid value null for configuration tasks.max: Value must be non-null"
+    assert errors(infos) == {
+        "tasks.max": [at_least_one, NULL_VALUE],
+        "topic": [NULL_VALUE],
+        "file": [NULL_VALUE],
+        "nobody.knows": [NULL_VALUE],
+    }
+    assert infos["configs"][0]["definition"] is None
+    assert infos["configs"][0]["value"]["name"] == "nobody.knows"
 
 
 def test_sinks_need_topics_and_a_group_of_their_own() -> None:
@@ -162,7 +172,32 @@ def test_secret_settings_are_known_by_name() -> None:
     assert [name for name in secret.split() if not secrets.is_secret(name)] == []
     assert [name for name in plain.split() if secrets.is_secret(name)] == []
     assert secrets.values({"a.password": "abc", "b.password": "true", "c.password": None, "d.password": "abcd"}) == {"abcd"}
+    for name in ("db.pass", "my_pwd", "http.header.Authorization"):
+        assert secrets.is_secret(name)
+    for name in ("compass.heading", "bypass", "basic.auth.credentials.source"):
+        assert not secrets.is_secret(name)
     assert secrets.hide("abcdef abcd", ["abcd", "abcdef"]) == "[hidden] [hidden]"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("jdbc:postgresql://db:5432/x?user=ann&password=canary-1&ssl=true", {"canary-1"}),
+        ("jdbc:sqlserver://db;user=ann;password=canary-1;encrypt=true", {"canary-1"}),
+        ("mongodb://ann:canary-1@a,b/x", {"canary-1"}),
+        ("http://ann:can%40ry@host/", {"can%40ry", "can@ry"}),
+        ("https://host:8080/a:b@c?x=1", set()),
+        ("http://ann:${v:p:k}@host/?db_password=${v:p:k}", set()),
+        ("ann:canary-1@host", set()),
+    ],
+)
+def test_secrets_in_urls(text: str, found: set[str]) -> None:
+    assert secrets.values({"connection.url": text}) == found
+
+
+def test_a_text_full_of_urls_does_not_take_long() -> None:
+    for part in ("://", "://a:", "?password", "&", "://:"):
+        assert secrets.values({"connection.url": "x://" + part * 200_000}) == set()
 
 
 def _no(value: Any) -> None:

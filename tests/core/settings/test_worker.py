@@ -6,8 +6,9 @@ import pytest
 
 from kconnect.api.config import NO_DEFAULT
 from kconnect.api.errors import ConfigError
-from kconnect.core.settings import properties
-from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings
+from kconnect.core.settings.overrides import Policy
+from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings, for_hosts
+from kconnect.java import properties
 
 MINIMAL = {
     "bootstrap.servers": "a:9092, b:9092",
@@ -84,6 +85,7 @@ DEFAULTS = {
     "task.hosts": -1,
     "access.log.file": None,
     "log.format": "text",
+    "sandbox.memory.max.bytes": 2147483648,
     "topic.tracking.record.formats": ["kip-558", "apache"],
 }
 
@@ -119,6 +121,46 @@ def test_what_follows_from_other_settings() -> None:
     assert (own.assignment_storage_topic, own.assignment_storage_replication_factor) == ("mine", -1)
 
 
+def test_the_sandbox_s_memory() -> None:
+    assert settings().sandbox_memory == 2147483648
+    assert settings(**{"sandbox.memory.max.bytes": "-1"}).sandbox_memory is None
+    with pytest.raises(ConfigError, match=r"sandbox\.memory\.max\.bytes: Must be at least 67108864"):
+        settings(**{"sandbox.memory.max.bytes": "1000"})
+
+
+def test_the_policy_for_client_overrides() -> None:
+    prefix = "connector.client.config.override"
+    assert settings().override_policy == Policy("All")
+    given = {f"{prefix}.policy": "Allowlist", f"{prefix}.allowlist": "acks, linger.ms", f"{prefix}.unsafe.allowlist": "x"}
+    assert settings(**given).override_policy == Policy("Allowlist", ("acks", "linger.ms"), ("x",))
+    with pytest.raises(ConfigError, match=r"policy: Must be one of: All, None, Principal, Allowlist"):
+        settings(**{f"{prefix}.policy": "com.acme.Mine"})
+
+
+def test_authentication_is_on_where_a_file_is_named() -> None:
+    assert settings().rest_authentication_file is None
+    on = settings(**{"rest.authentication.file": "/etc/users"})
+    assert (on.rest_authentication_file, on.rest_authentication_methods) == ("/etc/users", ["basic", "token"])
+    by_variable = settings({"CONNECT_REST_AUTHENTICATION_FILE": "/etc/users"})
+    assert by_variable.rest_authentication_file == "/etc/users"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rest.authentication.users.file": "/etc/users"}, "rest.authentication.users.file is not known; those of"),
+        ({"rest.authentication.file": " "}, "rest.authentication.file: Must name a file"),
+        ({"rest.authentication.methods": "basic"}, "has no effect without rest.authentication.file"),
+        ({"rest.authentication.file": "f", "rest.authentication.methods": "ldap"}, "Must be one or both of: basic, token"),
+        ({"rest.authentication.file": "f", "rest.authentication.methods": ""}, "Must be one or both of: basic, token"),
+    ],
+)
+def test_a_slip_in_authentication_does_not_leave_the_worker_open(given: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        settings(**given)
+    assert said in str(raised.value)
+
+
 def test_spark_and_client_settings_are_passed_on() -> None:
     read = settings(**{"spark.master": "local[2]", "producer.linger.ms": "5", "consumer.ssl.x": "y"})
     assert read.spark == {"spark.master": "local[2]"}
@@ -149,6 +191,7 @@ def test_all_errors_at_once() -> None:
         "offset.storage.replication.factor": "-2",
         "security.protocol": "TLS",
         "listeners": "http://:8083,localhost:8084",
+        "admin.listeners": "https://:70000",
         "log.format": "xml",
         "task.hosts": "0",
         "topic.tracking.record.formats": "kip-559",
@@ -170,6 +213,7 @@ def test_all_errors_at_once() -> None:
         "Replication factor must be positive and not larger than the number of brokers",
         "String must be one of (case insensitive): SASL_SSL, PLAINTEXT, SSL, SASL_PLAINTEXT",
         "Invalid value localhost:8084 for configuration listeners: Listener doesn't have the right format",
+        "Invalid value https://:70000 for configuration admin.listeners: The port must be at most 65535.",
         "Invalid value xml for configuration log.format: String must be one of: text, json",
         "Number of task hosts must be positive, or -1 for one a core",
         "Invalid value [kip-559] for configuration topic.tracking.record.formats: Must be one or both of: apache, kip-558",
@@ -222,6 +266,13 @@ def test_the_advertised_url(changed: dict[str, str], url: str) -> None:
     assert read.worker_id == url.split("/")[2]
     again = WorkerSettings.from_properties(read.raw, {}, host_name="another-machine")
     assert again.advertised_url == url, "the driver and the hosts read `raw` elsewhere"
+
+
+def test_the_keys_to_rest_stay_in_the_worker() -> None:
+    secret = {"listeners.https.ssl.key.password": "x", "admin.listeners.https.ssl.keystore.key": "x"}
+    kept = {"listeners": "https://:8443", "ssl.key.password": "Kafka's clients need it", "spark.master": "local[2]"}
+    read = settings(**secret, **kept)
+    assert for_hosts(read.raw) == {name: text for name, text in read.raw.items() if name not in secret}
 
 
 def test_no_value_in_its_text() -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from kconnect.core.state import assignment_records as ours
 from kconnect.core.state import records
-from kconnect.core.state.records import (
+from kconnect.core.state.assignment_records import (
     Assignment,
-    Broken,
-    Entry,
+    Blame,
+    FencingFailed,
     GeneratedTasks,
     Held,
+    HostSpec,
     Leader,
-    LogRecord,
     Placement,
+    Wait,
+)
+from kconnect.core.state.records import (
+    Broken,
+    Entry,
+    LogRecord,
     State,
     TargetState,
     TargetStateChange,
@@ -128,30 +135,62 @@ class TestAssignmentTopic:
     @pytest.mark.parametrize(
         "entry, value",
         [
-            (records.leader(Leader("h:1", "http://h:1/", 3)), Leader("h:1", "http://h:1/", 3)),
+            (ours.leader(Leader("h:1", "http://h:1/", 3)), Leader("h:1", "http://h:1/", 3)),
             *(
                 (make(value), value)  # type: ignore[operator]
                 for make, value in [
-                    (records.assignment, Assignment("h:1", frozenset({UnitId("a"), UnitId("a", 3)}), 4, 17)),
-                    (records.assignment, Assignment("h:1", None)),
-                    (records.placement, Placement("h:1", {0: {UnitId("a", 1): 2}, 1: {}}, 4, 5, "0001-x")),
-                    (records.held, Held("h-x:1", 12, frozenset({UnitId("a")}), 4, 5, "i", "w", ("node", 7, 1.5), 3)),
-                    (records.held, Held("h:1", 0, None)),
-                    (records.generated_tasks, GeneratedTasks("a-b", ({"x": "1"},), 9)),
+                    (ours.assignment, Assignment("h:1", frozenset({UnitId("a"), UnitId("a", 3)}), 4, 17)),
+                    (ours.assignment, Assignment("h:1", None)),
+                    (ours.placement, Placement("h:1", {0: {UnitId("a", 1): 2}, 1: {}}, 4, 5, "0001-x")),
+                    (ours.placement, Placement("h:1", {4: {}}, specs={4: HostSpec(("/p/a-1", "/p/b-2"), group=3)})),
+                    (ours.placement, Placement("h:1", {4: {}}, specs={4: HostSpec((), UnitId("a", 1), 2**26)})),
+                    (ours.held, Held("h:1", 0, frozenset({UnitId("a", 3)}), stuck=frozenset({UnitId("a", 3)}))),
+                    (ours.held, Held("h:1", 0, frozenset({UnitId("a")}), blamed={UnitId("a"): Blame(7, 1, "SIGSEGV")})),
+                    (ours.held, Held("h-x:1", 12, frozenset({UnitId("a")}), 4, 5, "i", "w", ("node", 7, 1.5), 3)),
+                    (ours.held, Held("h:1", 0, None)),
+                    (ours.held, Held("h:1", 0, frozenset({UnitId("a", 3)}), waiting={UnitId("a", 3): Wait(41, 2)})),
+                    (ours.fencing_failed, FencingFailed("a-b", "no", 41, {("h-x:1", 12): ("i", 3)})),
+                    (ours.fencing_failed, FencingFailed("a-b", None)),
+                    (ours.generated_tasks, GeneratedTasks("a-b", ({"x": "1"},), 9)),
                 ]
             ),
         ],
     )
     def test_what_is_written_is_read_back(self, entry: Entry, value: object) -> None:
-        assert records.decode_assignment(again(entry)) == value
+        assert ours.decode_assignment(again(entry)) == value
 
     def test_a_newer_format_is_told_from_a_broken_record(self) -> None:
-        decoded = records.decode_assignment(read(Topic.ASSIGNMENT, b"leader", b'{"format":99}'))
-        assert decoded == records.NewerFormat("leader", 99)
+        decoded = ours.decode_assignment(read(Topic.ASSIGNMENT, b"leader", b'{"format":99}'))
+        assert decoded == ours.NewerFormat("leader", 99)
+
+    @pytest.mark.parametrize(
+        ("key", "body"),
+        [
+            (b"placement-w", b'"hosts":{"0":{"c":[1]}},"generation":1,"revision":1,"incarnation":"i"'),
+            (b"placement-w", b'"hosts":{},"generation":1,"revision":1,"incarnation":"i","specs":{"0":{"unit":["c"]}}'),
+            (b"placement-w", b'"hosts":{},"generation":1,"revision":1,"incarnation":"i","specs":[7]'),
+            (b"held-w-0", b'"waiting":{"c":[1]}'),
+            (b"held-w-0", b'"stuck":["c"]'),
+            (b"held-w-0", b'"blamed":{"c":{"0":[7,1]}}'),
+            (b"held-w-0", b'"waiting":{"c":{"0":7}}'),
+            (b"fencing-c", b'"error":"e","tasks_offset":1,"hosts":{"w-0":["i"]}'),
+        ],
+    )
+    def test_what_is_of_another_shape_is_broken_and_stops_no_reader(self, key: bytes, body: bytes) -> None:
+        if key == b"held-w-0":
+            body += b',"units":{},"generation":1,"revision":1,"incarnation":"i","worker_incarnation":"i","sequence":1'
+        decoded = ours.decode_assignment(read(Topic.ASSIGNMENT, key, b'{"format":1,' + body + b"}"))
+        assert isinstance(decoded, Broken)
+
+    def test_a_placement_of_before_there_were_specs_has_plain_hosts(self) -> None:
+        value = b'{"format":1,"hosts":{"0":{"c":{"0":7}}},"generation":1,"revision":2,"incarnation":"i","leaving":false}'
+        decoded = ours.decode_assignment(read(Topic.ASSIGNMENT, b"placement-w", value))
+        assert decoded == Placement("w", {0: {UnitId("c", 0): 7}}, 1, 2, "i")
+        assert isinstance(decoded, Placement) and decoded.spec(0) == ours.PLAIN
 
     def test_unknown_fields_are_ignored(self) -> None:
         value = b'{"format":1,"worker":"w","url":"u","generation":1,"new":{}}'
-        assert records.decode_assignment(read(Topic.ASSIGNMENT, b"leader", value)) == Leader("w", "u", 1)
+        assert ours.decode_assignment(read(Topic.ASSIGNMENT, b"leader", value)) == Leader("w", "u", 1)
 
 
 class TestOffsetTopic:

@@ -1,0 +1,214 @@
+"""
+How a worker spreads its units over its hosts, and which hosts it has.
+
+`place` is called by every herder for its own worker (`herder/placing.py`), and only ever looks at what was read back from
+the log. Units of equal `HostSpec` share hosts; a unit whose spec changes leaves its host first. Why no unit has two runners
+is said in `handover.py`; for hosts of one worker it comes to this: a unit goes to another host only when the placement that
+was read back names it nowhere, and no held record lists it elsewhere. Read next: `host.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from kconnect.core.state import assignment_records
+from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.state.assignment_records import PLAIN, Held, HostSpec, Placement
+from kconnect.core.state.records import Entry, UnitId, Units
+
+_UNITS_A_HOST = 8
+"""A process costs some 100 MB and a core of Spark's; a few units share one well, and many should use more than one core."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """
+    What a worker wants of its hosts. `hosts` is how many plain ones there are to be at any time, and how many of any other
+    spec there may be at most; `units` are those that need a host, each with the spec of its own; `runs` their run numbers, 0
+    where nothing is said; `weights` those that count more than one. `config_offset` is up to where the config topic was read,
+    `changed_at` where in it the newest of the configs stands that the units are to run with. `idle` are the numbers of hosts
+    that have not been in use for so long that they may go.
+    """
+
+    hosts: int
+    units: Mapping[UnitId, HostSpec]
+    runs: Mapping[UnitId, int] = field(default_factory=dict)
+    weights: Mapping[UnitId, int] = field(default_factory=dict)
+    leaving: bool = False
+    config_offset: int = 0
+    changed_at: int = -1
+    idle: Collection[int] = ()
+
+
+def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted) -> Placement | None:
+    """
+    Spread what is wanted over hosts; None if nothing is to change.
+
+    A unit stays on its host as long as that is of its spec and can stop its units; a new one goes to the host of its spec with
+    the lightest load. The first placement of a new incarnation names no host: it tells the hosts of the one before to stop,
+    and nothing is placed while one of their held records stands. A worker that is `leaving` closes each host that is empty.
+    """
+    before = state.placements.get(worker)
+    generation = state.assignments[worker].generation if worker in state.assignments else 0
+    if before is None or before.incarnation != incarnation:
+        return Placement(worker, {}, generation, 1, incarnation, wanted.leaving)
+    mine = state.hosts_of(worker)
+    if any(held.worker_incarnation != incarnation for held in mine):
+        return None
+    plan = _Plan(before, mine, wanted)
+    plan.fill()
+    plan.close_unused()
+    specs = {host: spec for host, spec in plan.specs.items() if spec != PLAIN}
+    same = plan.units == {host: dict(units) for host, units in (before.hosts or {}).items()} and specs == before.specs
+    # Hosts start nothing by a config that the placement does not know.
+    known = wanted.changed_at < before.config_offset
+    if same and known and (before.generation, before.leaving) == (generation, wanted.leaving):
+        return None
+    following = before.revision + 1
+    return Placement(worker, plan.units, generation, following, incarnation, wanted.leaving, specs, wanted.config_offset)
+
+
+class _Plan:
+    """The next placement while it is made: `units` and `specs` by host number."""
+
+    def __init__(self, before: Placement, mine: list[Held], wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._placed = before.hosts or {}
+        self._stuck = {held.host: held.stuck for held in mine if held.stuck}
+        self._numbers = {held.host for held in mine}
+        self._holders: dict[UnitId, set[int]] = {}
+        for held in mine:
+            for unit in held.units or ():
+                self._holders.setdefault(unit, set()).add(held.host)
+        self.units: dict[int, dict[UnitId, int]] = {host: {} for host in self._placed}
+        self.specs = {host: before.spec(host) for host in self._placed}
+        for held in mine:
+            if held.units and held.host not in self.units:
+                # It has started something just before it was closed. Should it die of that, its successor has to release it.
+                self.units[held.host], self.specs[held.host] = {}, PLAIN
+                self._stuck.setdefault(held.host, frozenset())
+        self._loads = dict.fromkeys(self.units, 0)
+        self._needed: set[int] = set()
+        """Hosts without units that are about to be given some."""
+        self._weights_of: Counter[HostSpec] = Counter()
+        for unit, spec in wanted.units.items():
+            self._weights_of[spec] += self._weight(unit)
+
+    def fill(self) -> None:
+        wanted = self._wanted
+        placed: set[UnitId] = set()
+        waiting: set[HostSpec] = set()
+        for host, units in self._placed.items():
+            placed |= units.keys()
+            for unit in units.keys() & wanted.units.keys():
+                spec = wanted.units[unit]
+                if self.specs[host] != spec:
+                    continue
+                # What is stuck stays where it is: it is the death of that process that it waits for.
+                stays = unit in self._stuck.get(host, (unit,))
+                if not stays and not self._is_one_up(spec):
+                    # It runs well here, and would run nowhere while another process starts.
+                    stays = True
+                    waiting.add(spec)
+                if stays:
+                    self._put(unit, host)
+        # Plain hosts are kept without units too: that one is up is what makes its worker fit to be given some.
+        while not wanted.leaving and self._count(PLAIN) < wanted.hosts:
+            self._open(PLAIN)
+        self._needed.update(map(self._choose, waiting))
+        kept = {unit for units in self.units.values() for unit in units}
+        for unit in sorted(wanted.units.keys() - kept):
+            spec, holders = wanted.units[unit], self._holders.get(unit, set())
+            back = next(iter(holders)) if len(holders) == 1 else -1
+            if unit in placed or (holders and not self._takes(back, spec)):
+                # It has to leave its host first. What it waits for then is not the start of another one.
+                self._needed.add(self._choose(spec))
+            else:
+                # Just taken away and given back, or its host still stops it: no other host may have it before that.
+                self._put(unit, back if holders else self._choose(spec))
+
+    def close_unused(self) -> None:
+        """Plain hosts that are too many, as they stood in for stuck ones, and those of other specs."""
+        held = {host for holders in self._holders.values() for host in holders}
+        for host in sorted(self.units, reverse=True):
+            if self.units[host] or host in held or host in self._needed:
+                continue
+            spec = self.specs[host]
+            spare = spec.unit is not None or host in self._wanted.idle
+            if self._wanted.leaving or (spare and (spec != PLAIN or self._count(PLAIN) > self._wanted.hosts)):
+                del self.units[host], self.specs[host]
+
+    def _put(self, unit: UnitId, host: int) -> None:
+        self.units[host][unit] = self._wanted.runs.get(unit, 0)
+        self._loads[host] += self._weight(unit)
+
+    def _choose(self, spec: HostSpec) -> int:
+        able = [host for host in self.units if self._takes(host, spec)]
+        if not able or len(able) < self._limit(spec):
+            return self._open(spec)
+        if spec == PLAIN:
+            # After one was stuck there may be more than are wanted: the emptiest are to become empty.
+            able = sorted(able, key=lambda host: (-self._loads[host], host))[: self._wanted.hosts]
+        return min(able, key=lambda host: (self._loads[host], host))
+
+    def _takes(self, host: int, spec: HostSpec) -> bool:
+        return host in self.units and self.specs[host] == spec and host not in self._stuck
+
+    def _is_one_up(self, spec: HostSpec) -> bool:
+        return any(host in self._numbers and self._takes(host, spec) for host in self.units)
+
+    def _limit(self, spec: HostSpec) -> int:
+        """How many hosts the units of this spec are worth. There are enough plain ones already."""
+        if spec == PLAIN or spec.unit is not None or spec.group:
+            return 1
+        return min(self._wanted.hosts, -(-self._weights_of[spec] // _UNITS_A_HOST))
+
+    def _open(self, spec: HostSpec) -> int:
+        # A number is free again once its host has taken back its record: that is the last that a process does.
+        host = next(number for number in range(len(self.units) + len(self._numbers) + 1) if self._is_free(number))
+        self.units[host], self.specs[host], self._loads[host] = {}, spec, 0
+        return host
+
+    def _is_free(self, number: int) -> bool:
+        return number not in self.units and number not in self._numbers
+
+    def _count(self, spec: HostSpec) -> int:
+        return sum(known == spec for known in self.specs.values())
+
+    def _weight(self, unit: UnitId) -> int:
+        return self._wanted.weights.get(unit, 1)
+
+
+def without_units(state: AssignmentState, worker: str) -> set[int]:
+    """The hosts that the placement of this worker names for nothing, and that hold nothing."""
+    placement = state.placements.get(worker)
+    hosts = {} if placement is None else placement.hosts or {}
+    return {host for host, units in hosts.items() if not units} - {held.host for held in state.hosts_of(worker) if held.units}
+
+
+def released_by_the_dead(
+    state: AssignmentState, worker: str, incarnation: str, dead: Collection[tuple[str, int, str]]
+) -> list[Entry]:
+    """
+    What hosts of this worker still list though it is no longer placed there, when they are among `dead` and so can't say it.
+
+    A successor that has just come may have its own record overwritten by such a one, until it has read that. So the record
+    lists what is placed there, which is all that a successor can be running: had it declared anything before the placement
+    that is known here, its record, and not that of the dead, would be. A number that the placement does not name any more has
+    no successor, and is free again.
+    """
+    placement = state.placements.get(worker)
+    if placement is None or placement.incarnation != incarnation:
+        return []
+    entries = []
+    for held in state.hosts_of(worker):
+        if (worker, held.host, held.incarnation) not in dead:
+            continue
+        placed: Units | None = None
+        if held.host in (placement.hosts or {}):
+            placed = frozenset((placement.hosts or {})[held.host])
+        if placed is None or (held.units or frozenset()) - placed:
+            entries.append(assignment_records.held(replace(held, units=placed, stuck=frozenset())))
+    return entries

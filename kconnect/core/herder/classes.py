@@ -1,0 +1,99 @@
+"""
+What connectors' classes say of themselves: whether they are sources or sinks, and their versions.
+
+Plugin code answers that, in the sandbox, and it may hang. So a class is asked by itself, once for all who want to know:
+requests wait for the answer, the leader and whoever tends the worker's own units go on without it. Held by `herder.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kconnect.core.herder import effects
+from kconnect.core.herder.procedures import Procedure, Until
+from kconnect.core.state.records import UnitStatus
+
+if TYPE_CHECKING:
+    from kconnect.core.herder.herder import Herder
+
+_AGAIN_MS = 30_000
+"""A class that could not be asked is not asked again before, so that a list of its connectors waits for it once."""
+_SOON_MS = 2_000
+_PATIENCE_MS = 10_000
+"""For what tells the type beside other things: a class that hangs would hold up the lists of all connectors."""
+
+_Key = tuple[str, "str | None"]
+
+
+def named(config: Mapping[str, str | None]) -> _Key:
+    """What a config says of its class: its name and version, None for the newest."""
+    return config.get("connector.class") or "", config.get("connector.plugin.version")
+
+
+class Classes:
+    """A class is that of a connector's config, in the version that this asks for."""
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+        self._known: dict[_Key, dict[str, Any]] = {}
+        self._failed_at: dict[_Key, int] = {}
+        self._asked_at: dict[_Key, int] = {}
+        """Those that have not answered yet."""
+        self.answers = 0
+        """Counts answers and failures."""
+
+    def known(self, config: Mapping[str, str | None]) -> Mapping[str, Any] | None:
+        """`class`, `type` and `version`, if they are known by now; otherwise the class is asked, and the answer a change."""
+        key = named(config)
+        if key not in self._known and key not in self._asked_at:
+            failed = self._failed_at.get(key)
+            if failed is None or self._herder.now - failed >= _AGAIN_MS:
+                self._asked_at[key] = self._herder.now
+                self._herder.begin(self._ask(key))
+        return self._known.get(key)
+
+    def ask(self, config: Mapping[str, str | None], patient: bool = True) -> Procedure:
+        """
+        As `known`, once there is an answer: None if there is no such class here, or its code fails. One that is not
+        `patient` gets None, too, if that takes long, and at once if it had no answer before.
+        """
+        key = named(config)
+        known = self.known(config)
+        if known is None and (patient or key not in self._failed_at):
+            # Only then: a list of a thousand connectors asks as often, and each wait is a turn of the loop's.
+            yield Until(lambda: key not in self._asked_at or (not patient and self._is_late(key)))
+            known = self._known.get(key)
+        return known
+
+    def _is_late(self, key: _Key) -> bool:
+        return self._herder.now - self._asked_at[key] >= _PATIENCE_MS
+
+    def is_expected_soon(self, config: Mapping[str, str | None]) -> bool:
+        """Whether the answer is under way, and not for long yet."""
+        asked = self._asked_at.get(named(config))
+        return asked is not None and self._herder.now - asked < _SOON_MS
+
+    def version_of(self, status: UnitStatus | None, config: Mapping[str, str | None]) -> tuple[bool, str | None]:
+        """
+        The version for the next status of a unit that need not have run yet, or of which none is known any more. False, and
+        no version: the class is about to tell it.
+        """
+        if status is not None and status.version is not None:
+            return True, status.version
+        described = self.known(config)
+        if self.is_expected_soon(config):
+            return False, None
+        return True, None if described is None else described["version"]
+
+    def _ask(self, key: _Key) -> Procedure:
+        try:
+            self._known[key] = yield effects.DescribePlugin(*key)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with the plugin, nothing is known of it then
+            if key not in self._failed_at:
+                self._herder.log("WARNING", f"The connector class {key[0]} can't be asked, so its type is unknown: {error}")
+            self._failed_at[key] = self._herder.now
+        finally:
+            del self._asked_at[key]
+            self.answers += 1
+            self._herder.changes += 1

@@ -1,0 +1,185 @@
+"""
+Zombie fencing of exactly-once sources (KIP-618): the producers of an earlier task set must not write once a new one starts.
+
+`Fencing` is the leader's, run by `leader.py`: hosts say in their held records which tasks wait for it, and for which set.
+`fence_before` does it for `PUT /connectors/{c}/fence`, called by `answers.py`; `offset_requests.py` fences by itself.
+How many tasks there are to fence is in the config topic, in `tasks-fencing-<connector>`. Read next: `cluster/host.py` for
+how a task waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kconnect.api.errors import ConnectError, RetriableError
+from kconnect.core.herder import effects
+from kconnect.core.herder.effects import FencedError
+from kconnect.core.herder.procedures import Procedure
+from kconnect.core.state import assignment_records, records
+from kconnect.core.state.assignment_records import FencingFailed, Held
+from kconnect.core.state.records import Entry
+
+if TYPE_CHECKING:
+    from kconnect.core.herder.herder import Herder
+
+_AT_ONCE = 8
+"""How many connectors are fenced beside each other: clusters that don't answer take no more threads of the worker's."""
+_BACKOFF_MS, _LONGEST_MS = 500, 60_000
+
+
+def fence(herder: Herder, name: str, tasks: int) -> Procedure:
+    """End the transactional producers of a connector's first `tasks` tasks; ConnectError unless all are."""
+    if tasks:
+        yield effects.Fence(name, dict(herder.config.connectors[name].properties), tasks)
+
+
+def to_fence(herder: Herder, name: str) -> int:
+    """How many tasks of earlier sets must be fenced before the newest set of a connector may start."""
+    before, now = herder.config.fencing.get(name, 0), herder.config.connectors[name].task_count
+    # A lone task that follows a lone task fences it by itself: both have the same transactional id.
+    return 0 if (before, now) == (1, 1) else before
+
+
+def fence_before(herder: Herder, name: str) -> Procedure:
+    """
+    By the leader, for a source connector that exists: let its newest task set start.
+
+    A set is waited for by all its tasks, and the first that asks has it done for all. The connector is not written about
+    meanwhile, so the set that is recorded in the end is the one that was asked for.
+    """
+    if herder.config.connectors[name].pending_fencing:
+        yield from fence(herder, name, to_fence(herder, name))
+        yield from _record(herder, name)
+
+
+def _record(herder: Herder, name: str) -> Procedure:
+    yield from herder.write_as_leader([records.tasks_fencing(name, herder.config.connectors[name].task_count)])
+
+
+@dataclass
+class _Set:
+    """What a leader remembers of a task set that is waited for."""
+
+    tasks_offset: int
+    since: int
+    attempts: int = 0
+    next_at: int = 0
+
+
+class Fencing:
+    """
+    Lets task sets start, in one term of leadership.
+
+    A set is fenced for once all that hosts hold of the connector's tasks waits: then what ran before has ended in order, and
+    no last transaction is cut off. What has not ended within `Identity.task_grace_ms` after the first task waited may be
+    anywhere, and is fenced all the same.
+    """
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+        self._sets: dict[str, _Set] = {}
+        self._under_way: dict[str, Procedure] = {}
+
+    def begin(self) -> None:
+        """Fence for all that can be now. What is begun goes on by itself, and ends with `close`."""
+        waiting = self._waiting()
+        self._sets = {name: known for name, known in self._sets.items() if self._is_pending(name, known.tasks_offset)}
+        for name, hosts in waiting.items():
+            if name not in self._herder.busy and len(self._under_way) < _AT_ONCE and self._is_due(name):
+                procedure = self._herder.exclusively(name, partial(self._fence, name, hosts))
+                self._under_way[name] = procedure
+                self._herder.begin(procedure)
+
+    def close(self) -> None:
+        """This worker leads no longer."""
+        for procedure in list(self._under_way.values()):
+            self._herder.end(procedure)
+
+    def forgotten(self) -> list[Entry]:
+        """Tombstones for failures that say nothing any more."""
+        failed = self._herder.assignment.failed_fencings
+        return [
+            assignment_records.fencing_failed(FencingFailed(name, None))
+            for name in sorted(failed)
+            if not self._is_pending(name, failed[name].tasks_offset)
+        ]
+
+    def _is_pending(self, name: str, tasks_offset: int) -> bool:
+        connector = self._herder.config.connectors.get(name)
+        return connector is not None and connector.pending_fencing and connector.tasks_offset == tasks_offset
+
+    def _waiting(self) -> dict[str, list[Held]]:
+        """The hosts on which tasks wait that were not answered yet, by connector."""
+        state = self._herder.assignment
+        found: dict[str, list[Held]] = {}
+        for held in state.held.values():
+            for unit, wait in held.waiting.items():
+                failed = state.failed_fencings.get(unit.connector)
+                answered = failed is not None and failed.answers(held.worker, held.host, held.incarnation, wait)
+                if not answered and self._is_pending(unit.connector, wait.tasks_offset):
+                    hosts = found.setdefault(unit.connector, [])
+                    if held not in hosts:
+                        hosts.append(held)
+        return found
+
+    def _is_due(self, name: str) -> bool:
+        herder = self._herder
+        tasks_offset = herder.config.connectors[name].tasks_offset
+        known = self._sets.setdefault(name, _Set(tasks_offset, herder.now))
+        if herder.now < known.next_at:
+            return False
+        # Once it has been tried, all waited already; those who failed of it since wait no longer.
+        if known.attempts or not to_fence(herder, name) or herder.now - known.since >= herder.identity.task_grace_ms:
+            return True
+        return all(
+            unit in held.waiting and held.waiting[unit].tasks_offset == tasks_offset
+            for held in herder.assignment.held.values()
+            for unit in held.units or ()
+            if unit.connector == name and not unit.is_connector
+        )
+
+    def _fence(self, name: str, hosts: list[Held]) -> Procedure:
+        herder, term, known = self._herder, self._herder.leading, self._sets.get(name)
+        try:
+            if known is None or not self._is_pending(name, known.tasks_offset):
+                return
+            known.attempts += 1
+            try:
+                yield from fence(herder, name, to_fence(herder, name))
+            except RetriableError:
+                raise
+            except Exception as error:  # noqa: BLE001 - rights, settings: asked again, the answer would be the same
+                yield from self._tell(name, known.tasks_offset, hosts, error)
+                return
+            yield from _record(herder, name)
+        except FencedError:
+            del self._under_way[name]
+            herder.deposed(term)
+        except ConnectError as error:
+            assert known is not None
+            backoff = min(_LONGEST_MS, _BACKOFF_MS * 2 ** min(known.attempts, 10))
+            known.next_at = herder.now + backoff
+            herder.log(
+                "WARNING",
+                f"The tasks of connector {name} wait, because the producers of those before were not fenced. That is tried "
+                f"again in {backoff / 1000:.0f} s. {error}",
+            )
+        finally:
+            self._under_way.pop(name, None)
+
+    def _tell(self, name: str, tasks_offset: int, hosts: list[Held], error: Exception) -> Procedure:
+        """Have the tasks fail that wait on `hosts`, as they were read: who waits anew has it tried again."""
+        text = (
+            f"The producers of the tasks that connector {name} had before could not be fenced, so what they may still write "
+            f"could not be told from this task's (KIP-618). {error} Once that is mended, restart the task."
+        )
+        told = self._herder.assignment.failed_fencings.get(name)
+        # A host that was answered before may not have read that yet, and would be taken for one that waits anew.
+        answered = {} if told is None or told.tasks_offset != tasks_offset else dict(told.hosts)
+        answered.update({(held.worker, held.host): (held.incarnation, held.sequence) for held in hosts})
+        self._herder.log("ERROR", f"The tasks of connector {name} fail: {error}")
+        yield from self._herder.write(
+            [assignment_records.fencing_failed(FencingFailed(name, text, tasks_offset, answered))], as_leader=True
+        )

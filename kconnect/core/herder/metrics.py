@@ -1,0 +1,119 @@
+"""
+What `/metrics` says of this worker, taken from what its herder has read and what its hosts report.
+
+Only units of this worker are shown, for each worker is asked by itself; the leader adds those that nobody has. States come
+from the status topic, so a unit that never came to life has one too. Numbers count only if they come from the host that
+holds the unit now: what was said before the unit moved is gone. Called by `answers.py`. Read next:
+`core/metrics/families.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+from kconnect.core.metrics.families import Snapshot, UnitNow
+from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
+from kconnect.core.metrics.task import Values
+from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.state.records import State, UnitId
+
+if TYPE_CHECKING:
+    from kconnect.core.herder.herder import Herder
+
+PROTOCOL = "kconnect"
+
+
+def snapshot(herder: Herder, reports: Collection[Report]) -> Snapshot:
+    me, known = herder.identity, herder.config.units()
+    holders = {unit: held for held in herder.assignment.hosts_of(me.worker_id) for unit in held.units or ()}
+    hosts = {held.host: held.incarnation for held in herder.assignment.hosts_of(me.worker_id)}
+    taken: dict[int, Usage] = {}
+    current: dict[UnitId, UnitReport] = {}
+    starts: list[HostReport] = []
+    for report in reports:
+        if report.worker != me.worker_id:
+            continue
+        if isinstance(report, HostReport):
+            if report.worker_incarnation == me.incarnation:
+                starts.append(report)
+            if report.usage is not None and hosts.get(report.host) == report.incarnation:
+                taken[report.host] = report.usage
+        elif (held := holders.get(report.unit)) and (held.host, held.incarnation) == (report.host, report.incarnation):
+            current[report.unit] = report
+    shown = [_now(herder, unit, current.get(unit)) for unit in sorted((herder.owned & known) | _nobodys(herder))]
+    connectors = [now for now in shown if now.unit.is_connector]
+    tasks = [now for now in shown if not now.unit.is_connector]
+    worker: Values = {
+        "connector-count": sum(now.unit in herder.owned for now in connectors),
+        "task-count": sum(now.unit in herder.owned for now in tasks),
+        **_starts("connector", reduce(add, (report.connectors for report in starts), Starts())),
+        **_starts("task", reduce(add, (report.tasks for report in starts), Starts())),
+    }
+    leader = herder.assignment.leader
+    leads = leader is not None and leader.worker in herder.members
+    texts = {"leader-name": leader.worker if leader is not None and leads else "", "connect-protocol": PROTOCOL}
+    return Snapshot(connectors, tasks, worker, _rebalances(herder, leads), texts, dict(sorted(taken.items())))
+
+
+def dedicated(state: AssignmentState) -> dict[tuple[str, int, str], UnitId]:
+    """Tasks that run in hosts of their own, by the lives of these: (worker, number, incarnation)."""
+    found = {}
+    for worker, placement in state.placements.items():
+        for host, spec in placement.specs.items():
+            held = state.held.get((worker, host))
+            if spec.unit is not None and held is not None and spec.unit in (held.units or ()):
+                found[worker, host, held.incarnation] = spec.unit
+    return found
+
+
+def usages(state: AssignmentState, reports: Collection[Report]) -> dict[UnitId, Usage]:
+    """What tasks take that run in hosts of their own, as these have said last."""
+    units = dedicated(state)
+    found = {}
+    for report in reports if units else ():
+        if isinstance(report, HostReport) and report.usage is not None:
+            unit = units.get((report.worker, report.host, report.incarnation))
+            if unit is not None:
+                found[unit] = report.usage
+    return found
+
+
+def _nobodys(herder: Herder) -> frozenset[UnitId]:
+    """Units that stand in no assignment: the leader's to tell of, or nobody would."""
+    if not herder.leads:
+        return frozenset()
+    taken = [assignment.units or frozenset() for assignment in herder.assignment.assignments.values()]
+    return herder.config.units().difference(*taken)
+
+
+def _now(herder: Herder, unit: UnitId, report: UnitReport | None) -> UnitNow:
+    status = herder.status.units.get(unit)
+    state = State.UNASSIGNED if status is None else status.state
+    class_name = herder.config.connectors[unit.connector].properties.get("connector.class") or ""
+    return UnitNow(unit, state, report, {"connector-class": class_name})
+
+
+def _starts(kind: str, starts: Starts) -> Values:
+    decided = starts.succeeded + starts.failed
+    return {
+        f"{kind}-startup-attempts-total": starts.attempts,
+        f"{kind}-startup-success-total": starts.succeeded,
+        f"{kind}-startup-failure-total": starts.failed,
+        f"{kind}-startup-success-percentage": starts.succeeded / decided if decided else None,
+        f"{kind}-startup-failure-percentage": starts.failed / decided if decided else None,
+    }
+
+
+def _rebalances(herder: Herder, leads: bool) -> Values:
+    seen = herder.rebalances
+    return {
+        "epoch": herder.assignment.generation,
+        "rebalancing": int(seen.under_way or not leads),
+        "completed-rebalances-total": seen.completed,
+        "rebalance-max-time-ms": seen.longest_ms,
+        "rebalance-avg-time-ms": seen.total_ms / seen.completed if seen.completed else None,
+        "time-since-last-rebalance-ms": None if seen.last_at is None else herder.now - seen.last_at,
+    }

@@ -1,0 +1,116 @@
+"""
+What is stored of a source connector: in the worker's offset topic, and in its own if it has one (KIP-618, KIP-875).
+
+Read and written for requests, by `answers.py` and `offset_requests.py`; tasks do the same by way of `worker/offsets.py`. The
+worker's topic is read by the herder anyway. A connector's own may be on another Kafka cluster, so each request has it read
+anew, by a client that is made for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kconnect.api.errors import BadRequestError, ConflictError, ConnectError
+from kconnect.core.herder import effects
+from kconnect.core.herder.offset_bodies import SourcePair
+from kconnect.core.herder.procedures import Procedure
+from kconnect.core.herder.requests import ConfigMap
+from kconnect.core.state import offsets
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import Entry, SourceOffset
+
+if TYPE_CHECKING:
+    from kconnect.core.herder.herder import Herder
+
+
+@dataclass(frozen=True)
+class Stored:
+    """`own` is None for a connector whose offsets are in the worker's topic alone."""
+
+    connector: str
+    config: ConfigMap
+    worker: OffsetState
+    own: OffsetState | None = None
+
+    def known(self) -> list[SourceOffset]:
+        """All offsets that count; a null partition is not listed."""
+        return self.worker.of(self.connector) if self.own is None else self.worker.of_both(self.connector, self.own)
+
+    def in_worker(self, pairs: Iterable[SourcePair]) -> list[Entry]:
+        return offsets.entries(self.connector, pairs, *self._keys(self.worker, self.own))
+
+    def in_own(self, pairs: Iterable[SourcePair]) -> list[Entry]:
+        assert self.own is not None
+        return offsets.entries(self.connector, pairs, *self._keys(self.own, self.worker))
+
+    def _keys(self, *topics: OffsetState | None) -> list[offsets.KnownKey]:
+        return [topic.known_key for topic in topics if topic is not None]
+
+
+def read(herder: Herder, name: str, config: ConfigMap, prepare: bool = False) -> Procedure:
+    """Gives `Stored`. With `prepare`, an own topic that is missing is created. ConnectError if an own topic can't be read."""
+    own = None
+    if may_have_own(herder, config):
+        own = yield effects.ReadOwnOffsets(name, dict(config), prepare)
+    return Stored(name, config, herder.offsets, own)
+
+
+def may_have_own(herder: Herder, config: ConfigMap) -> bool:
+    """False if it has none for sure. The rest is for whoever knows the addresses: `kafka/own_offsets.py`."""
+    identity = herder.identity
+    if (config.get("offsets.storage.topic") or "").strip():
+        return True
+    return identity.exactly_once and (identity.redirects_producers or "producer.override.bootstrap.servers" in config)
+
+
+def write(herder: Herder, stored: Stored, pairs: Sequence[SourcePair], last: Sequence[Entry] = ()) -> Procedure:
+    """
+    By the leader: store these offsets, and then `last`, which must not come before them.
+
+    With an own topic, deletions go to the worker's topic first, or an old offset would come back from there; then the own topic
+    has it all, and the worker's follows. ConflictError: another worker leads, and it is to be decided anew. BadRequestError: a
+    topic does not take it, however often it is tried. ConnectError: the text says what was written.
+    """
+    name = stored.connector
+    failed = f"Failed to modify offsets for source connector {name}"
+    # As leader: who was taken for dead, and is not, must not write offsets over those of whom leads now.
+    if stored.own is None:
+        yield from _write(herder, [*stored.in_worker(pairs), *last], failed)
+        return
+    deleted = [pair for pair in pairs if pair[1] is None]
+    yield from _write(herder, stored.in_worker(deleted), failed)
+    # The own topic knows of no leaders.
+    yield from herder.await_lead()
+    half = " What was to be reset is reset in the worker's offset topic already, but not in the connector's own."
+    half = half if deleted else ""
+    try:
+        if pairs:
+            yield effects.WriteOwnOffsets(name, dict(stored.config), tuple(stored.in_own(pairs)))
+    except BadRequestError as error:
+        raise BadRequestError(f"{failed}: {error}{half}") from error
+    except ConnectError as error:
+        raise ConnectError(f"{failed}: {error}{half} The request can be repeated safely.") from error
+    copies = stored.in_worker(pair for pair in pairs if pair[1] is not None)
+    if last:
+        yield from _write(herder, [*copies, *last], f"{failed}, but those in its own topic")
+        return
+    try:
+        yield from _write(herder, copies, failed)
+    except ConnectError as error:
+        herder.log("WARNING", f"The offsets of {name} are altered in its own topic, and not in the worker's: {error}")
+
+
+def _write(herder: Herder, entries: Sequence[Entry], failed: str) -> Procedure:
+    if not entries:
+        return
+    try:
+        yield from herder.write_as_leader(entries)
+    except ConflictError:
+        raise  # Nothing was written: whoever leads now decides anew.
+    except BadRequestError as error:
+        raise BadRequestError(f"{failed}: {error}") from error
+    except ConnectError as error:
+        raise ConnectError(f"{failed}: {error}") from error
+

@@ -1,0 +1,124 @@
+"""
+The rows of the table with their numbers: everything that `/metrics` says of one worker, still without a format.
+
+`core/herder/metrics.py` makes the `Snapshot` on the worker's loop, which must be quick; `rest/metrics.py` calls `families`
+in a thread of its own, for with a thousand connectors there are tens of thousands of lines. Read next: `table.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kconnect.core.metrics import table
+from kconnect.core.metrics.report import UnitReport, Usage
+from kconnect.core.metrics.table import Kind, Metric
+from kconnect.core.metrics.task import Values
+from kconnect.core.state.records import State, UnitId
+
+Sample = tuple[tuple[str, ...], float]
+"""The labels' values, in the order of `Metric.labels`, and the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitNow:
+    """A unit of this worker; `report` None: its host has not spoken of it yet, or it never came to life."""
+
+    unit: UnitId
+    state: State
+    report: UnitReport | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+    """What the worker itself knows of it, where no host has said more."""
+
+
+_Units = list[tuple[tuple[str, ...], UnitNow]]
+"""With the labels that all metrics of the unit have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`worker` and `rebalance` by attribute, `hosts` by number."""
+
+    connectors: Sequence[UnitNow]
+    tasks: Sequence[UnitNow]
+    worker: Values
+    rebalance: Values
+    rebalance_texts: dict[str, str]
+    hosts: Mapping[int, Usage] = field(default_factory=dict)
+
+
+def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
+    """In the order of the table. A metric of which nothing is to be said has no samples."""
+    connectors: _Units = [((now.unit.connector,), now) for now in snapshot.connectors]
+    tasks: _Units = [((now.unit.connector, str(now.unit.task)), now) for now in snapshot.tasks]
+    counts = _task_counts(snapshot.tasks)
+    for metric in table.TABLE:
+        group, attribute = metric.group, metric.attribute
+        if metric.kind is Kind.STATUS:
+            yield metric, _statuses(connectors if group is table.CONNECTOR else tasks)
+        elif group is table.CONNECTOR:
+            yield metric, [((*labels, *_texts(metric, now)), 1.0) for labels, now in connectors]
+        elif group is table.TRANSFORM or group is table.PREDICATE:
+            yield metric, list(_parts(group is table.TRANSFORM, tasks))
+        elif metric.kind is Kind.INFO and group is table.TASK:
+            yield metric, [((*labels, *_texts(metric, now)), 1.0) for labels, now in tasks if now.report is not None]
+        elif group is table.REBALANCE and metric.kind is Kind.INFO:
+            yield metric, [(tuple(snapshot.rebalance_texts.get(text, "") for text in metric.texts), 1.0)]
+        elif group is table.REBALANCE or group is table.WORKER:
+            given = snapshot.worker if group is table.WORKER else snapshot.rebalance
+            yield metric, [((), _number(given[attribute]))] if attribute in given else []
+        elif group is table.HOST:
+            yield metric, list(_hosts(attribute, snapshot.hosts))
+        elif group is table.BY_CONNECTOR:
+            yield metric, [((name,), float(found[attribute])) for name, found in counts.items()]
+        else:
+            yield (
+                metric,
+                [
+                    (labels, _number(now.report.values[attribute]))
+                    for labels, now in tasks
+                    if now.report is not None and attribute in now.report.values
+                ],
+            )
+
+
+def _statuses(units: _Units) -> list[Sample]:
+    return [
+        ((*labels, text), 1.0 if now.state is state else 0.0) for labels, now in units for state, text in table.STATES.items()
+    ]
+
+
+def _hosts(attribute: str, hosts: Mapping[int, Usage]) -> Iterator[Sample]:
+    for number, usage in hosts.items():
+        given = {"memory-bytes": usage.memory, "memory-max-bytes": usage.memory_max, "cpu-seconds-total": usage.cpu}[attribute]
+        if given is not None:
+            yield (str(number),), float(given)
+
+
+def _texts(metric: Metric, now: UnitNow) -> tuple[str, ...]:
+    known = now.texts if now.report is None else {**now.texts, **now.report.about.texts}
+    return tuple(known.get(text, "") for text in metric.texts)
+
+
+def _parts(transforms: bool, tasks: _Units) -> Iterator[Sample]:
+    for labels, now in tasks:
+        if now.report is not None:
+            about = now.report.about
+            for alias, class_and_version in (about.transforms if transforms else about.predicates).items():
+                yield (*labels, alias, *class_and_version), 1.0
+
+
+def _task_counts(tasks: Sequence[UnitNow]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = {}
+    for now in tasks:
+        found = counts.setdefault(now.unit.connector, Counter())
+        found["connector-total-task-count"] += 1
+        if now.state in table.BY_STATE:
+            found[table.BY_STATE[now.state]] += 1
+    return counts
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

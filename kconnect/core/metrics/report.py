@@ -1,0 +1,140 @@
+"""
+The bytes of the metrics topic: what hosts say of their units, for whichever worker wants to know.
+
+`worker/metrics.py` writes and reads them. Nothing depends on them but what `/metrics` shows: a record that can't be used is
+skipped, and one of a newer format too. They hold names, classes, states and numbers, never a setting's value.
+Read next: `families.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from kconnect.core.metrics.task import About, Values
+from kconnect.core.state.records import UnitId
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class UnitReport:
+    """
+    The numbers of a unit, by the attributes of `table.py`, as a host last saw them. `incarnation` is the host's: what an
+    earlier life of it said does not count any more.
+    """
+
+    worker: str
+    host: int
+    incarnation: str
+    unit: UnitId
+    about: About = field(default_factory=About)
+    values: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """
+    What a host has started since it lives, see `Starts`, and what its process takes. `worker_incarnation` is the life of the
+    worker it belongs to.
+    """
+
+    worker: str
+    host: int
+    incarnation: str
+    worker_incarnation: str
+    connectors: Starts
+    tasks: Starts
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Of a host's process: resident memory and what that may be at most, in bytes, and the CPU time of its life, in seconds."""
+
+    memory: int
+    memory_max: int | None
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Starts:
+    attempts: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Starts) -> Starts:
+        return Starts(
+            self.attempts + other.attempts, self.succeeded + other.succeeded, self.failed + other.failed
+        )
+
+
+Report = UnitReport | HostReport
+
+
+def encode(report: Report) -> tuple[bytes, bytes]:
+    """Key and value."""
+    where = {"format": FORMAT, "worker": report.worker, "host": report.host, "incarnation": report.incarnation}
+    body: dict[str, Any]
+    if isinstance(report, HostReport):
+        body = {
+            "worker_incarnation": report.worker_incarnation,
+            "starts": [_pack(report.connectors), _pack(report.tasks)],
+        }
+        if report.usage is not None:
+            body["usage"] = [report.usage.memory, report.usage.memory_max, report.usage.cpu]
+        key = f"host-{report.worker}-{report.host}"
+    else:
+        about = report.about
+        body = {
+            "unit": list(report.unit),
+            "about": [about.texts, about.transforms, about.predicates],
+            "values": report.values,
+        }
+        key = f"unit-{report.worker}-{report.unit}"
+    return key.encode(), orjson.dumps({**where, **body})
+
+
+def decode(value: bytes | None) -> Report | None:
+    """None for what can't be used."""
+    try:
+        body = orjson.loads(value or b"")
+        if body["format"] > FORMAT:
+            return None
+        where = (str(body["worker"]), int(body["host"]), str(body["incarnation"]))
+        if "starts" in body:
+            connectors, tasks = (Starts(*(int(count) for count in counts)) for counts in body["starts"])
+            return HostReport(*where, str(body["worker_incarnation"]), connectors, tasks, _usage(body.get("usage")))
+        name, task = body["unit"]
+        texts, transforms, predicates = body["about"]
+        about = About(_texts(texts), _classes(transforms), _classes(predicates))
+        return UnitReport(*where, UnitId(str(name), int(task)), about, _numbers(body["values"]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _pack(starts: Starts) -> list[int]:
+    return [starts.attempts, starts.succeeded, starts.failed]
+
+
+def _usage(given: Any) -> Usage | None:
+    if given is None:
+        return None
+    memory, most, cpu = given
+    return Usage(int(memory), None if most is None else int(most), float(cpu))
+
+
+def _texts(given: Any) -> dict[str, str]:
+    return {str(name): str(text) for name, text in given.items()}
+
+
+def _classes(given: Any) -> dict[str, tuple[str, str]]:
+    """Hosts of earlier releases gave no versions."""
+    pairs = {str(alias): (said, "") if isinstance(said, str) else said for alias, said in given.items()}
+    return {alias: (str(class_name), str(version)) for alias, (class_name, version) in pairs.items()}
+
+
+def _numbers(given: Any) -> Values:
+    return {str(name): None if number is None else float(number) for name, number in given.items()}

@@ -1,0 +1,78 @@
+"""
+Averages, maxima and rates of what happened lately, in windows as Kafka's own metrics have them.
+
+The last `metrics.num.samples` windows of `metrics.sample.window.ms` count; older ones are forgotten. Written by a task's
+thread once a batch, read by its host's. Times are seconds of any steady clock. Read next: `task.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Windows:
+    """`length` seconds each, of which the last `count` are kept."""
+
+    length: float = 30.0
+    count: int = 2
+
+    @classmethod
+    def of(cls, window_ms: int, samples: int) -> Windows:
+        # A window of 0 ms, which Kafka allows, would divide by nothing.
+        return cls(max(window_ms, 1) / 1000, samples)
+
+
+class Sampled:
+    """What was recorded in the windows: `record` is called once a batch, never once a record."""
+
+    __slots__ = ("_kept", "_windows")
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._kept: list[_Window] = []
+
+    def record(self, value: float, now: float) -> None:
+        kept = self._kept
+        if not kept or now - kept[-1].began >= self._windows.length:
+            # A new list: the host's thread may be reading the old one.
+            kept = self._kept = [*self._fresh(now), _Window(now, value)]
+        window = kept[-1]
+        window.count += 1
+        window.total += value
+        if value > window.highest:
+            window.highest = value
+        if value < window.lowest:
+            window.lowest = value
+
+    def average(self, now: float) -> float | None:
+        """None if nothing was recorded in the windows; so are `highest` and `lowest`."""
+        kept = self._fresh(now)
+        count = sum(window.count for window in kept)
+        return sum(window.total for window in kept) / count if count else None
+
+    def highest(self, now: float) -> float | None:
+        return max((window.highest for window in self._fresh(now)), default=None)
+
+    def lowest(self, now: float) -> float | None:
+        return min((window.lowest for window in self._fresh(now)), default=None)
+
+    def rate(self, now: float) -> float:
+        """The sum of what was recorded, a second. A task that has just begun is not made out to be quicker than it is."""
+        kept = self._fresh(now)
+        if not kept:
+            return 0.0
+        least = self._windows.length * max(self._windows.count - 1, 1)
+        return sum(window.total for window in kept) / max(now - kept[0].began, least)
+
+    def _fresh(self, now: float) -> list[_Window]:
+        limit = self._windows.length * self._windows.count
+        return [window for window in self._kept if now - window.began < limit]
+
+
+class _Window:
+    __slots__ = ("began", "count", "highest", "lowest", "total")
+
+    def __init__(self, began: float, first: float) -> None:
+        self.began, self.count, self.total = began, 0, 0.0
+        self.highest = self.lowest = first

@@ -1,0 +1,131 @@
+"""
+What a connector may set of its Kafka clients: `producer.override.*`, `consumer.override.*`, `admin.override.*` (KIP-458).
+
+`Policy` is the worker's (`connector.client.config.override.policy`); `plugins/validation.py` asks `sections` when a config is
+submitted. Whatever the policy, settings that run code, read the worker's files or send its requests elsewhere are refused
+unless the worker's file names them: Kafka's own clients had such holes (CVE-2023-25194, CVE-2025-27817).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api.config import HIDDEN, ConfigDef, ConfigValue, parse
+from kconnect.api.errors import ConfigError
+from kconnect.core.settings import secrets, topic_creation
+from kconnect.core.settings.client_config import CLIENTS, TABLES
+from kconnect.core.settings.errors import DLQ_TOPIC
+from kconnect.core.settings.validation import Section
+
+UNSAFE_ALLOWLIST = "connector.client.config.override.unsafe.allowlist"
+
+_PACKAGE, _SUFFIX = "org.apache.kafka.connect.connector.policy.", "ConnectorClientConfigOverridePolicy"
+_POLICIES = ("All", "None", "Principal", "Allowlist")
+_PRINCIPAL = frozenset(("sasl.jaas.config", "sasl.mechanism", "security.protocol"))
+
+_UNSAFE = tuple(
+    (re.compile(name), reason)
+    for name, reason in (
+        (r"sasl\.oauthbearer\.(token|jwks)\.endpoint\.url", "sends the worker's requests wherever it says"),
+        (r"sasl\.oauthbearer\.metadata\.authentication\.type", "asks the cloud for the worker's own credentials"),
+        (r"sasl\.oauthbearer\..*file", "reads the worker's files"),
+        (r"sasl\.kerberos\.kinit\.cmd", "runs a command on the worker's machine"),
+        (r"ssl\.engine\.(location|id)|ssl\.providers|plugin\.library\.paths", "loads native code into the worker's processes"),
+    )
+)
+_JAAS = re.compile(r"\b(JndiLoginModule|LdapLoginModule)\b")
+
+
+def policy_name(text: str) -> str:
+    """The short name of a policy, given by it or by Connect's class. ConfigError for one that is not known."""
+    name = text.strip().removeprefix(_PACKAGE).removesuffix(_SUFFIX)
+    if name not in _POLICIES:
+        raise ConfigError(
+            "connector.client.config.override.policy",
+            text,
+            f"Must be one of: {', '.join(_POLICIES)}, or Connect's name of its class, such as {_PACKAGE}All{_SUFFIX}",
+        )
+    return name
+
+
+def is_policy(name: str) -> bool:
+    """Whether a class of Connect's of that name is a policy."""
+    return name.endswith(_SUFFIX) and name.removeprefix(_PACKAGE).removesuffix(_SUFFIX) in _POLICIES
+
+
+@dataclass(frozen=True)
+class Policy:
+    """
+    A worker's. `name` is one of the short names, `allowlist` what the policy Allowlist allows, and `unsafe` the unsafe
+    settings that are allowed all the same.
+    """
+
+    name: str = "All"
+    allowlist: Sequence[str] = ()
+    unsafe: Sequence[str] = ()
+
+    def problems(self, setting: str, value: str) -> Iterator[str]:
+        """Why a connector may not set a client's `setting`, in sentences; none if it may."""
+        if not self._allows(setting):
+            yield f"The '{self.name}' policy does not allow '{setting}' to be overridden in the connector configuration."
+        yield from self.dangers(setting, value)
+
+    def dangers(self, setting: str, value: str) -> Iterator[str]:
+        """Of these what holds under any policy, and for a client that the connector has no use for yet."""
+        if setting in self.unsafe:
+            return
+        reasons = [reason for name, reason in _UNSAFE if name.fullmatch(setting)]
+        module = _JAAS.search(value) if setting == "sasl.jaas.config" else None
+        if module is not None:
+            reasons.append(f"lets {module.group()} load code from elsewhere")
+        for reason in reasons:
+            yield (
+                f"The setting '{setting}' {reason}, so that a connector may not override it. If yours may, add it to the "
+                f"worker's {UNSAFE_ALLOWLIST}."
+            )
+
+    def _allows(self, setting: str) -> bool:
+        match self.name:
+            case "All":
+                return True
+            case "Principal":
+                return setting in _PRINCIPAL
+            case "Allowlist":
+                return setting in self.allowlist
+            case _:
+                return False
+
+
+def clients_used(kind: str, config: Mapping[str, str], exactly_once: bool) -> set[str]:
+    """The clients that a `source` or `sink` needs; `exactly_once` is whether the worker supports that."""
+    if kind == "sink":
+        return {"consumer", "producer", "admin"} if (config.get(DLQ_TOPIC) or "").strip() else {"consumer"}
+    if exactly_once or config.get("offsets.storage.topic"):
+        return set(CLIENTS)
+    return {"producer", "admin"} if topic_creation.is_used(config) else {"producer"}
+
+
+def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exactly_once: bool = False) -> list[Section]:
+    """The rows of the submitted overrides in ConfigInfos, for those clients that the connector uses."""
+    used = clients_used(kind, {name: value for name, value in config.items() if value is not None}, exactly_once)
+    found = []
+    for client in CLIENTS:
+        prefix = f"{client}.override."
+        own = {name[len(prefix) :]: value for name, value in config.items() if name.startswith(prefix)}
+        rows = [_value(TABLES[client], name, text, policy, client in used) for name, text in own.items()]
+        found.append(Section(prefix, TABLES[client], [row for row in rows if client in used or row.errors]))
+    return found
+
+
+def _value(table: ConfigDef, name: str, text: str | None, policy: Policy, used: bool) -> ConfigValue:
+    problems = policy.problems(name, text or "") if used else policy.dangers(name, text or "")
+    key = table.keys.get(name)
+    value: Any = HIDDEN if text is not None and secrets.is_secret(name) else text
+    try:
+        parsed = value if key is None else parse(name, text, key.type)
+    except ConfigError as error:
+        return ConfigValue(name, errors=[str(error), *problems])
+    return ConfigValue(name, parsed, errors=list(problems))

@@ -1,0 +1,199 @@
+"""
+References to secrets in settings, `${provider:[path:]key}` (KIP-297): found, replaced by what they stand for, and put back.
+
+Configs are stored and shown with their references. What they stand for is asked of the worker's config providers where code
+is about to be configured with it: `plugins/providers.py` asks, in task hosts, in the sandbox's children and for the worker
+file, and gives a `Resolved`. Read next: that one, then `core/settings/secrets.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kconnect.api.config import Type, parse
+from kconnect.api.errors import ConfigError
+from kconnect.core.settings import operation
+
+_WORD = re.compile(r"\w{1,7}")
+
+PROVIDERS = "config.providers"
+
+FOR_THE_WORKER = frozenset(("name", "connector.class", "consumer.override.group.id", *(key.name for key in operation.KEYS)))
+"""Settings of connectors that the worker itself reads, which has no secrets of theirs: they can't hold references."""
+
+_PLAIN = frozenset(("true", "false", "none", "null"))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Reference:
+    """`path` is empty where there is none. Its text is that of the config."""
+
+    provider: str
+    path: str
+    key: str
+    text: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def find(text: str) -> list[Reference]:
+    """Those in a text, from left to right."""
+    return [ref for _, ref in _split(text) if ref is not None]
+
+
+def literals(text: str) -> list[str]:
+    """What stands between the references of a text; the text itself if it has none."""
+    return [literal for literal, _ in _split(text) if literal]
+
+
+def _split(text: str) -> Iterator[tuple[str, Reference | None]]:
+    """
+    The text in pieces: what stands before a reference, and the reference; at last the rest, with None.
+
+    These are the references that Kafka's own pattern finds. That takes up to the third power of a text's length, so that
+    whoever submits a config could hold up the whole worker.
+    """
+    done = at = 0
+    while (end := text.find("}", at)) >= 0:
+        start = text.find("${", at, end)
+        colon = -1 if start < 0 else text.find(":", start + 2, end)
+        if colon >= 0:
+            second = text.find(":", colon + 1, end)
+            path = "" if second < 0 else text[colon + 1 : second]
+            key = text[max(colon, second) + 1 : end]
+            yield text[done:start], Reference(text[start + 2 : colon], path, key, text[start : end + 1])
+            done = end + 1
+        at = end + 1
+    yield text[done:], None
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """
+    What references stand for. `failures` has those that could not be had, with the reason; `ttl_ms` is the shortest time for
+    which a value holds, None for ever.
+
+    Its text shows no values.
+    """
+
+    values: Mapping[Reference, str] = field(default_factory=dict, repr=False)
+    failures: Mapping[Reference, str] = field(default_factory=dict)
+    ttl_ms: int | None = None
+
+    def config(self, raw: Mapping[str, str]) -> dict[str, str]:
+        """A config with its references replaced. ConfigError, naming setting and reference, if one could not be had."""
+        for setting, problems in self.problems(raw).items():
+            raise ConfigError(f"The setting {setting} can't be used: {problems[0]}")
+        return {setting: self.text(text) for setting, text in raw.items()}
+
+    def text(self, text: str) -> str:
+        """A text with its references replaced; one that could not be had is left. What takes its place is not looked into."""
+        if "${" not in text:
+            return text
+        return "".join(
+            literal if ref is None else literal + self.values.get(ref, ref.text) for literal, ref in _split(text)
+        )
+
+    def problems(self, raw: Mapping[str, str]) -> dict[str, list[str]]:
+        """By setting, what is to be said of each of its references that could not be had."""
+        found = {
+            setting: [f"{ref} can't be resolved: {self.failures[ref]}" for ref in find(text) if ref in self.failures]
+            for setting, text in raw.items()
+            if self.failures and "${" in text
+        }
+        return {setting: problems for setting, problems in found.items() if problems}
+
+    def cover(self) -> dict[str, str]:
+        """By each value that is no mere word, in any of its forms: the reference that is to be shown instead."""
+        covered: dict[str, str] = {}
+        for ref, value in self.values.items():
+            for form in _long_forms(value):
+                covered.setdefault(form, ref.text)
+        return covered
+
+
+def _long_forms(value: str) -> list[str]:
+    """The value, also without the blanks around it, and, of one with several lines, those that could not be anything else."""
+    forms = [value, value.strip()]
+    lines = value.splitlines()
+    if len(lines) > 1:
+        forms += [line.strip() for line in lines if len(line.strip()) >= 16]
+    return [form for form in dict.fromkeys(forms) if telling(form)]
+
+
+def telling(text: str) -> bool:
+    """Whether a text may be a secret. Hiding a shorter one, or a mere word, would blot out half of every line."""
+    return len(text) >= 4 and text.lower() not in _PLAIN
+
+
+def put_back(configs: Sequence[Mapping[str, str]], raw: Mapping[str, str], resolved: Resolved) -> list[dict[str, str]]:
+    """
+    The task configs that a connector made of its resolved config, with references again: this is what is stored and shown.
+
+    A setting that the connector's own config has with a reference gets that text, as in Connect, whatever the connector made
+    of it. In all others each value of a reference is replaced by the reference, which stands for the same.
+    """
+    own = {setting: text for setting, text in raw.items() if find(text)}
+    if not own:
+        return [dict(config) for config in configs]
+    by_value = {value: ref.text for ref, value in resolved.values.items() if _long_forms(value)}
+    return [
+        {setting: own[setting] if setting in own else substitute(text, by_value) for setting, text in config.items()}
+        for config in configs
+    ]
+
+
+def substitute(text: str, replacements: Mapping[str, str]) -> str:
+    """The text with each of `replacements` put in, the longest first: one may be part of another. What is put in stays."""
+    if not any(old in text for old in replacements):
+        return text
+    pattern = "|".join(_whole(old) for old in sorted(replacements, key=len, reverse=True))
+    return re.sub(pattern, lambda match: replacements[match[0]], text)
+
+
+def _whole(text: str) -> str:
+    """A pattern of the text. What may be a word is looked for as one: a topic `orders` is not in `reorders`."""
+    return rf"(?<!\w){text}(?!\w)" if _WORD.fullmatch(text) else re.escape(text)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A provider as the worker file names it. Its text shows no parameters."""
+
+    name: str
+    class_name: str
+    parameters: Mapping[str, str] = field(repr=False)
+
+
+def of_providers(worker: Mapping[str, str]) -> dict[str, str]:
+    """Of a worker's texts those that declare its providers."""
+    return {name: text for name, text in worker.items() if name == PROVIDERS or name.startswith(f"{PROVIDERS}.")}
+
+
+def declared(worker: Mapping[str, str]) -> dict[str, Declared]:
+    """The providers of a worker file. ConfigError for one without a class."""
+    found = {}
+    for name in dict.fromkeys(parse(PROVIDERS, worker.get(PROVIDERS) or "", Type.LIST)):
+        prefix = f"{PROVIDERS}.{name}."
+        class_name = worker.get(f"{prefix}class", "").strip()
+        if not class_name:
+            raise ConfigError(
+                f'Missing required configuration "{prefix}class" which has no default value: `{PROVIDERS}` names {name}.'
+            )
+        prefix += "param."
+        parameters = {key[len(prefix) :]: value for key, value in worker.items() if key.startswith(prefix)}
+        found[name] = Declared(name, class_name, parameters)
+    return found
+
+
+def of_the_worker(config: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Settings that can't hold references and do, with what is to be said of it."""
+    for setting in sorted(FOR_THE_WORKER & config.keys()):
+        if find(config[setting]):
+            yield setting, (
+                f"Invalid value {config[setting]} for configuration {setting}: the worker itself reads this setting, and "
+                "resolves no references of connectors: write the value"
+            )

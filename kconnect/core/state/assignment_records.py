@@ -1,0 +1,371 @@
+"""
+The bytes of the assignment topic, which only kconnect has: what Connect keeps in its group protocol.
+
+`decode_assignment` turns a `LogRecord` into one of the dataclasses below, or into `Broken` or `NewerFormat`; the functions
+named after what they write give an `Entry`. The fold in `assignment.py` calls the former, the herder and the hosts the latter.
+Unknown fields are ignored. Read next: `assignment.py`; for the topics that are Connect's too, `records.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from kconnect.core.state import bodies
+from kconnect.core.state.records import Broken, Entry, LogRecord, Topic, UnitId, Units
+
+FORMAT = 1
+"""Version of the assignment topic's records. A worker that meets a newer one does not lead."""
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """`term` counts the leaders that there have been; see `AssignmentState.term`."""
+
+    worker: str
+    url: str
+    generation: int
+    term: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What `worker` is to run; None units: the worker left, its assignment is gone."""
+
+    worker: str
+    units: Units | None
+    generation: int = 0
+    config_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostSpec:
+    """
+    What a host is for; units of equal specs share hosts. `directories` are those of `plugin.path` that its units' plugins come
+    from, in the order in which they are searched. `unit` is the only one that it may run, if it is dedicated to one, and
+    `memory` how many bytes its process may then use. `group` tells those apart that are suspected of having ended their host;
+    nobody is in group 0.
+    """
+
+    directories: tuple[str, ...] = ()
+    unit: UnitId | None = None
+    memory: int | None = None
+    group: int = 0
+
+
+PLAIN = HostSpec()
+"""Of a host for all whose plugins are installed beside kconnect, and that are to share hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """
+    How a worker spreads its units over its hosts: host -> unit -> run. `revision` rises with each placement of one
+    incarnation; `run` of a unit rises with each restart that was asked for. None hosts: the worker is gone.
+    A worker that is `leaving` gives its units away and takes no new ones. `specs` names the hosts that are not `PLAIN`; a
+    number keeps its spec for as long as a process of that number may live. `config_offset` is up to where the worker had read
+    the config topic (exclusive, as Connect counts it): a config that is newer may want another spec, so no host starts it yet.
+    """
+
+    worker: str
+    hosts: Mapping[int, Mapping[UnitId, int]] | None
+    generation: int = 0
+    revision: int = 0
+    incarnation: str = ""
+    leaving: bool = False
+    specs: Mapping[int, HostSpec] = field(default_factory=dict)
+    config_offset: int = 0
+
+    def spec(self, host: int) -> HostSpec:
+        return self.specs.get(host, PLAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """
+    What a host really runs, or is about to run. It has read the assignment of `generation` and the placement of
+    `revision` when it says so. `process` is [node, pid, start time]: who is on the same node can see whether it lives.
+    `sequence` rises with each declaration of one incarnation, so that the host knows which of its own it has read back.
+    `waiting` are those of `units` that start no producer before the task sets before their own are fenced (KIP-618).
+    `stuck` are those of `units` that were asked to stop and did not in time: they end with the process only.
+    `blamed` are those of `units` that are not started, for they have ended the process that was this host before.
+    """
+
+    worker: str
+    host: int
+    units: Units | None
+    generation: int = 0
+    revision: int = 0
+    incarnation: str = ""
+    worker_incarnation: str = ""
+    process: tuple[str, int, float] | None = None
+    sequence: int = 0
+    waiting: Mapping[UnitId, Wait] = field(default_factory=dict)
+    stuck: Units = frozenset()
+    blamed: Mapping[UnitId, Blame] = field(default_factory=dict)
+
+
+class Blame(NamedTuple):
+    """The unit of this spec (`UnitSpec` tells what the numbers mean) has ended its host's process; `reason` says how."""
+
+    config_offset: int
+    run: int
+    reason: str
+
+
+class Wait(NamedTuple):
+    """A task of the set that the commit at `tasks_offset` made waits, since its host's declaration `sequence`."""
+
+    tasks_offset: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class FencingFailed:
+    """
+    Those who wait for the fencing before the task set of `tasks_offset` wait in vain: `error` says why. Meant are waits of
+    `hosts`, (worker, number) -> (incarnation, sequence of the declaration that was read). None: nothing to say any more.
+    """
+
+    connector: str
+    error: str | None
+    tasks_offset: int = -1
+    hosts: Mapping[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
+
+    def answers(self, worker: str, host: int, incarnation: str, wait: Wait) -> bool:
+        """Whether that wait of that life of a host is among those."""
+        known = self.hosts.get((worker, host))
+        return self.tasks_offset == wait.tasks_offset and known is not None and (
+            known[0] == incarnation and wait.sequence <= known[1]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedTasks:
+    """Task configs as a connector instance made them, with the config offset that it had seen; None: connector gone."""
+
+    name: str
+    configs: tuple[Mapping[str, str | None], ...] | None
+    config_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsReset:
+    """
+    The topics that `connector` has used were forgotten for the `number`th time: tasks that still use some are to say so
+    again (KIP-558). None: the connector is gone. Hosts don't read the status topic, so this tells them.
+    """
+
+    connector: str
+    number: int | None
+
+
+AssignmentRecord = Leader | Assignment | Placement | Held | GeneratedTasks | TopicsReset | FencingFailed
+
+
+@dataclass(frozen=True, slots=True)
+class NewerFormat:
+    """A record of the assignment topic that a newer kconnect wrote."""
+
+    key: str
+    format: int
+
+
+def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Broken:
+    try:
+        key = bodies.text_key(record.key)
+        body = None if record.value is None else bodies.json_object(record.value)
+        if body is not None and bodies.integer(body, "format") > FORMAT:
+            return NewerFormat(key, bodies.integer(body, "format"))
+        if key == "leader":
+            if body is None:
+                raise bodies.BadRecord("tombstone")
+            numbers = (bodies.integer(body, "generation"), int(body.get("term", 0)))
+            return Leader(bodies.text(body, "worker"), bodies.text(body, "url"), *numbers)
+        if key.startswith("assignment-"):
+            worker = key[len("assignment-") :]
+            if body is None:
+                return Assignment(worker, None)
+            units = _units(body.get("units"))
+            return Assignment(worker, units, bodies.integer(body, "generation"), bodies.integer(body, "config_offset"))
+        if key.startswith("placement-"):
+            worker = key[len("placement-") :]
+            if body is None:
+                return Placement(worker, None)
+            hosts = {int(host): dict(_by_unit(units)) for host, units in bodies.as_object(body.get("hosts")).items()}
+            numbers = (bodies.integer(body, "generation"), bodies.integer(body, "revision"))
+            specs = {int(host): unpack_spec(spec) for host, spec in bodies.as_object(body.get("specs") or {}).items()}
+            life, leaving, read_to = bodies.text(body, "incarnation"), body.get("leaving") is True, body.get("config_offset", 0)
+            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to))
+        if key.startswith("held-"):
+            worker, host = bodies.split_task(key[len("held-") :])
+            if body is None:
+                return Held(worker, host, None)
+            process = body.get("process")
+            return Held(
+                worker,
+                host,
+                _units(body.get("units")),
+                bodies.integer(body, "generation"),
+                bodies.integer(body, "revision"),
+                bodies.text(body, "incarnation"),
+                bodies.text(body, "worker_incarnation"),
+                (str(process[0]), int(process[1]), float(process[2])) if process else None,
+                bodies.integer(body, "sequence"),
+                _waits(body.get("waiting") or {}),
+                _units(body.get("stuck") or {}),
+                {unit: Blame(int(at), int(run), str(why)) for unit, (at, run, why) in _by_unit(body.get("blamed") or {})},
+            )
+        if key.startswith("fencing-"):
+            name = key[len("fencing-") :]
+            if body is None:
+                return FencingFailed(name, None)
+            hosts_read = bodies.as_object(body.get("hosts")).items()
+            read = {bodies.split_task(host): (str(life), int(last)) for host, (life, last) in hosts_read}
+            return FencingFailed(name, bodies.text(body, "error"), bodies.integer(body, "tasks_offset"), read)
+        if key.startswith("topics-"):
+            return TopicsReset(key[len("topics-") :], None if body is None else bodies.integer(body, "reset"))
+        if key.startswith("tasks-"):
+            name = key[len("tasks-") :]
+            if body is None:
+                return GeneratedTasks(name, None)
+            configs = body.get("configs")
+            if not isinstance(configs, list):
+                raise bodies.BadRecord("`configs` is not a list")
+            made = tuple(bodies.properties({"properties": config}) for config in configs)
+            return GeneratedTasks(name, made, bodies.integer(body, "config_offset"))
+        raise bodies.BadRecord("unknown kind of key")
+    except bodies.BadRecord as bad:
+        return Broken.of(record, bad)
+    except (ValueError, TypeError, IndexError) as error:
+        return Broken.of(record, bodies.BadRecord(type(error).__name__))
+
+
+def leader(value: Leader) -> Entry:
+    return _ours("leader", {"worker": value.worker, "url": value.url, "generation": value.generation, "term": value.term})
+
+
+def assignment(value: Assignment) -> Entry:
+    body = None
+    if value.units is not None:
+        body = {
+            "units": _pack(value.units),
+            "generation": value.generation,
+            "config_offset": value.config_offset,
+        }
+    return _ours(f"assignment-{value.worker}", body)
+
+
+def placement(value: Placement) -> Entry:
+    body = None
+    if value.hosts is not None:
+        hosts: dict[str, dict[str, dict[str, int]]] = {}
+        for host, units in value.hosts.items():
+            packed: dict[str, dict[str, int]] = hosts.setdefault(str(host), {})
+            for unit, run in sorted(units.items()):
+                packed.setdefault(unit.connector, {})[str(unit.task)] = run
+        body = {
+            "hosts": hosts,
+            "generation": value.generation,
+            "revision": value.revision,
+            "incarnation": value.incarnation,
+            "leaving": value.leaving,
+            "config_offset": value.config_offset,
+        }
+        if value.specs:
+            body["specs"] = {str(host): pack_spec(spec) for host, spec in sorted(value.specs.items())}
+    return _ours(f"placement-{value.worker}", body)
+
+
+def held(value: Held) -> Entry:
+    body = None
+    if value.units is not None:
+        body = {
+            "units": _pack(value.units),
+            "generation": value.generation,
+            "revision": value.revision,
+            "incarnation": value.incarnation,
+            "worker_incarnation": value.worker_incarnation,
+            "process": value.process,
+            "sequence": value.sequence,
+        }
+        if value.waiting:
+            body["waiting"] = _pack_by_unit(value.waiting)
+        if value.stuck:
+            body["stuck"] = _pack(value.stuck)
+        if value.blamed:
+            body["blamed"] = _pack_by_unit(value.blamed)
+    return _ours(f"held-{value.worker}-{value.host}", body)
+
+
+def generated_tasks(value: GeneratedTasks) -> Entry:
+    body = None
+    if value.configs is not None:
+        body = {"configs": [dict(config) for config in value.configs], "config_offset": value.config_offset}
+    return _ours(f"tasks-{value.name}", body)
+
+
+def fencing_failed(value: FencingFailed) -> Entry:
+    body = None
+    if value.error is not None:
+        hosts = {f"{worker}-{host}": known for (worker, host), known in value.hosts.items()}
+        body = {"error": value.error, "tasks_offset": value.tasks_offset, "hosts": hosts}
+    return _ours(f"fencing-{value.connector}", body)
+
+
+def topics_reset(value: TopicsReset) -> Entry:
+    return _ours(f"topics-{value.connector}", None if value.number is None else {"reset": value.number})
+
+
+def _pack(units: Units) -> dict[str, list[int]]:
+    packed: dict[str, list[int]] = {}
+    for unit in sorted(units):
+        packed.setdefault(unit.connector, []).append(unit.task)
+    return packed
+
+
+def _units(packed: Any) -> Units:
+    return frozenset(UnitId(name, task) for name, tasks in bodies.as_object(packed).items() for task in tasks)
+
+
+def pack_spec(spec: HostSpec) -> dict[str, Any]:
+    """As part of a body; for who hands a spec on to a host's process, too."""
+    unit = spec.unit and list(spec.unit)
+    known = {"directories": spec.directories, "unit": unit, "memory": spec.memory, "group": spec.group}
+    return {name: value for name, value in known.items() if value}
+
+
+def unpack_spec(packed: Any) -> HostSpec:
+    """Of a body that may have other fields too."""
+    body = bodies.as_object(packed)
+    unit, memory = body.get("unit"), body.get("memory")
+    return HostSpec(
+        tuple(map(str, body.get("directories") or ())),
+        None if unit is None else UnitId(str(unit[0]), int(unit[1])),
+        None if memory is None else int(memory),
+        int(body.get("group") or 0),
+    )
+
+
+def _pack_by_unit(values: Mapping[UnitId, tuple[Any, ...]]) -> dict[str, dict[str, tuple[Any, ...]]]:
+    packed: dict[str, dict[str, tuple[Any, ...]]] = {}
+    for unit, value in sorted(values.items()):
+        packed.setdefault(unit.connector, {})[str(unit.task)] = tuple(value)
+    return packed
+
+
+def _waits(packed: Any) -> dict[UnitId, Wait]:
+    return {unit: Wait(int(tasks_offset), int(sequence)) for unit, (tasks_offset, sequence) in _by_unit(packed)}
+
+
+def _by_unit(packed: Any) -> Iterator[tuple[UnitId, Any]]:
+    for name, tasks in bodies.as_object(packed).items():
+        for task, value in bodies.as_object(tasks).items():
+            yield UnitId(name, int(task)), value
+
+
+def _ours(key: str, body: dict[str, Any] | None) -> Entry:
+    value = None if body is None else orjson.dumps({"format": FORMAT, **body})
+    return Entry(Topic.ASSIGNMENT, key.encode(), value)

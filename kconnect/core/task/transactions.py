@@ -1,0 +1,134 @@
+"""
+Where the transactions of an exactly-once source task begin and end (KIP-618): after each poll, by time, or as the task says.
+
+Held by `worker/exactly_once.py`, which asks `parts` for a batch from the task's `poll`, `after_batch` behind it, `due` now and
+then, and `at_rest` when the task is paused or ends; and which carries out what they answer. Read next: that file.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kconnect.api.errors import ConnectError
+from kconnect.api.record import SourceRecord
+
+
+class End(enum.Enum):
+    """Of a transaction."""
+
+    COMMIT = enum.auto()
+    ABORT = enum.auto()
+    """Its records are for nobody, and done with: their source offsets are committed in a transaction of their own."""
+
+
+Part = tuple[Sequence[SourceRecord], "End | None"]
+
+
+class PollBoundary:
+    """A transaction for each batch."""
+
+    context: Requests | None = None
+    """What the task gets as its `TransactionContext`."""
+
+    def parts(self, records: Sequence[SourceRecord]) -> Iterator[Part]:
+        """The batch in pieces, and whether the transaction ends behind each."""
+        yield records, None
+
+    def after_batch(self, now: float) -> End | None:
+        """Whether the transaction ends behind the batch whose `parts` are done with; once a batch."""
+        return End.COMMIT
+
+    def due(self, now: float) -> bool:
+        """Whether it is time to commit, batch or no batch."""
+        return False
+
+    def at_rest(self) -> End | None:
+        """How a transaction that is open ends when the task gives nothing more for now; None: not at all."""
+        return End.COMMIT
+
+
+class IntervalBoundary(PollBoundary):
+    """A transaction for so many seconds, from the end of the one before on; always whole batches."""
+
+    def __init__(self, interval: float, now: float) -> None:
+        self._interval, self._began = interval, now
+
+    def after_batch(self, now: float) -> End | None:
+        return End.COMMIT if self.due(now) else None
+
+    def due(self, now: float) -> bool:
+        if now - self._began < self._interval:
+            return False
+        self._began = now
+        return True
+
+
+class TaskBoundary(PollBoundary):
+    """As the task asks by its `context`. ConnectError if it asks for both ends at once."""
+
+    def __init__(self) -> None:
+        self.context = self._requests = Requests()
+
+    def parts(self, records: Sequence[SourceRecord]) -> Iterator[Part]:
+        requests, begin = self._requests, 0
+        if not requests.any:
+            yield records, None
+            return
+        for at, record in enumerate(records, 1):
+            end = requests.take(record)
+            if end is not None:
+                yield records[begin:at], end
+                begin = at
+        if begin < len(records):
+            yield records[begin:], None
+
+    def after_batch(self, now: float) -> End | None:
+        return self._requests.take_batch()
+
+    def at_rest(self) -> End | None:
+        return self._requests.take_batch()
+
+
+_BATCH: Any = object()
+
+
+class Requests:
+    """
+    What `kconnect.api.task.TransactionContext` promises. Each step is one operation of one dict, which no thread can split.
+
+    Records go by identity, and are held until they come: meanwhile no other one can have the same.
+    """
+
+    def __init__(self) -> None:
+        self._asked: dict[End, dict[int, object]] = {end: {} for end in End}
+
+    def commit_transaction(self, record: SourceRecord = _BATCH) -> None:
+        self._ask(End.COMMIT, record)
+
+    def abort_transaction(self, record: SourceRecord = _BATCH) -> None:
+        self._ask(End.ABORT, record)
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a request for any record, or for the batch."""
+        return bool(self._asked[End.COMMIT] or self._asked[End.ABORT])
+
+    def take(self, record: SourceRecord) -> End | None:
+        return self._take(record, "record")
+
+    def take_batch(self) -> End | None:
+        return self._take(_BATCH, "transaction")
+
+    def _ask(self, end: End, record: object) -> None:
+        if record is None:
+            raise ValueError("Source record used to define transaction boundaries may not be null")
+        self._asked[end][id(record)] = record
+
+    def _take(self, record: object, what: str) -> End | None:
+        ends = [end for end, asked in self._asked.items() if asked.pop(id(record), None) is not None]
+        if len(ends) > 1:
+            # Not said to whoever asks: the task might swallow it.
+            raise ConnectError(f"Connector requested both commit and abort of same {what}")
+        return ends[0] if ends else None

@@ -1,0 +1,17 @@
+"""Groups of Kafka's error codes that several clients tell apart. Used all over this package, for `KafkaError.code()`."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError
+
+AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
+"""No broker answered."""
+
+FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+"""Another producer has taken the transactional id."""
+
+STARTING = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
+"""A coordinator starts or moves: asked again, it answers."""
+
+FORBIDDEN = (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+"""The user may not use the transactional id."""

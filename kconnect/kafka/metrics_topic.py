@@ -1,0 +1,127 @@
+"""
+The metrics topic as its writers and readers see it: keys and values, none of which matters for long.
+
+Hosts write with `MetricsWriter`, workers read with `MetricsReader`; what is lost is said again with the next report. The
+topic keeps ten minutes and is not compacted. Read next: `worker/metrics.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.api.errors import ConnectError
+from kconnect.kafka.admin import ensure_topic
+
+log = logging.getLogger(__name__)
+
+_KEPT_MS = 600_000
+_TIMEOUT_S = 10.0
+_NEW_S = 5.0
+
+
+def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, config: Mapping[str, str]) -> None:
+    """Create the topic if it is missing. ConnectError if that is refused."""
+    remedy = (
+        "Check `metrics.storage.replication.factor` and this worker's rights, or create the topic yourself, with one "
+        "partition, cleanup.policy=delete and retention.ms=600000."
+    )
+    kept = {"cleanup.policy": "delete", "retention.ms": str(_KEPT_MS), "segment.ms": str(_KEPT_MS)}
+    ensure_topic(client, topic, 1, replication_factor, remedy, {**kept, **config})
+
+
+class MetricsWriter:
+    """`write` returns at once, from one thread only. What Kafka does not take within some seconds is forgotten."""
+
+    def __init__(self, client: Mapping[str, Any], topic: str) -> None:
+        self._topic = topic
+        self._complained = False
+        self._producer = ck.Producer(
+            {
+                **client,
+                "acks": "1",
+                "linger.ms": 100,
+                # The names of numbers are the same in every record.
+                "compression.type": "lz4",
+                "message.timeout.ms": int(_TIMEOUT_S * 1000),
+                "queue.buffering.max.kbytes": 8192,
+                "delivery.report.only.error": True,
+                "on_delivery": self._delivered,
+            }
+        )
+
+    def write(self, key: bytes, value: bytes) -> None:
+        try:
+            self._producer.produce(self._topic, value, key)
+        except BufferError:
+            log.debug("Too many reports wait for Kafka: one is dropped")
+        except ck.KafkaException as error:
+            log.debug("A report is dropped: %s", error.args[0].str())
+        self._producer.poll(0)
+
+    def close(self) -> None:
+        self._producer.purge(blocking=False)
+
+    def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+        if error is not None and not self._complained:
+            self._complained = True
+            text = "Numbers for /metrics can't be written to the topic %s, which is said once: %s"
+            log.warning(text, self._topic, error.str())
+
+
+class MetricsReader:
+    """Follows the topic from some minutes ago on. Not thread-safe."""
+
+    def __init__(self, client: Mapping[str, Any], topic: str, back_ms: int) -> None:
+        """ConnectError if the topic is missing or no broker answers."""
+        self._topic = topic
+        self._consumer = ck.Consumer(
+            {
+                **client,
+                # Never a member of a group, and never commits; the client insists on a name.
+                "group.id": "kconnect-metrics-reader",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "queued.max.messages.kbytes": 4096,
+                "topic.metadata.refresh.interval.ms": 30_000,
+                "allow.auto.create.topics": False,
+            }
+        )
+        try:
+            found = self._find(topic)
+            if found.error is not None:
+                raise ConnectError(f"The topic {topic} can't be read: {found.error.str()}")
+            since = int(time.time() * 1000) - back_ms
+            wanted = [ck.TopicPartition(topic, number, since) for number in found.partitions]
+            self._consumer.assign(self._consumer.offsets_for_times(wanted, timeout=_TIMEOUT_S))
+        except ck.KafkaException as error:
+            raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
+
+    def _find(self, topic: str) -> Any:
+        """One that has just been created may be unknown to the broker that is asked, for a moment."""
+        end = time.monotonic() + _NEW_S
+        while True:
+            found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+            if found.error is None or time.monotonic() > end:
+                return found
+            time.sleep(0.1)
+
+    def read(self, timeout: float) -> list[bytes | None]:
+        """The values that have come, as soon as there are some; an empty list after `timeout` seconds without any."""
+        try:
+            first = self._consumer.poll(timeout)
+            found = () if first is None else (first, *self._consumer.consume(4999, timeout=0))
+        except ck.KafkaException as failure:
+            raise ConnectError(f"The topic {self._topic} can't be read: {failure.args[0].str()}") from failure
+        for message in found:
+            error = message.error()
+            if error is not None and error.fatal():
+                raise ConnectError(f"The topic {self._topic} can't be read: {error.str()}")
+        return [message.value() for message in found if message.error() is None]
+
+    def close(self) -> None:
+        self._consumer.close()

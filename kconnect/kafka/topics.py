@@ -1,0 +1,116 @@
+"""
+Creates topics just before a source task's first record goes to them (KIP-158).
+
+`worker/source_task.py` asks once a topic, and only where the connector has `topic.creation.*` rules. It needs the rights to
+describe and to create these topics, as the connector's `admin.override.*` gives them. Read next: `producer.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kconnect.api.errors import ConnectError
+from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
+from kconnect.kafka.codes import AWAY
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT_S = 30
+_AGAIN_S = 0.5
+# The last two while the cluster has no controller; a topic that was created all the same is found at the next attempt.
+_PASSING = (*AWAY, ck.KafkaError.NOT_CONTROLLER, ck.KafkaError.REQUEST_TIMED_OUT)
+
+
+def create_missing(
+    client: Mapping[str, Any], rules: TopicCreation, topics: Collection[str], gives_up: Callable[[], bool]
+) -> bool:
+    """
+    Create those of `topics` that don't exist; one that somebody else creates meanwhile is there, too.
+
+    Brokers that don't answer are waited for until `gives_up()`: False. ConnectError, naming topic, group and cause, for a
+    topic that can't be had.
+    """
+    # The client ends with its last reference.
+    admin = AdminClient(dict(client))
+    while not gives_up():
+        try:
+            missing = _missing(admin, rules, topics)
+            if not missing:
+                return True
+            # Asked once more, for the answer may have taken long: the task may be somebody else's by now, or be gone.
+            if not gives_up():
+                _create(admin, missing)
+                return True
+        except _Away as error:
+            log.warning("Topics can't be created yet: %s", error)
+            time.sleep(_AGAIN_S)
+    return False
+
+
+class _Away(Exception):
+    """No broker answered, or none that can create topics now."""
+
+
+def _missing(admin: AdminClient, rules: TopicCreation, topics: Collection[str]) -> list[TopicSettings]:
+    # Describing has no broker create a topic, as asking for its metadata would. One request for all of them.
+    futures = admin.describe_topics(ck.TopicCollection(list(topics)), request_timeout=_TIMEOUT_S)
+    missing = []
+    for topic in topics:
+        try:
+            futures[topic].result()
+        except ck.KafkaException as error:
+            settings, cause = rules.settings_of(topic), error.args[0]
+            if cause.code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise _failure(
+                    f"It can't be told whether the topic {topic} is there or is to be created by the rules of {_of(settings)}",
+                    "Give the task the rights to describe it, and to create it if it is missing (`admin.override.*`)",
+                    cause,
+                ) from error
+            missing.append(settings)
+    return missing
+
+
+def _create(admin: AdminClient, missing: list[TopicSettings]) -> None:
+    wanted = [
+        NewTopic(
+            settings.topic,
+            num_partitions=settings.partitions,
+            replication_factor=settings.replication_factor,
+            config=dict(settings.config),
+        )
+        for settings in missing
+    ]
+    futures = admin.create_topics(wanted, request_timeout=_TIMEOUT_S)
+    for settings in missing:
+        try:
+            futures[settings.topic].result()
+            log.info(
+                "Created the topic %s by the rules of the group %s: %d partitions, replication factor %d",
+                *(settings.topic, settings.group, settings.partitions, settings.replication_factor),
+            )
+        except ck.KafkaException as error:
+            cause = error.args[0]
+            if cause.code() == ck.KafkaError.TOPIC_ALREADY_EXISTS:
+                log.info("The topic %s was created by somebody else", settings.topic)
+                continue
+            raise _failure(
+                f"The topic {settings.topic} could not be created by the rules of {_of(settings)}",
+                "Mend the rules, create the topic, or give the task the rights to describe and create it (`admin.override.*`)",
+                cause,
+            ) from error
+
+
+def _of(settings: TopicSettings) -> str:
+    return f"the group {settings.group} (topic.creation.{settings.group}.*)"
+
+
+def _failure(problem: str, remedy: str, cause: ck.KafkaError) -> Exception:
+    if cause.code() in _PASSING:
+        return _Away(cause.str())
+    return ConnectError(f"{problem}: {cause.str()}. {remedy}; then restart the task.")

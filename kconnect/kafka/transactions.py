@@ -1,0 +1,159 @@
+"""
+The producer of one exactly-once source task: nobody sees what it sends before a transaction with it is committed.
+
+Used by `worker/exactly_once.py`, from the task's thread only. A call that waits for brokers returns when `gives_up()`; whether
+a commit that nobody waited for came about, the next producer of the same transactional id settles before it begins. Read next:
+`producer.py`, `late_ends.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.api.errors import ConnectError
+from kconnect.core.task.chain import Outgoing
+from kconnect.kafka import late_ends
+from kconnect.kafka.codes import FENCED, FORBIDDEN
+from kconnect.kafka.producer import TaskProducer
+
+log = logging.getLogger(__name__)
+
+_TURN_S = 1.0
+_TOLD_S = 30.0
+
+
+class TransactionalProducer(TaskProducer):
+    """
+    ConnectError if brokers or the client refuse something: the transaction that is open can't be committed any more.
+
+    `may_work()` is asked before the id is taken, and `confirmed()` after it: False if by now it may be somebody else's.
+    """
+
+    def __init__(
+        self,
+        client: Mapping[str, Any],
+        gives_up: Callable[[], bool],
+        may_work: Callable[[], bool],
+        confirmed: Callable[[], bool],
+        reports: bool = False,
+    ) -> None:
+        self._id: str = client["transactional.id"]
+        self._may_work, self._confirmed = may_work, confirmed
+        self._open = self._may_send = False
+        super().__init__(client, gives_up, reports)
+
+    @property
+    def open(self) -> bool:
+        """Whether anything was sent since the last commit or abort."""
+        return self._open
+
+    def begin(self, stops: Callable[[], bool]) -> bool:
+        """
+        Fence whoever used this transactional id before, and end what was open under it: committed or not, it is settled when
+        this returns. Once, before anything is sent. False if it is to stop before.
+        """
+        self._may_send = False
+        self._may_send = self._may_work() and self._until_done("init_transactions", stops) and self._confirmed()
+        return self._may_send
+
+    def send(self, messages: Iterable[Outgoing]) -> bool:
+        if not self._open:
+            self._poll(0)
+            if self._ends.in_doubt(self._client()):
+                self._begin_anew()
+            # Once it was not confirmed, never: whoever stops has more to send than one call's.
+            if not self._may_send:
+                return False
+            self._call("begin_transaction")
+            self._open = True
+        return super().send(messages)
+
+    def commit(self) -> bool:
+        """Once all that was sent is acknowledged. False: it gave up before it heard whether that happened."""
+        if not self._until_done("commit_transaction", self._gives_up):
+            return False
+        self._open = False
+        self.check()
+        return True
+
+    def abort(self, stops: Callable[[], bool] | None = None) -> bool:
+        """Nobody will see what was sent since the last commit. False: it gave up, or stopped, before it heard that."""
+        stops = stops or self._gives_up
+        # What fails from now on, or has failed, is for nobody.
+        self._reports.closed, self._reports.failure = True, None
+        # The client ends a transaction also at a broker that has not heard yet that it began, which is an error for ever.
+        while len(self._client()) and not stops():
+            self.flush(_TURN_S)
+        done = self._until_done("abort_transaction", stops)
+        self._reports.closed = False
+        self._open = not done
+        return done
+
+    def _make(self) -> ck.Producer:
+        made, self._ends = late_ends.watched(self._settings)
+        return made
+
+    def _begin_anew(self) -> None:
+        log.warning("The end of a transaction of %s had to be sent again: a new client goes on", self._id)
+        self._producer = self._make()
+        self.begin(self._gives_up)
+
+    def _until_done(self, call: str, stops: Callable[[], bool]) -> bool:
+        told_at = time.monotonic()
+        while not stops():
+            if self._call(call, _TURN_S):
+                return True
+            if time.monotonic() - told_at > _TOLD_S:
+                told_at = time.monotonic()
+                log.warning("Brokers have not answered yet: %s of %s is waited for", call, self._id)
+        return False
+
+    def _call(self, name: str, *arguments: float) -> bool:
+        """False if it may be called again."""
+        try:
+            getattr(self._client(), name)(*arguments)
+        except ck.KafkaException as error:
+            cause: ck.KafkaError = error.args[0]
+            if cause.retriable() and not cause.txn_requires_abort():
+                return False
+            raise self._failed(cause, None) from error
+        return True
+
+    def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
+        error = self._cause(error)
+        if error.code() in FENCED:
+            return ConnectError(
+                f"The producer of the transactional id {self._id} is fenced: a newer set of this connector's tasks has taken "
+                "over, or a transaction was open for longer than the producer's transaction.timeout.ms. What the open "
+                f"transaction held comes again from whoever runs the task now. ({error.str()})"
+            )
+        if error.code() in FORBIDDEN:
+            return ConnectError(
+                f"The transactional id {self._id} may not be used: grant the connector's user the operations Write and "
+                "Describe on it, best on all ids that begin with the worker's group.id, and restart the task. "
+                f"({error.str()})"
+            )
+        if error.code() == ck.KafkaError.INVALID_TRANSACTION_TIMEOUT:
+            return ConnectError(
+                "The brokers' transaction.max.timeout.ms is below the producer's transaction.timeout.ms: set the connector's "
+                f"producer.override.transaction.timeout.ms to at most that. ({error.str()})"
+            )
+        where = "" if topic is None else f" (topic {topic})"
+        return ConnectError(f"The transaction of {self._id} has failed, so its records come again: {error.str()}{where}")
+
+    def _cause(self, error: ck.KafkaError) -> ck.KafkaError:
+        """Why the client refuses everything: the first call that fails for it may have a text that says only that."""
+        if self._open:
+            try:
+                # With a transaction open it does nothing but say what ails that one.
+                self._client().begin_transaction()
+            except ck.KafkaException as told:
+                found: ck.KafkaError = told.args[0]
+                if found.fatal() or found.txn_requires_abort():
+                    return found
+        return error

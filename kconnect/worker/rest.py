@@ -1,0 +1,90 @@
+"""
+REST as one worker serves it: the regular listeners, those of `admin.listeners`, and what asks other workers.
+
+`main.py` binds it first, so that a taken port or a wrong keystore is told before anything else is started, and stops it last.
+Read next: `rest/server.py` and `rest/app.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+
+from kconnect.core.settings import browsers
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.rest import app, audit, authentication
+from kconnect.rest.credentials import CredentialsFile
+from kconnect.rest.forward import Forwarder
+from kconnect.rest.server import Server
+from kconnect.tls import contexts
+from kconnect.tls.stores import Settings
+
+log = logging.getLogger(__name__)
+
+_MAIN, _ADMIN = "listeners.https.", "admin.listeners.https."
+
+
+class Rest:
+    """`bind`, then `start`; `stop` may be called at any time. ConfigError for a TLS setting that can't be used."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        main = Settings.of_listeners(settings.raw, _MAIN)
+        self._main = Server(None, settings.listeners, settings.access_log_file, tls=_server_tls(settings.listeners, main))
+        self._admin: Server | None = None
+        if settings.admin_listeners:
+            self._admin = Server(
+                None,
+                settings.admin_listeners,
+                settings.access_log_file,
+                tls=_server_tls(settings.admin_listeners, Settings.of_listeners(settings.raw, _ADMIN)),
+                setting="admin.listeners",
+            )
+        # For asking other workers: with the regular listeners' own settings, as Connect has it.
+        self._client_tls = contexts.client(main) if main.prefix or _has_https(settings.listeners) else None
+        self._gate, self._audit_file = _access(settings)
+
+    def bind(self) -> None:
+        for server in self._servers():
+            server.bind()
+
+    def start(self, herder: app.Herder, log_levels: app.Loggers) -> None:
+        settings = self._settings
+        rest_settings = app.RestSettings(
+            settings.advertised_url,
+            verification_algorithms=tuple(settings.inter_worker_verification_algorithms),
+            admin=settings.admin_listeners is None,
+            cors=browsers.cors(settings.access_control_allow_origin, settings.access_control_allow_methods),
+            response_headers=browsers.header_rules("response.http.headers.config", settings.response_http_headers_config),
+            gate=self._gate,
+            audit_file=self._audit_file,
+        )
+        forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)
+        self._main.start(app.build(herder, rest_settings, log_levels, forwarder))
+        if self._admin is not None:
+            self._admin.start(app.build_admin(herder, rest_settings, log_levels))
+
+    def stop(self) -> None:
+        for server in self._servers():
+            server.stop()
+
+    def _servers(self) -> list[Server]:
+        return [self._main] if self._admin is None else [self._main, self._admin]
+
+
+def _access(settings: WorkerSettings) -> tuple[authentication.Gate | None, audit.AuditFile | None]:
+    """Who may come in, and where it is written down. What an operator should know of it is logged."""
+    path, methods = settings.rest_authentication_file, tuple(settings.rest_authentication_methods)
+    gate = None if path is None else authentication.Gate(CredentialsFile(path, methods), methods)
+    for text in authentication.warnings([*settings.listeners, *(settings.admin_listeners or ())], gate is not None):
+        log.warning("%s", text)
+    return gate, None if settings.audit_log_file is None else audit.open_file(settings.audit_log_file)
+
+
+def _server_tls(listeners: list[str], settings: Settings) -> ssl.SSLContext | None:
+    """None without an https listener: `ssl.*` is for Kafka's clients then, which may read what REST can't."""
+    return contexts.server(settings) if _has_https(listeners) else None
+
+
+def _has_https(listeners: list[str]) -> bool:
+    return any(listener.lower().startswith("https:") for listener in listeners)

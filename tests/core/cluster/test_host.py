@@ -1,0 +1,58 @@
+"""When a host looks at what the log wants of it: that costs with the units it has."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.core.cluster.host import HostState, SetTarget, Stop
+from kconnect.core.state import assignment_records, records
+from kconnect.core.state.assignment_records import Assignment, Placement
+from kconnect.core.state.records import Entry, TargetState, UnitId
+from tests.core.cluster.test_waiting import TASK, Alone
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """One entry for each look."""
+    found: list[object] = []
+    wanted = HostState._wanted
+
+    def counted(self: HostState) -> object:
+        found.append(self)
+        return wanted(self)
+
+    monkeypatch.setattr(HostState, "_wanted", counted)
+    return found
+
+
+def changed(host: Alone, looks: list[object], *entries: Entry) -> list[object]:
+    looks.clear()
+    host.write(*entries)
+    return host.decide()
+
+
+def test_what_happens_to_connectors_elsewhere_is_not_looked_at(looks: list[object]) -> None:
+    host = Alone()
+    host.decide()
+    elsewhere = [records.connector_config("y", {}), *records.task_configs("y", [{}])]
+    assert changed(host, looks, *elsewhere, records.target_state("y", TargetState.PAUSED)) == []
+    assert looks == []
+    # The control, which is the connector that it has.
+    effects = changed(host, looks, records.target_state("x", TargetState.PAUSED))
+    assert [effect.target for effect in effects if isinstance(effect, SetTarget)] == [TargetState.PAUSED]
+    assert looks
+
+
+def test_a_connector_is_looked_at_from_when_it_is_placed_here(looks: list[object]) -> None:
+    host = Alone()
+    host.decide()
+    both = frozenset({TASK, UnitId("y")})
+    changed(host, looks, records.connector_config("y", {}))
+    changed(host, looks, assignment_records.assignment(Assignment("w", both, 2)))
+    placement = Placement("w", {0: dict.fromkeys(both, 0)}, 2, 2, "1", config_offset=200)
+    changed(host, looks, assignment_records.placement(placement))
+    assert set(host.specs) == {TASK, UnitId("y")}
+    changed(host, looks, *records.connector_deleted("y"))
+    assert looks
+    assert host.state.units == {TASK}
+    assert not any(isinstance(effect, Stop) for effect in host.decide())

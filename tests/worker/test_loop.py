@@ -1,0 +1,98 @@
+"""The herder's loop: slow answers of one kind keep nobody else waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kconnect.core.herder import effects, events
+from kconnect.core.herder import requests as ask
+from kconnect.core.state import assignment_records, records
+from kconnect.kafka.memory import MemoryLog
+from kconnect.testing.cluster import MemoryCluster
+from kconnect.worker.loop import Loop
+
+WAIT_S = 20
+
+
+class SlowClusters:
+    """The world, of which connectors' own clusters don't answer before `go_on`."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.asked = threading.Semaphore(0)
+        self.members_asked = threading.Event()
+        self.fenced = threading.Event()
+
+    def members(self) -> tuple[dict[str, str], str | None]:
+        self.members_asked.set()
+        return {}, None
+
+    def describe(self, plugin: str, version: str | None) -> dict[str, Any]:
+        return {"class": plugin, "type": "sink", "version": "1"}
+
+    def group_offsets(self, connector: str, config: ask.ConfigMap) -> list[tuple[str, int, int]]:
+        self.asked.release()
+        assert self.go_on.wait(WAIT_S)
+        return []
+
+    def fence(self, connector: str, config: ask.ConfigMap, tasks: int) -> None:
+        self.fenced.set()
+
+    def is_dead(self, held: assignment_records.Held) -> bool:
+        return False
+
+
+@pytest.fixture
+def world() -> Iterator[SlowClusters]:
+    world = SlowClusters()
+    yield world
+    world.go_on.set()
+
+
+def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world: SlowClusters) -> None:
+    log = MemoryLog()
+    log.append([records.connector_config("x", {"connector.class": "FileStreamSink", "name": "x"})])
+    herder = MemoryCluster().add_worker("w:1").herder
+    loop = Loop(herder, world)  # type: ignore[arg-type]
+    loop.start()
+    try:
+        loop.post(events.Read(tuple(log.records), log.ends()))
+        loop.post(events.CaughtUp())
+        waiting = [loop.submit(ask.GetOffsets("x")) for _ in range(12)]
+        assert all(world.asked.acquire(timeout=WAIT_S) for _ in range(8))
+        world.members_asked.clear()
+        assert world.members_asked.wait(WAIT_S), "the members are asked every three seconds"
+        world.go_on.set()
+        assert [future.result(WAIT_S) for future in waiting] == [{"offsets": []}] * 12
+    finally:
+        loop.stop()
+
+
+class Scripted:
+    """A herder that has so much to ask at once."""
+
+    started, identity = False, None
+
+    def __init__(self, *wanted: effects.Effect) -> None:
+        self._wanted = list(wanted)
+
+    def handle(self, event: events.Event, now: int) -> list[effects.Effect]:
+        wanted, self._wanted = self._wanted, []
+        return wanted
+
+
+def test_clusters_that_do_not_answer_keep_no_tasks_from_being_fenced(world: SlowClusters) -> None:
+    requests = [effects.GroupOffsets("x", {}, number) for number in range(1, 100)]
+    loop = Loop(Scripted(*requests, effects.Fence("y", {}, 3, 100)), world)  # type: ignore[arg-type]
+    loop.start()
+    try:
+        assert world.asked.acquire(timeout=WAIT_S)
+        assert world.fenced.wait(WAIT_S)
+        assert not world.go_on.is_set()
+    finally:
+        world.go_on.set()
+        loop.stop()

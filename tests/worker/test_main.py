@@ -1,0 +1,60 @@
+"""The worker's process as a whole, as far as it needs no broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kconnect.api.errors import ConfigError
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.kafka import clients
+from kconnect.kafka.admin import Admin
+from kconnect.worker.main import Worker, World
+
+PROPERTIES = {
+    "bootstrap.servers": "127.0.0.1:1",
+    "group.id": "test",
+    "config.storage.topic": "c",
+    "offset.storage.topic": "o",
+    "status.storage.topic": "s",
+    "key.converter": "StringConverter",
+    "value.converter": "StringConverter",
+}
+
+
+def test_a_worker_that_did_not_start_can_be_stopped() -> None:
+    """What went wrong at its start is the last word: a second error here would be told to the user instead."""
+    Worker(WorkerSettings.from_properties(PROPERTIES, {}), {}).stop()
+
+
+def test_what_references_stand_for_is_in_no_error_that_rest_shows(tmp_path: Path) -> None:
+    (tmp_path / "secrets").write_text("protocol=canary-7d20\n")
+    provider = "org.apache.kafka.common.config.provider.FileConfigProvider"
+    more = {"config.providers": "file", "config.providers.file.class": provider}
+    settings = WorkerSettings.from_properties({**PROPERTIES, **more}, {})
+    worker = Worker(settings, {})
+    admin = Admin(clients.internal(settings, "admin"))
+    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed)
+    reference = f"${{file:{tmp_path / 'secrets'}:protocol}}"
+    config = {
+        "offsets.storage.topic": "mine",
+        "producer.override.security.protocol": reference,
+        "admin.override.security.protocol": reference,
+    }
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: world.group_offsets("c", config),
+        lambda: world.alter_group("c", config, None),
+        lambda: world.read_own_offsets("c", config, prepare=False),
+        lambda: world.write_own_offsets("c", config, ()),
+        lambda: world.fence("c", config, 1),
+    )
+    try:
+        for call in calls:
+            with pytest.raises(ConfigError, match=r"Invalid value .* for configuration security.protocol") as refused:
+                call()
+            assert "canary-7d20" not in str(refused.value)
+            assert reference in str(refused.value)
+    finally:
+        worker.stop()

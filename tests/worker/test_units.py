@@ -1,0 +1,113 @@
+"""What plugins say of themselves and how they fail, as records and reports must take it. No broker is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from kconnect.core.metrics import report
+from kconnect.core.metrics.report import UnitReport
+from kconnect.core.state import records
+from kconnect.core.state.records import UnitId, UnitStatus
+from kconnect.kafka.metrics_topic import MetricsWriter
+from kconnect.worker.memory import Memory
+from kconnect.worker.metrics import Reporter
+
+from ..integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
+
+
+class Odd(Numbers):
+    def version(self) -> Any:
+        return Path("1.0")
+
+
+class Unnamed(Numbers):
+    """Fails for a file whose name is no UTF-8."""
+
+    def start(self, props: dict[str, str]) -> None:
+        name = b"caf\xe9".decode("utf-8", "surrogateescape")
+        raise FileNotFoundError(f"no file {name}")
+
+
+@pytest.fixture
+def there() -> MemoryHost:
+    return MemoryHost("127.0.0.1:1", Plugins(Odd=source_of(Odd), Unnamed=source_of(Unnamed)))
+
+
+class Paper(MetricsWriter):
+    """Keeps what is written instead of sending it."""
+
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+
+    def write(self, key: bytes, value: bytes) -> None:
+        self.values.append(value)
+
+
+def reporter(there: MemoryHost) -> tuple[Reporter, Paper]:
+    found, paper = Reporter(there.settings, 0, "i", "w", Memory(there.settings)), Paper()
+    found.close()
+    found._writer, found._interval_s = paper, 0.0
+    return found, paper
+
+
+def test_a_version_that_is_no_text_is_reported_as_one(there: MemoryHost) -> None:
+    unit = there.unit({"connector.class": "Odd", "limit": "0"})
+    until(lambda: "RUNNING" in there.states)
+    found, paper = reporter(there)
+    found.started(unit)
+    found.report()
+    [said] = [each for each in map(report.decode, paper.values) if isinstance(each, UnitReport)]
+    assert said.about.texts["task-version"] == "1.0"
+    status = UnitStatus(there.statuses[0][0], "w", 1, None, unit.version)
+    assert orjson.loads(records.status(unit.spec.unit, status).value or b"")["version"] == "1.0"
+    end(unit)
+
+
+def test_what_can_not_be_reported_harms_neither_the_host_nor_the_other_units(
+    there: MemoryHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    units = [there.unit({"connector.class": "Odd", "limit": "0", "name": name}) for name in ("bad", "good")]
+    until(lambda: there.states.count("RUNNING") == 2)
+    units[0].about.texts["task-version"] = object()  # type: ignore[assignment]
+    found, paper = reporter(there)
+    for unit in units:
+        found.started(unit)
+
+    def reported() -> list[UnitId]:
+        found.report()
+        return [each.unit for each in map(report.decode, paper.values) if isinstance(each, UnitReport)]
+
+    until(lambda: reported() == [UnitId("good", 0)])
+    assert len([line for line in caplog.records if "can't be reported" in line.message]) == 1
+    for unit in units:
+        end(unit)
+
+
+def test_a_report_that_is_too_large_is_dropped() -> None:
+    writer = MetricsWriter({"bootstrap.servers": "127.0.0.1:1", "message.max.bytes": 2000, "log_level": 0}, "t")
+    writer.write(b"k", b"v" * 3000)
+    assert not len(writer._producer)
+    writer.write(b"k", b"v")
+    assert len(writer._producer) >= 1, "the control"
+    writer.close()
+
+
+def test_a_failure_with_the_name_of_a_file_that_is_no_utf_8_can_be_written_down(there: MemoryHost) -> None:
+    unit = there.unit({"connector.class": "Unnamed"})
+    until(lambda: "FAILED" in there.states)
+    state, trace = there.statuses[-1]
+    value = orjson.loads(records.status(unit.spec.unit, UnitStatus(state, "w", 1, trace)).value or b"")
+    assert value["trace"].startswith(r"FileNotFoundError: no file caf\udce9")
+    end(unit)
+
+
+def test_a_transform_without_a_type_is_told_by_its_setting(there: MemoryHost) -> None:
+    """One that was there before it was validated."""
+    unit = there.unit({"connector.class": "Odd", "transforms": "a"})
+    until(lambda: "FAILED" in there.states)
+    assert 'Missing required configuration "transforms.a.type"' in (there.statuses[-1][1] or "")
+    end(unit)
