@@ -1,5 +1,6 @@
 """
-Java's habits that configurations rely on: regular expressions, date patterns, Maven's versions.
+Java's habits that configurations rely on: regular expressions, date patterns, .properties files,
+Maven's versions.
 
 A leaf: imports `kconnect.api` and libraries only. Built-in plugins and the cores call it; each module stands by itself.
 """

@@ -67,9 +67,9 @@ class JavaPattern:
     def __repr__(self) -> str:
         return f"JavaPattern({self.pattern!r})"
 
-    def matches(self, text: str) -> Match | None:
-        """The match of the whole text (`Matcher.matches`)."""
-        return _match(self._compiled.fullmatch(text))
+    def matches(self, text: str, timeout: float | None = None) -> Match | None:
+        """The match of the whole text (`Matcher.matches`). TimeoutError if finding it takes more than `timeout` seconds."""
+        return _match(self._compiled.fullmatch(text, timeout=timeout))
 
     def find(self, text: str) -> Match | None:
         """The first match anywhere."""

@@ -1,5 +1,6 @@
 """
-Versions of plugins as KIP-891 uses them: Maven's order of versions, and Maven's ranges.
+Versions of plugins as KIP-891 uses them: Maven's order of versions, and Maven's ranges. What that makes of Python's versions is
+in docs/versions.md.
 
 `requirement` reads the text of a `*.plugin.version` setting (validators call it: a bad text raises `VersionRangeError`), and
 `choose` takes the newest version that it allows. Where several locations hold one plugin, `kconnect/plugins` asks here.
@@ -11,8 +12,12 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 LATEST = "latest"
+
+UNDEFINED = "undefined"
+"""The version of a plugin that has none, in Connect's word."""
 
 
 class VersionRangeError(ValueError):
@@ -186,8 +191,12 @@ def _compare(left: _Item | None, right: _Item | None) -> int:
     return (ours > theirs) - (ours < theirs)
 
 
-key = functools.cmp_to_key(compare)
-"""For `sorted` and `max`: the oldest version first."""
+_maven = functools.cmp_to_key(compare)
+
+
+def key(version: str) -> tuple[bool, Any]:
+    """For `sorted` and `max`: the oldest version first. What has none is older than all others, as KIP-891 says."""
+    return version != UNDEFINED, _maven(version)
 
 
 @dataclass(frozen=True)

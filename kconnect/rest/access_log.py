@@ -15,6 +15,7 @@ from typing import BinaryIO
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kconnect.api.errors import ConnectError
+from kconnect.rest.notes import noted
 
 log = logging.getLogger("kconnect.rest")
 access = logging.getLogger("kconnect.rest.access")
@@ -25,15 +26,40 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _ESCAPES = {**{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}, ord('"'): '\\"', ord("\\"): "\\\\"}
 
 
-def open_file(path: str | Path) -> BinaryIO:
-    """Open the file to append to, for good: a rotated file must be copied and truncated, not renamed."""
+def open_file(path: str | Path, setting: str = "access.log.file") -> BinaryIO:
+    """
+    Open the file of `access.log.file` or another such setting to append to, for good: a rotated file must be copied and
+    truncated, not renamed.
+    """
     try:
         return open(path, "ab", buffering=0)
     except OSError as error:
         raise ConnectError(
-            f"Cannot write the access log to '{path}': {error.strerror}. Set the worker setting 'access.log.file' to a "
+            f"Cannot write the {_what(setting)} to '{path}': {error.strerror}. Set the worker setting '{setting}' to a "
             "file in an existing directory that this user may write to, or leave it out."
         ) from None
+
+
+def _what(setting: str) -> str:
+    return " ".join(setting.split(".")[:2])
+
+
+class LineFile:
+    """A file that takes lines, each with one write; what it does not take is lost, and said once. From any thread."""
+
+    def __init__(self, file: BinaryIO, setting: str) -> None:
+        self._file = file
+        self._what = _what(setting)
+        self._complained = False
+
+    def write(self, line: str) -> None:
+        try:
+            self._file.write(line.encode() + b"\n")
+            self._complained = False
+        except OSError as error:
+            if not self._complained:
+                log.error("The %s file takes no lines (%s). Requests go on, their lines are lost there.", self._what, error)
+            self._complained = True
 
 
 class AccessLog:
@@ -41,13 +67,13 @@ class AccessLog:
 
     def __init__(self, app: ASGIApp, file: BinaryIO | None = None) -> None:
         self._app = app
-        self._file = file
-        self._complained = False
+        self._file = None if file is None else LineFile(file, "access.log.file")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        noted(scope)  # Made here, so that it is the one that the application fills.
         status, sent = 500, 0
 
         async def count(message: Message) -> None:
@@ -67,29 +93,30 @@ class AccessLog:
 
     def _write(self, text: str) -> None:
         access.info("%s", text)
-        if self._file is None:
-            return
-        try:
-            self._file.write(text.encode() + b"\n")
-            self._complained = False
-        except OSError as error:
-            if not self._complained:
-                log.error("The access log file takes no lines (%s). Requests go on, their lines are lost there.", error)
-            self._complained = True
+        if self._file is not None:
+            self._file.write(text)
 
 
 def line(scope: Scope, status: int, sent: int, milliseconds: int, now: float) -> str:
-    """`client - - [time] "request line" status bytes "referer" "user agent" milliseconds`, the time in UTC."""
+    """`client - user [time] "request line" status bytes "referer" "user agent" milliseconds`, the time in UTC."""
     headers = dict(scope["headers"])
-    client = (scope.get("client") or ("-",))[0].removeprefix("::ffff:")
-    target = scope["raw_path"].decode("latin-1")
-    if scope["query_string"]:
-        target += "?" + scope["query_string"].decode("latin-1")
+    user = noted(scope).get("user", "-")
     at = time.gmtime(now)
     stamp = time.strftime(f"%d/{_MONTHS[at.tm_mon - 1]}/%Y:%H:%M:%S +0000", at)
-    request = f"{scope['method']} {target} HTTP/{scope['http_version']}".translate(_ESCAPES)
+    request = f"{scope['method']} {target(scope)} HTTP/{scope['http_version']}".translate(_ESCAPES)
     referer, agent = (_header(headers, name) for name in (b"referer", b"user-agent"))
-    return f'{client} - - [{stamp}] "{request}" {status} {sent} "{referer}" "{agent}" {milliseconds}'
+    return f'{client(scope)} - {user} [{stamp}] "{request}" {status} {sent} "{referer}" "{agent}" {milliseconds}'
+
+
+def client(scope: Scope) -> str:
+    """The address of whoever connected."""
+    return str((scope.get("client") or ("-",))[0]).removeprefix("::ffff:")
+
+
+def target(scope: Scope) -> str:
+    """The path and query as they were sent."""
+    path = scope["raw_path"].decode("latin-1")
+    return f"{path}?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else path
 
 
 def _header(headers: dict[bytes, bytes], name: bytes) -> str:

@@ -7,20 +7,33 @@ The REST API as one ASGI application, over anything that answers the herder's re
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kconnect.rest import cluster, connectors, errors, loggers, plugins, root
+from kconnect.rest import browsers, cluster, connectors, documentation, errors, loggers, metrics, plugins, root
+from kconnect.rest.audit import Audit
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.levels import Loggers, PythonLoggers
-from kconnect.rest.resource import Api, Herder, RestSettings
+from kconnect.rest.operation import Role
+from kconnect.rest.resource import Api, Herder, RestSettings, routes
 
-__all__ = ["Herder", "Loggers", "RestSettings", "build", "build_admin"]
+__all__ = ["OPERATIONS", "Herder", "Loggers", "RestSettings", "build", "build_admin"]
+
+OPERATIONS = (
+    *root.OPERATIONS,
+    *connectors.OPERATIONS,
+    *plugins.OPERATIONS,
+    *cluster.OPERATIONS,
+    *metrics.OPERATIONS,
+    *documentation.OPERATIONS,
+)
+"""What the regular listeners serve; those of `loggers.py` come with them, or have listeners of their own."""
 
 
 def build(
@@ -30,29 +43,33 @@ def build(
     forwarder: Forwarder | None = None,
 ) -> Starlette:
     """The application of the regular listeners."""
-    api = Api(herder, settings, log_levels or PythonLoggers(), forwarder or Forwarder())
-    routes = [*root.routes(api), *connectors.routes(api), *plugins.routes(api), *cluster.routes(api)]
-    return _app([*routes, *loggers.routes(api)] if settings.admin else routes)
+    operations = (*OPERATIONS, *(loggers.OPERATIONS if settings.admin else ()))
+    api = Api(herder, settings, log_levels or PythonLoggers(), forwarder or Forwarder(), operations)
+    return _app(api, browsers.middleware(settings.cors, settings.response_headers))
 
 
 def build_admin(herder: Herder, settings: RestSettings, log_levels: Loggers | None = None) -> Starlette:
     """The application of `admin.listeners`, where these are set."""
-    return _app(loggers.routes(Api(herder, settings, log_levels or PythonLoggers(), Forwarder())))
+    operations = (*loggers.OPERATIONS, *documentation.OPERATIONS)
+    return _app(Api(herder, settings, log_levels or PythonLoggers(), Forwarder(), operations))
 
 
-def _app(routes: list[Route]) -> Starlette:
+def _app(api: Api, outermost: Sequence[Middleware] = ()) -> Starlette:
     app = Starlette(
-        routes=routes,
-        middleware=[Middleware(_PathRules)],
-        exception_handlers={HTTPException: _framework_error},
+        routes=routes(api),
+        middleware=[*outermost, Middleware(Audit, file=api.settings.audit_file), Middleware(_PathRules)],
+        exception_handlers={HTTPException: _unknown_path(api)},
     )
     app.router.redirect_slashes = False
     return app
 
 
-async def _framework_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return errors.framework(error.status_code)
+def _unknown_path(api: Api) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def answer(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return await api.refusal(request, Role.READ) or errors.framework(error.status_code)
+
+    return answer
 
 
 class _PathRules:

@@ -16,11 +16,17 @@ import orjson
 from kconnect.api.errors import BadRequestError
 
 Config = dict[str, "str | None"]
+Pairs = tuple[tuple[Any, Any], ...]
+"""Of partition and offset, each an object or None."""
 
-CREATE = 'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, with "initial_state" if you like'
+CREATE = (
+    'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, with "initial_state" or "initial_offsets" if '
+    "you like"
+)
 CONFIG = 'send the connector\'s config as a flat JSON object, such as {"connector.class": "<class>", "tasks.max": "1"}'
 PATCH = 'send the settings to change as a flat JSON object, such as {"tasks.max": "2"}; null removes a setting'
 TASKS = "send a JSON list with one flat object for each task"
+OFFSETS = 'send {"offsets": [{"partition": {...}, "offset": {...}}, ...]}, as GET gives them; null as an offset resets it'
 LEVEL = 'send {"level": "<level>"} with one of OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE, ALL'
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
@@ -34,12 +40,13 @@ class Create:
     name: str
     config: Config
     initial_state: str | None
+    initial_offsets: Pairs | None
 
 
 def create(body: bytes) -> Create:
     """Parse the body of `POST /connectors`; a missing name is empty, for validation to refuse."""
     data = _object(body, CREATE)
-    for unknown in data.keys() - {"name", "config", "initial_state"}:
+    for unknown in data.keys() - {"name", "config", "initial_state", "initial_offsets"}:
         raise BadRequestError(f"Unknown property '{unknown}' in the request; {CREATE}.")
     config = data.get("config")
     if config is None:
@@ -50,7 +57,11 @@ def create(body: bytes) -> Create:
     if state is not None and state.upper() not in INITIAL_STATES:
         raise BadRequestError(f"Unknown initial_state '{state}'; send one of {', '.join(INITIAL_STATES)}, or none.")
     name = (_text("name", data.get("name"), CREATE) or "").strip(_JAVA_BLANKS)
-    return Create(name, _flat(config, CREATE), state and state.upper())
+    offsets = None
+    if data.get("initial_offsets") is not None:
+        # Once more: of a config the numbers are texts, as they were written.
+        offsets = _pairs(_object(body, CREATE, parse_int=int, parse_float=float)["initial_offsets"], "initial_offsets")
+    return Create(name, _flat(config, CREATE), state and state.upper(), offsets)
 
 
 def config(body: bytes, expected: str = CONFIG) -> Config:
@@ -66,6 +77,14 @@ def task_configs(body: bytes) -> tuple[Config, ...]:
     return tuple(_flat(each, TASKS) for each in data)
 
 
+def offsets(body: bytes) -> Pairs:
+    """Parse the body of `PATCH /connectors/{c}/offsets` to pairs of partition and offset, each an object or None."""
+    data = _object(body, OFFSETS, parse_int=int, parse_float=float)
+    for unknown in data.keys() - {"offsets"}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {OFFSETS}.")
+    return _pairs(data.get("offsets"), "offsets")
+
+
 def with_name(config: Config, name: str) -> Config:
     """The config with the connector's name in it; refuses one that names another connector."""
     included = config.get("name")
@@ -74,20 +93,35 @@ def with_name(config: Config, name: str) -> Config:
     return {**config, "name": name}
 
 
-def _object(body: bytes, expected: str) -> dict[str, Any]:
-    data = _parsed(body, expected)
+def _pairs(rows: Any, where: str) -> Pairs:
+    expected = OFFSETS.replace("offsets", where, 1)
+    if rows is None or rows == []:
+        raise BadRequestError("Partitions / offsets need to be provided for an alter offsets request")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise BadRequestError(f"The request's '{where}' is not a list of objects; {expected}.")
+    for row in rows:
+        for key, value in row.items():
+            if key not in ("partition", "offset"):
+                raise BadRequestError(f"Unknown property '{key}' in the request's '{where}'; {expected}.")
+            if value is not None and not isinstance(value, dict):
+                raise BadRequestError(f"The value of '{key}' in the request's '{where}' is not an object; {expected}.")
+    return tuple((row.get("partition"), row.get("offset")) for row in rows)
+
+
+def _object(body: bytes, expected: str, **numbers: Any) -> dict[str, Any]:
+    data = _parsed(body, expected, **numbers)
     if not isinstance(data, dict):
         raise BadRequestError(f"The request's body is not a JSON object; {expected}.")
     return data
 
 
-def _parsed(body: bytes, expected: str) -> Any:
+def _parsed(body: bytes, expected: str, parse_int: Any = str, parse_float: Any = str) -> Any:
     if not body.strip():
         raise BadRequestError(f"The request has no body; {expected}.")
     try:
         # orjson is the stricter one (NaN, lone surrogates); only json can keep a number as it was written (1e5, 1.50).
         orjson.loads(body)
-        return json.loads(body, parse_int=str, parse_float=str)
+        return json.loads(body, parse_int=parse_int, parse_float=parse_float)
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"The request's body is not valid JSON ({error}); {expected}.") from None
 

@@ -6,18 +6,36 @@ Every answer is plain JSON data. Whatever goes wrong is a `RestError`, which say
 
 from __future__ import annotations
 
+import base64
+import os
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 import orjson
 
-from kconnect.api.errors import ConnectError
+from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.rest import tls_errors
 
 Config = Mapping[str, "str | int | float | bool | None"]
+
+ANSWER_S = 95.0
+"""How long to wait for an answer: a little more than the worker's own limit of 90."""
+
+PATIENCE_S = 30.0
+"""For `patience`, of those who talk to people: longer than most rebalances."""
+
+_NOT_NOW = (
+    "Cannot complete request momentarily",
+    "Cannot complete request because of a conflicting operation",
+    "Request cannot be completed because a rebalance is expected",
+)
+"""What Connect's refusals begin with while a cluster rebalances: nothing was done then, whatever was asked for."""
 
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
@@ -37,10 +55,10 @@ class RestError(ConnectError):
 
     @property
     def exit_code(self) -> int:
-        """3 no answer, 4 not found, 5 conflict, 6 refused as wrong, 1 anything else."""
+        """3 no answer, 4 not found, 5 conflict, 6 refused as wrong, 8 not allowed, 1 anything else."""
         if self.status is None:
             return 3
-        return {404: 4, 409: 5, 400: 6, 403: 6, 405: 6, 406: 6, 415: 6}.get(self.status, 1)
+        return {404: 4, 409: 5, 400: 6, 401: 8, 403: 8, 405: 6, 406: 6, 415: 6}.get(self.status, 1)
 
 
 class WaitError(RestError):
@@ -55,19 +73,51 @@ class WaitError(RestError):
 
 class ConnectClient:
     """
-    Calls one worker. Not for use by several threads at once; use it in a `with`, or close it.
+    Calls one worker. Several threads may use it at once, as they may httpx's. Use it in a `with`, or close it.
+
+    For https, `SSL_CERT_FILE` in the environment names whom to trust, `KCONNECT_CLIENT_CERT` a certificate with its key to
+    present; both are PEM files.
 
     Args:
         url: such as `http://localhost:8083`.
-        timeout: how long to wait for an answer, in seconds; a little more than the worker's own limit of 90.
+        timeout: how long to wait for an answer, in seconds.
         transport: httpx's, for tests.
+        patience: for how many seconds to ask again what a cluster refuses only because it rebalances.
+        authorization: who is calling, as `basic` or `bearer` make it; None for a worker that doesn't ask.
     """
 
-    def __init__(self, url: str, timeout: float = 95.0, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout: float = ANSWER_S,
+        transport: httpx.BaseTransport | None = None,
+        authorization: str | None = None,
+        patience: float = 0.0,
+    ) -> None:
+        self._patience, self._timeout, self._transport = patience, timeout, transport
+        self._withheld_for: str | None = None
         self.url = url.rstrip("/")
         limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
         headers = {"Accept": "application/json", "User-Agent": "kconnect"}
-        self._http = httpx.Client(base_url=self.url, timeout=limits, headers=headers, transport=transport)
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        self._http = httpx.Client(
+            base_url=self.url, timeout=limits, headers=headers, transport=transport, verify=_tls(self.url)
+        )
+
+    def at(self, url: str) -> ConnectClient:
+        """
+        A client for another worker, at the URL that this one's cluster has for it. Close it, too.
+
+        It tells who is calling over https, and to the host that this client was made for; to no other one over http, which
+        anybody on the way can read, and which nobody but the cluster has named.
+        """
+        told = self._http.headers.get("Authorization")
+        trusted = _is_https(url) or (not _is_https(self.url) and _host(url) == _host(self.url))
+        other = ConnectClient(url, self._timeout, self._transport, told if trusted else None, self._patience)
+        if told is not None and not trusted:
+            other._withheld_for = self.url
+        return other
 
     def close(self) -> None:
         self._http.close()
@@ -97,9 +147,31 @@ class ConnectClient:
             raise _error(response)
         return data
 
+    def clock(self) -> tuple[float, float] | None:
+        """How far the worker's clock is ahead of this machine's, in seconds: at least, and at most. None if it doesn't tell."""
+        before = time.time()
+        told = self._send("GET", "/").headers.get("Date")
+        after = time.time()
+        try:
+            # It leaves fractions of a second out.
+            said = parsedate_to_datetime(told or "").timestamp()
+        except ValueError:
+            return None
+        return said - after, said + 1 - before
+
     def cluster(self) -> dict[str, Any]:
         """Members, leader, units by worker and host, and what moves: see `core/herder/cluster.py`. kconnect only."""
         return self._json("GET", "/cluster")
+
+    def metrics(self, url: str | None = None) -> str:
+        """In Prometheus' text format, of this worker, or of another one as `at` asks it. kconnect only."""
+        if url is not None:
+            with self.at(url) as other:
+                return other.metrics()
+        response = self._send("GET", "/metrics", accept="text/plain")
+        if not response.is_success:
+            raise _error(response)
+        return response.text
 
     def plugins(self, connectors_only: bool = True) -> list[dict[str, Any]]:
         return self._json("GET", "/connector-plugins", params={"connectorsOnly": str(connectors_only).lower()})
@@ -114,15 +186,22 @@ class ConnectClient:
     def loggers(self) -> dict[str, Any]:
         return self._json("GET", "/admin/loggers")
 
-    def set_logger(self, name: str, level: str) -> list[str]:
-        """Set a level on this worker; gives the loggers that changed."""
-        return self._json("PUT", _path("admin", "loggers", name), {"level": level})
+    def set_logger(self, name: str, level: str, cluster: bool = False) -> list[str] | None:
+        """Set a level on this worker; gives the loggers that changed. On the whole cluster: None, it takes a moment."""
+        path = _path("admin", "loggers", name)
+        if cluster:
+            self._call("PUT", path, {"level": level}, params={"scope": "cluster"})
+            return None
+        return self._json("PUT", path, {"level": level})
 
     # -- connectors: reads --------------------------------------------------------------------------------------------
 
     def connectors(self, *expand: str) -> Any:
         """The names; with "status" or "info" or both, a dict by name of these."""
-        return self._json("GET", "/connectors", params={"expand": list(expand)} if expand else None)
+        found = self._json("GET", "/connectors", params={"expand": list(expand)} if expand else None)
+        if not isinstance(found, dict if expand else list):
+            raise RestError(200, f"What answers at {self.url} is no worker: its /connectors are something else")
+        return found
 
     def connector(self, name: str) -> dict[str, Any]:
         return self._json("GET", _path("connectors", name))
@@ -148,10 +227,22 @@ class ConnectClient:
 
     # -- connectors: writes -------------------------------------------------------------------------------------------
 
-    def create(self, name: str, config: Config, initial_state: str | None = None) -> dict[str, Any]:
+    def create(
+        self,
+        name: str,
+        config: Config,
+        initial_state: str | None = None,
+        initial_offsets: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """
+        `initial_offsets`, as `offsets` gives them, are where it begins (KIP-995); the answer has `offsets_status` then.
+        Kafka Connect 4.3 refuses them.
+        """
         body: dict[str, Any] = {"name": name, "config": dict(config)}
         if initial_state is not None:
             body["initial_state"] = initial_state
+        if initial_offsets is not None:
+            body["initial_offsets"] = initial_offsets
         return self._json("POST", "/connectors", body)
 
     def put_config(self, name: str, config: Config) -> dict[str, Any]:
@@ -183,6 +274,13 @@ class ConnectClient:
     def reset_topics(self, name: str) -> None:
         self._call("PUT", _path("connectors", name, "topics", "reset"))
 
+    def alter_offsets(self, name: str, offsets: list[dict[str, Any]]) -> str:
+        """Of a stopped connector, as `offsets` gives them; None as an offset resets it. Gives what the worker says."""
+        return self._json("PATCH", _path("connectors", name, "offsets"), {"offsets": offsets})["message"]
+
+    def reset_offsets(self, name: str) -> str:
+        return self._json("DELETE", _path("connectors", name, "offsets"))["message"]
+
     def delete(self, name: str) -> None:
         self._call("DELETE", _path("connectors", name))
 
@@ -210,24 +308,36 @@ class ConnectClient:
         Raises:
             WaitError: when the time is over; it says what was seen last.
         """
+        wanted = state if tasks is None else f"{state} with {tasks} task(s)"
+
+        def reached(status: dict[str, Any]) -> bool:
+            if _reached(status, state, tasks):
+                return True
+            if fail_fast and state != "FAILED" and _reached(status, "FAILED", None):
+                raise WaitError(f"Connector {name} failed while it was to become {state}: {summary(status)}", status)
+            return False
+
+        return self.wait_until(name, reached, wanted, timeout)
+
+    def wait_until(
+        self, name: str, reached: Callable[[dict[str, Any]], bool], wanted: str, timeout: float
+    ) -> dict[str, Any]:
+        """As `wait_for`, for whatever `reached` says of a status; `wanted` is that in words, such as `RUNNING`."""
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
         last: dict[str, Any] | None = None
         while True:
             try:
                 last = self.status(name)
-                seen = _summary(last)
-                if _reached(last, state, tasks):
+                seen = summary(last)
+                if reached(last):
                     return last
-                if fail_fast and state != "FAILED" and _reached(last, "FAILED", None):
-                    raise WaitError(f"Connector {name} failed while it was to become {state}: {seen}", last)
             except RestError as error:
                 if isinstance(error, WaitError) or error.status not in (None, 404, 409, 503):
                     raise
                 seen = error.message
             left = deadline - time.monotonic()
             if left <= 0:
-                wanted = state if tasks is None else f"{state} with {tasks} task(s)"
                 raise WaitError(f"Connector {name} was not {wanted} within {timeout:g} s; last seen: {seen}", last)
             time.sleep(min(pause, left))
             pause = min(pause * 1.5, _LONGEST_PAUSE)
@@ -235,27 +345,105 @@ class ConnectClient:
     # -- the wire -----------------------------------------------------------------------------------------------------
 
     def _json(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
-        return orjson.loads(self._call(method, path, body, params).content)
+        response = self._call(method, path, body, params)
+        try:
+            return orjson.loads(response.content)
+        except orjson.JSONDecodeError:
+            raise RestError(response.status_code, f"What answers at {self.url} is no worker: {_kind(response)}") from None
 
     def _call(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None
     ) -> httpx.Response:
-        response = self._send(method, path, body, params)
-        if not response.is_success:
-            raise _error(response)
-        return response
+        deadline = time.monotonic() + self._patience
+        while True:
+            response = self._send(method, path, body, params)
+            if response.is_success:
+                return response
+            error = _error(response)
+            if response.status_code not in (409, 500) or not error.message.startswith(_NOT_NOW):
+                raise error
+            left = deadline - time.monotonic()
+            if left <= 0:
+                asked = f" (asked again for {self._patience:g} s)" if self._patience else ""
+                raise RestError(error.status, f"{error.message}{asked}")
+            time.sleep(min(_LONGEST_PAUSE, left))
 
     def _send(
-        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None
+        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, accept: str | None = None
     ) -> httpx.Response:
         content = None if body is None else orjson.dumps(body)
-        headers = None if content is None else {"Content-Type": "application/json"}
+        headers = {} if content is None else {"Content-Type": "application/json"}
+        if accept is not None:
+            headers["Accept"] = accept
+        asked = self.url
         try:
-            return self._http.request(method, path, content=content, headers=headers, params=params)
+            response = self._http.request(method, path, content=content, headers=headers, params=params)
         except httpx.TimeoutException:
-            raise RestError(None, f"No answer from {self.url} in time. Is the worker overloaded?") from None
+            raise RestError(None, f"No answer from {asked} in time. Is the worker overloaded?") from None
         except httpx.TransportError as error:
-            raise RestError(None, f"No worker answers at {self.url} ({error}). Is it running?") from None
+            raise RestError(None, _no_answer(asked, error)) from None
+        if response.status_code == 401 and self._withheld_for is not None:
+            raise RestError(
+                401,
+                f"The worker at {self.url} asks who you are, and is not told: over http, passwords and tokens go to no other "
+                f"host than that of {self._withheld_for}. Have its listener be https, or ask it itself with --url {self.url}",
+            )
+        return response
+
+
+_CLIENT_CERT = "KCONNECT_CLIENT_CERT"
+
+
+def _is_https(url: str) -> bool:
+    return url.lower().startswith("https:")
+
+
+def _host(url: str) -> str:
+    """All names of this machine's own network are one."""
+    host = urlsplit(url).hostname or ""
+    return "localhost" if host in ("127.0.0.1", "::1") else host
+
+
+def _tls(url: str) -> ssl.SSLContext | bool:
+    if not _is_https(url):
+        # To read whom to trust takes longer than most requests do.
+        return False
+    own = os.environ.get(_CLIENT_CERT)
+    if not own:
+        return True
+    context = httpx.create_ssl_context()
+    try:
+        context.load_cert_chain(own)
+    except OSError as error:
+        rule = f"it should be a PEM file of a certificate and its key, as {_CLIENT_CERT} names it"
+        raise ConfigError(f"The client certificate {own} can't be used ({error.strerror or error}): {rule}") from None
+    return context
+
+
+def _no_answer(url: str, error: httpx.TransportError) -> str:
+    reason = tls_errors.reason(error)
+    secure = url.lower().startswith("https:")
+    if tls_errors.untrusted(error):
+        return f"The worker at {url} is not trusted ({reason}). Name its authority's certificate, a PEM file, in SSL_CERT_FILE."
+    # asyncio hangs up on a client whose certificate it refuses, mostly without TLS's alert.
+    if (reason is not None and "alert" in reason) or (secure and isinstance(error, httpx.RemoteProtocolError)):
+        return (
+            f"The worker at {url} hung up ({reason or error}). If it asks for client certificates, name a PEM file with one "
+            f"that it trusts, and that certificate's key, in {_CLIENT_CERT}."
+        )
+    if reason is not None:
+        return f"No TLS with {url} ({reason}). Is it an https listener?"
+    return f"No worker answers at {url} ({error}). Is it running?"
+
+
+def basic(name: str, password: str) -> str:
+    """The `Authorization` of a user with a password."""
+    return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}"
+
+
+def bearer(token: str) -> str:
+    """The `Authorization` of a token."""
+    return f"Bearer {token}"
 
 
 def _path(*segments: str) -> str:
@@ -267,7 +455,21 @@ def _error(response: httpx.Response) -> RestError:
         message = orjson.loads(response.content)["message"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         message = None
-    return RestError(response.status_code, message or f"HTTP {response.status_code} {response.reason_phrase}".strip())
+    if isinstance(message, str) and message:
+        return RestError(response.status_code, message)
+    plain = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+    if response.is_redirect:
+        return RestError(response.status_code, f"{plain}: {response.url} has moved to {response.headers.get('Location')}")
+    if response.status_code == 400 and any(sign in response.request.url.raw_path for sign in (b"%2F", b"%25")):
+        # Connect's own server refuses these before Connect sees them, and kconnect does as it does with the first.
+        return RestError(400, f"{plain}: no request can name a connector with a / or % in its name there; lists show it")
+    # A proxy's page mostly, which nobody wants to read here.
+    return RestError(response.status_code, f"{plain} ({_kind(response)})" if response.content else plain)
+
+
+def _kind(response: httpx.Response) -> str:
+    kind = response.headers.get("Content-Type", "").partition(";")[0] or "nothing that says its kind"
+    return f"the answer of {response.url.path} is {kind} rather than JSON; is the URL right, or is there a proxy before it?"
 
 
 def _reached(status: dict[str, Any], state: str, tasks: int | None) -> bool:
@@ -282,7 +484,7 @@ def _reached(status: dict[str, Any], state: str, tasks: int | None) -> bool:
     return connector == state and all(each == state for each in states)
 
 
-def _summary(status: dict[str, Any]) -> str:
+def summary(status: dict[str, Any]) -> str:
     """The states in one line, with the reason from the first trace."""
     units = [("connector", status["connector"]), *((f"task {task['id']}", task) for task in status["tasks"])]
     text = ", ".join(f"{who} {unit['state']}" for who, unit in units)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from kconnect.core.herder import requests
-from kconnect.rest.resource import Api, Call, ok, resource
-
-
-def routes(api: Api) -> list[Route]:
-    return [resource(api, "/cluster", GET=get_cluster)]
+from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.resource import Call, ok
 
 
 async def get_cluster(call: Call) -> Response:
     return ok(await call.ask(requests.GetCluster()))
+
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/cluster",
+        get_cluster,
+        "Workers, leader, and what runs on which host",
+        Role.READ,
+        (Answer(200, "What the answering worker has read.", "Cluster"),),
+    ),
+)

@@ -8,33 +8,12 @@ Read next: `bodies.py` for what a config may look like, `resource.py` for `Call`
 from __future__ import annotations
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from kconnect.core.herder import requests
 from kconnect.core.state.records import TargetState
 from kconnect.rest import bodies
-from kconnect.rest.resource import Api, Call, empty, ok, resource
-
-
-def routes(api: Api) -> list[Route]:
-    one = "/connectors/{connector}"
-    return [
-        resource(api, "/connectors", GET=list_connectors, POST=create),
-        resource(api, one, GET=get_connector, DELETE=delete),
-        resource(api, f"{one}/config", GET=get_config, PUT=put_config, PATCH=patch_config),
-        resource(api, f"{one}/status", GET=get_status),
-        resource(api, f"{one}/tasks", GET=get_tasks, POST=put_task_configs),
-        resource(api, f"{one}/tasks/{{task}}/status", GET=get_task_status),
-        resource(api, f"{one}/tasks/{{task}}/restart", POST=restart_task),
-        resource(api, f"{one}/pause", PUT=pause),
-        resource(api, f"{one}/resume", PUT=resume),
-        resource(api, f"{one}/stop", PUT=stop),
-        resource(api, f"{one}/restart", POST=restart),
-        resource(api, f"{one}/topics", GET=get_topics),
-        resource(api, f"{one}/topics/reset", PUT=reset_topics),
-        resource(api, f"{one}/offsets", GET=get_offsets),
-    ]
-
+from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.resource import Call, empty, ok
 
 # -- reads ------------------------------------------------------------------------------------------------------------
 
@@ -66,6 +45,13 @@ async def put_task_configs(call: Call) -> Response:
     return empty(204)
 
 
+async def fence(call: Call) -> Response:
+    """Internal, as `put_task_configs`."""
+    await call.check_signature()
+    await call.ask(requests.FenceTasks(_name(call)))
+    return empty(204)
+
+
 async def get_task_status(call: Call) -> Response:
     return ok(await call.ask(requests.GetTaskStatus(_name(call), call.task)))
 
@@ -78,13 +64,22 @@ async def get_offsets(call: Call) -> Response:
     return ok(await call.ask(requests.GetOffsets(_name(call))))
 
 
+async def alter_offsets(call: Call) -> Response:
+    return ok(await call.ask(requests.AlterOffsets(_name(call), bodies.offsets(call.body))))
+
+
+async def reset_offsets(call: Call) -> Response:
+    return ok(await call.ask(requests.ResetOffsets(_name(call))))
+
+
 # -- configs ----------------------------------------------------------------------------------------------------------
 
 
-async def create(call: Call) -> Response:
+async def create_connector(call: Call) -> Response:
     wanted = bodies.create(call.body)
+    call.note("connector", wanted.name)
     config = bodies.with_name(wanted.config, wanted.name)
-    request = requests.CreateConnector(wanted.name, config, wanted.initial_state)
+    request = requests.CreateConnector(wanted.name, config, wanted.initial_state, wanted.initial_offsets)
     return _stored(call, wanted.name, await call.ask(request))
 
 
@@ -100,7 +95,7 @@ async def patch_config(call: Call) -> Response:
     return _stored(call, name, await call.ask(requests.PatchConfig(name, bodies.config(call.body, bodies.PATCH))))
 
 
-async def delete(call: Call) -> Response:
+async def delete_connector(call: Call) -> Response:
     await call.ask(requests.DeleteConnector(_name(call)))
     return empty(204)
 
@@ -114,22 +109,22 @@ def _stored(call: Call, name: str, answer: requests.Created) -> Response:
 # -- states -----------------------------------------------------------------------------------------------------------
 
 
-async def pause(call: Call) -> Response:
+async def pause_connector(call: Call) -> Response:
     await call.ask(requests.SetTargetState(_name(call), TargetState.PAUSED))
     return empty(202)
 
 
-async def resume(call: Call) -> Response:
+async def resume_connector(call: Call) -> Response:
     await call.ask(requests.SetTargetState(_name(call), TargetState.STARTED))
     return empty(202)
 
 
-async def stop(call: Call) -> Response:
+async def stop_connector(call: Call) -> Response:
     await call.ask(requests.StopConnector(_name(call)))
     return empty(204)
 
 
-async def restart(call: Call) -> Response:
+async def restart_connector(call: Call) -> Response:
     request = requests.RestartConnector(_name(call), call.flag("includeTasks"), call.flag("onlyFailed"))
     status = await call.ask(request)
     return empty(204) if status is None else ok(status, 202)
@@ -148,3 +143,252 @@ async def reset_topics(call: Call) -> Response:
 
 def _name(call: Call) -> str:
     return call.path("connector")
+
+
+_ONE = "/connectors/{connector}"
+_UNKNOWN = refused(404, "There is no such connector.")
+_INVALID = refused(400, "The body is malformed, names another connector, or fails validation: the message has every error.")
+_NO_LEADER = refused(409, "No worker leads the cluster, and none did within the request's time.")
+_STORED = (Answer(200, "The config was replaced.", "ConnectorInfo"), _INVALID, _NO_LEADER)
+_NEW = Answer(201, "The connector was created.", "CreatedConnector", (("Location", "The URL of the new connector."),))
+_CREATED = Answer(201, "The connector was created.", "ConnectorInfo", (("Location", "The URL of the new connector."),))
+
+_NOT_STOPPED = "The connector is not stopped, or has tasks."
+_OFFSETS_CHANGED = Answer(200, "They are changed, as far as kconnect keeps them: the message says more.", "Message")
+_STILL_RUNS = refused(409, "A task has not stopped within the request's time, or no worker leads the cluster.")
+_NOT_CHANGED = refused(500, "The connector refuses, or the group has members, or Kafka does not answer.")
+
+_EXPAND = Parameter(
+    "expand", "What to say of each connector, instead of a list of names.", {"enum": ["status", "info"]}, many=True
+)
+_INCLUDE_TASKS = Parameter("includeTasks", "Restart tasks too.", {"type": "boolean", "default": False})
+_ONLY_FAILED = Parameter("onlyFailed", "Leave alone what has not failed.", {"type": "boolean", "default": False})
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/connectors",
+        list_connectors,
+        "The connectors' names; expanded: their statuses and configs",
+        Role.READ,
+        (Answer(200, "The names, or with `expand` an object by name.", "Connectors"),),
+        query=(_EXPAND,),
+        notes="With `expand=status`, a connector of which nothing has been reported yet is left out.",
+    ),
+    Operation(
+        "POST",
+        "/connectors",
+        create_connector,
+        "Create a connector",
+        Role.ADMIN,
+        (
+            _NEW,
+            _INVALID,
+            refused(409, "There is a connector of this name, or no worker leads the cluster."),
+            refused(500, "Its initial offsets were refused, or could not be stored: there is no new connector."),
+        ),
+        body="CreateConnectorRequest",
+        notes="With `initial_offsets` it begins there (KIP-995): what a connector of this name has left behind is forgotten. "
+        "Otherwise it goes on with that.",
+    ),
+    Operation(
+        "GET",
+        _ONE,
+        get_connector,
+        "A connector's config and tasks",
+        Role.READ,
+        (Answer(200, "The connector.", "ConnectorInfo"), _UNKNOWN),
+    ),
+    Operation(
+        "DELETE",
+        _ONE,
+        delete_connector,
+        "Delete a connector",
+        Role.ADMIN,
+        (Answer(204, "It is deleted. Its offsets stay."), _UNKNOWN, _NO_LEADER),
+    ),
+    Operation(
+        "GET",
+        f"{_ONE}/config",
+        get_config,
+        "A connector's config, as it was submitted",
+        Role.READ,
+        (Answer(200, "The config. References to config providers are not resolved.", "Config"), _UNKNOWN),
+    ),
+    Operation(
+        "PUT",
+        f"{_ONE}/config",
+        put_config,
+        "Create a connector, or replace its config",
+        Role.ADMIN,
+        (_CREATED, *_STORED),
+        body="SubmittedConfig",
+    ),
+    Operation(
+        "PATCH",
+        f"{_ONE}/config",
+        patch_config,
+        "Change some settings of a connector (KIP-477)",
+        Role.ADMIN,
+        (*_STORED, _UNKNOWN),
+        body="ConfigPatch",
+        notes="What the body does not name stays as it is.",
+    ),
+    Operation(
+        "GET",
+        f"{_ONE}/status",
+        get_status,
+        "The states of a connector and its tasks",
+        Role.READ,
+        (Answer(200, "The states, as last reported.", "ConnectorStateInfo"), refused(404, "Nothing was reported of it.")),
+    ),
+    Operation(
+        "GET",
+        f"{_ONE}/tasks",
+        get_tasks,
+        "The tasks and their configs",
+        Role.READ,
+        (Answer(200, "The tasks, by number.", "Tasks"), _UNKNOWN),
+    ),
+    Operation(
+        "POST",
+        f"{_ONE}/tasks",
+        put_task_configs,
+        "Between workers: task configs of a connector",
+        Role.ANYONE,
+        (
+            Answer(204, "They are in force."),
+            refused(400, "The signature is missing, the body malformed, or the connector stopped."),
+            refused(403, "The signature is wrong."),
+            _UNKNOWN,
+            _NO_LEADER,
+            refused(503, "This worker has not read a session key yet."),
+        ),
+        body="TaskConfigs",
+        notes="Needs the signature of a worker of this cluster (KIP-507). Nothing for other clients.",
+        any_media_type=True,
+    ),
+    Operation(
+        "GET",
+        f"{_ONE}/tasks/{{task}}/status",
+        get_task_status,
+        "The state of a task",
+        Role.READ,
+        (Answer(200, "The state, as last reported.", "TaskState"), refused(404, "Nothing was reported of it.")),
+    ),
+    Operation(
+        "POST",
+        f"{_ONE}/tasks/{{task}}/restart",
+        restart_task,
+        "Restart a task",
+        Role.OPERATE,
+        (
+            Answer(204, "It will be restarted."),
+            refused(404, "There is no such connector, or it has no such task."),
+            refused(409, "No worker has had the task within the request's time."),
+        ),
+    ),
+    Operation(
+        "PUT",
+        f"{_ONE}/pause",
+        pause_connector,
+        "Pause a connector",
+        Role.OPERATE,
+        (Answer(202, "It will pause; its tasks stay where they are."), _UNKNOWN),
+    ),
+    Operation(
+        "PUT",
+        f"{_ONE}/resume",
+        resume_connector,
+        "Resume a connector that is paused or stopped",
+        Role.OPERATE,
+        (Answer(202, "It will run again."), _UNKNOWN),
+    ),
+    Operation(
+        "PUT",
+        f"{_ONE}/stop",
+        stop_connector,
+        "Stop a connector: nothing of it runs any more (KIP-875)",
+        Role.OPERATE,
+        (Answer(204, "It will stop; its tasks are gone until it is resumed."), _UNKNOWN, _NO_LEADER),
+    ),
+    Operation(
+        "POST",
+        f"{_ONE}/restart",
+        restart_connector,
+        "Restart a connector, and its tasks if asked to (KIP-745)",
+        Role.OPERATE,
+        (
+            Answer(202, "With parameters: what will be restarted is shown as RESTARTING.", "ConnectorStateInfo"),
+            Answer(204, "Without parameters: the connector will be restarted, its tasks won't."),
+            refused(404, "There is no such connector, or nothing was reported of it."),
+            _NO_LEADER,
+        ),
+        query=(_INCLUDE_TASKS, _ONLY_FAILED),
+    ),
+    Operation(
+        "GET",
+        f"{_ONE}/topics",
+        get_topics,
+        "The topics that a connector has used (KIP-558)",
+        Role.READ,
+        (
+            Answer(200, "The topics; none for a connector that nobody knows.", "ConnectorTopics"),
+            refused(403, "The worker does not track topics: `topic.tracking.enable` is false."),
+        ),
+    ),
+    Operation(
+        "PUT",
+        f"{_ONE}/topics/reset",
+        reset_topics,
+        "Forget which topics a connector has used (KIP-558)",
+        Role.OPERATE,
+        (
+            Answer(200, "They are forgotten."),
+            refused(403, "The worker does not allow it: `topic.tracking.allow.reset` is false."),
+        ),
+    ),
+    Operation(
+        "GET",
+        f"{_ONE}/offsets",
+        get_offsets,
+        "The offsets of a connector (KIP-875)",
+        Role.READ,
+        (Answer(200, "The offsets that are committed.", "ConnectorOffsets"), _UNKNOWN),
+    ),
+    Operation(
+        "PATCH",
+        f"{_ONE}/offsets",
+        alter_offsets,
+        "Alter offsets of a stopped connector (KIP-875)",
+        Role.ADMIN,
+        (_OFFSETS_CHANGED, refused(400, f"{_NOT_STOPPED} Or the body is malformed."), _UNKNOWN, _STILL_RUNS, _NOT_CHANGED),
+        body="OffsetsRequest",
+        notes="What the body does not name stays as it is. A null offset resets its partition.",
+    ),
+    Operation(
+        "DELETE",
+        f"{_ONE}/offsets",
+        reset_offsets,
+        "Reset the offsets of a stopped connector (KIP-875)",
+        Role.ADMIN,
+        (_OFFSETS_CHANGED, refused(400, _NOT_STOPPED), _UNKNOWN, _STILL_RUNS, _NOT_CHANGED),
+    ),
+    Operation(
+        "PUT",
+        f"{_ONE}/fence",
+        fence,
+        "Between workers: fence the producers of earlier tasks (KIP-618)",
+        Role.ANYONE,
+        (
+            Answer(204, "They can write no more."),
+            refused(400, "The signature is missing, or the connector is no source."),
+            refused(403, "The signature is wrong."),
+            _UNKNOWN,
+            _NO_LEADER,
+            refused(500, "Not all of them were fenced."),
+            refused(503, "This worker has not read a session key yet."),
+        ),
+        notes="Needs the signature of a worker of this cluster (KIP-507). Nothing for other clients.",
+    ),
+)

@@ -61,5 +61,11 @@ def framework(status: int, headers: dict[str, str] | None = None) -> Response:
     return Response(body(status, f"HTTP {status} {HTTPStatus(status).phrase}"), status, headers)
 
 
+def too_large(limit: int) -> Response:
+    """For a body of more than `limit` bytes."""
+    text = f"The request's body is larger than {limit:,} bytes, which is the most that this worker takes."
+    return Response(body(413, text), 413, media_type="application/json")
+
+
 def body(status: int, message: str | None) -> bytes:
     return orjson.dumps({"error_code": status, "message": message or None})

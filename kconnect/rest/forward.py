@@ -8,6 +8,7 @@ no proxy, and takes nothing along of the caller's headers but `Authorization`.
 
 from __future__ import annotations
 
+import ssl
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
@@ -17,17 +18,29 @@ from starlette.responses import Response
 from kconnect.api.errors import ConflictError, ConnectError
 from kconnect.core.herder.requests import BUSY
 from kconnect.core.state.records import SessionKey
-from kconnect.rest import signature
+from kconnect.rest import signature, tls_errors
 
 _NEXT = {None: "true", "true": "false"}
 
 
 class Forwarder:
-    """One for each worker, used on its server's event loop."""
+    """
+    One for each worker, used on its server's event loop.
 
-    def __init__(self, signature_algorithm: str = "HmacSHA256", transport: httpx.AsyncBaseTransport | None = None) -> None:
+    Args:
+        tls: for workers that are reached by https; without, the system's certificates are trusted.
+        transport: httpx's, for tests.
+    """
+
+    def __init__(
+        self,
+        signature_algorithm: str = "HmacSHA256",
+        transport: httpx.AsyncBaseTransport | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._algorithm = signature_algorithm
         self._transport = transport
+        self._tls = tls
         self._client: httpx.AsyncClient | None = None
 
     async def forward(
@@ -63,9 +76,19 @@ class Forwarder:
         limits = httpx.Timeout(timeout, connect=min(timeout, 5.0))
         try:
             answer = await self._http().request(
-                method, _base(url) + target, content=body or None, headers=headers, timeout=limits
+                method,
+                _base(url) + target,
+                content=body or None,
+                headers=headers,
+                timeout=limits,
+                # As it was sent, and is signed: httpx would resolve "..", leave out what comes after a "#", and encode anew.
+                extensions={"target": target.encode("latin-1")},
             )
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            problem = tls_errors.reason(error)
+            if problem is not None:
+                # To try again would not make a certificate trusted.
+                raise ConnectError(f"IO Error trying to forward REST request: no TLS with {_base(url)}: {problem}") from error
             return None
         except httpx.HTTPError as error:
             # It may have been carried out, or not.
@@ -75,15 +98,26 @@ class Forwarder:
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:
             # Neither a proxy nor credentials of the environment: this is the cluster's own business.
-            self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False, transport=self._transport)
+            self._client = httpx.AsyncClient(
+                trust_env=False,
+                follow_redirects=False,
+                transport=self._transport,
+                verify=True if self._tls is None else self._tls,
+            )
         return self._client
 
 
 def _base(url: str) -> str:
-    parts = urlsplit(url)
+    unusable = ConflictError(f"The worker to be asked advertises an address that can't be used: {url[:200]!r}")
+    try:
+        parts = urlsplit(url)
+        base = f"{parts.scheme}://{parts.netloc}"
+        httpx.URL(base)
+    except (ValueError, httpx.InvalidURL):
+        raise unusable from None
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.path.strip("/"):
-        raise ConflictError(f"The worker to be asked advertises an address that can't be used: {url[:200]!r}")
-    return f"{parts.scheme}://{parts.netloc}"
+        raise unusable
+    return base
 
 
 def _relayed(answer: httpx.Response) -> Response | None:
@@ -92,7 +126,10 @@ def _relayed(answer: httpx.Response) -> Response | None:
         error = _error(answer)
         if answer.status_code == 409 and error.get("message") == BUSY:
             return None
-        return Response(answer.content, answer.status_code, media_type="application/json")
+        response = Response(answer.content, answer.status_code, media_type="application/json")
+        for challenge in answer.headers.get_list("www-authenticate"):
+            response.headers.append("WWW-Authenticate", challenge)
+        return response
     if answer.status_code not in (200, 201, 202, 204):
         raise ConnectError(f"Unexpected status code when handling forwarded request: {answer.status_code}")
     media_type = "application/json" if answer.content else None

@@ -1,7 +1,8 @@
 """
-`/admin/loggers`: read and set log levels (KIP-495), of this worker.
+`/admin/loggers`: read and set log levels (KIP-495), of this worker's own process.
 
-`scope=cluster` (KIP-976) is not there yet: it needs a record in the config topic. Read next: `levels.py`.
+With `scope=cluster` (KIP-976) the level goes into the config topic, and every process of every worker that runs by then
+applies it when it reads it there. Read next: `levels.py`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,15 @@ from __future__ import annotations
 import logging
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from kconnect.api.errors import BadRequestError, NotFoundError
+from kconnect.core.herder.requests import SetLoggerLevel
 from kconnect.rest import bodies
 from kconnect.rest.levels import LEVELS
-from kconnect.rest.resource import Api, Call, ok, resource
+from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.resource import Call, empty, ok
 
 log = logging.getLogger("kconnect.rest")
-
-
-def routes(api: Api) -> list[Route]:
-    return [
-        resource(api, "/admin/loggers", GET=list_loggers),
-        resource(api, "/admin/loggers/{logger}", GET=get_logger, PUT=set_logger),
-    ]
 
 
 async def list_loggers(call: Call) -> Response:
@@ -41,15 +36,55 @@ async def get_logger(call: Call) -> Response:
 
 async def set_logger(call: Call) -> Response:
     scope = call.query("scope") or "worker"
-    if scope.lower() == "cluster":
-        raise BadRequestError(
-            "scope=cluster is not supported yet; send the request to each worker, with scope=worker or without a scope"
-        )
     level = bodies.config(call.body, bodies.LEVEL).get("level")
     if level is None:
         raise BadRequestError("Desired 'level' parameter was not specified in request.")
     if level.upper() not in LEVELS:
         raise NotFoundError(f"invalid log level '{level}'.")
+    if scope.lower() == "cluster":
+        await call.ask(SetLoggerLevel(call.path("logger"), level))
+        return empty(204)
     if scope.lower() != "worker":
         log.warning("Unknown scope %r in a request to set a log level; it is taken as 'worker'", scope)
     return ok(sorted(call.api.loggers.set_level(call.path("logger"), level.upper())))
+
+
+_SCOPE = Parameter(
+    "scope",
+    "`worker`: this worker's own process. `cluster`: every process of every worker that runs now (KIP-976).",
+    {"enum": ["worker", "cluster"], "default": "worker"},
+)
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/admin/loggers",
+        list_loggers,
+        "The levels of all loggers",
+        Role.READ,
+        (Answer(200, "By name; those that are off are left out.", "Loggers"),),
+    ),
+    Operation(
+        "GET",
+        "/admin/loggers/{logger}",
+        get_logger,
+        "The level of a logger",
+        Role.READ,
+        (Answer(200, "The level.", "LoggerLevel"), refused(404, "There is no such logger.")),
+    ),
+    Operation(
+        "PUT",
+        "/admin/loggers/{logger}",
+        set_logger,
+        "Set the level of a logger and of those below it",
+        Role.ADMIN,
+        (
+            Answer(200, "The names of the loggers whose level changed.", "LoggerNames"),
+            Answer(204, "With `scope=cluster`: every worker will apply it."),
+            refused(400, "The body is malformed or names no level."),
+            refused(404, "There is no such level."),
+        ),
+        query=(_SCOPE,),
+        body="SetLoggerLevel",
+    ),
+)

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from kconnect.api.errors import BadRequestError
 from kconnect.core.herder import requests
 from kconnect.rest import bodies
-from kconnect.rest.resource import Api, Call, ok, resource
-
-
-def routes(api: Api) -> list[Route]:
-    return [
-        resource(api, "/connector-plugins", GET=list_plugins),
-        resource(api, "/connector-plugins/{plugin}/config", GET=get_plugin_config),
-        resource(api, "/connector-plugins/{plugin}/config/validate", PUT=validate_config),
-    ]
+from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.resource import Call, ok
 
 
 async def list_plugins(call: Call) -> Response:
@@ -39,3 +31,48 @@ async def validate_config(call: Call) -> Response:
 
 def _simple(plugin: str) -> str:
     return plugin.removesuffix("Connector")
+
+
+_CONNECTORS_ONLY = Parameter(
+    "connectorsOnly", "False: converters, transforms and predicates too.", {"type": "boolean", "default": True}
+)
+_VERSION = Parameter("version", "A version or a Maven version range; by default the newest.", {"type": "string"})
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/connector-plugins",
+        list_plugins,
+        "The installed plugins",
+        Role.READ,
+        (Answer(200, "The plugins.", "Plugins"),),
+        query=(_CONNECTORS_ONLY,),
+    ),
+    Operation(
+        "GET",
+        "/connector-plugins/{plugin}/config",
+        get_plugin_config,
+        "The settings of a plugin (KIP-769)",
+        Role.READ,
+        (
+            Answer(200, "The settings: a connector's own first, then those that every connector has.", "ConfigKeys"),
+            refused(400, "The plugin is of a kind that has no settings here, or the version is not one."),
+            refused(404, "There is no such plugin."),
+        ),
+        query=(_VERSION,),
+    ),
+    Operation(
+        "PUT",
+        "/connector-plugins/{plugin}/config/validate",
+        validate_config,
+        "Validate a config",
+        Role.ADMIN,
+        (
+            Answer(200, "What was found, also where it is errors: `error_count` says how many.", "ConfigInfos"),
+            refused(400, "The body is malformed, or its `connector.class` is missing, unknown or not the plugin."),
+        ),
+        body="SubmittedConfig",
+        notes="Runs the plugin's code, in a process of its own; changes nothing.",
+        changes=False,
+    ),
+)

@@ -1,8 +1,8 @@
 """
 What all resources share: how a path answers its methods, and how a handler asks the herder.
 
-A resource module lists its paths with `resource(...)`; `app.py` collects them. A handler takes a `Call` and
-returns a response or raises; `errors.py` does the rest. Read next: `connectors.py`.
+`app.py` makes routes of the resources' rows (`operation.py`). A handler takes a `Call` and returns a response or raises;
+`errors.py` does the rest. Read next: `connectors.py`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
@@ -26,10 +26,15 @@ from starlette.types import Receive, Scope, Send
 
 from kconnect.api.errors import ConnectError, RequestTimeoutError
 from kconnect.core.herder.requests import ForwardError, GetSessionKeys, Request
+from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
-from kconnect.rest import errors, signature
+from kconnect.rest import browsers, errors, signature
+from kconnect.rest.audit import AuditFile
+from kconnect.rest.authentication import Gate
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.levels import Loggers
+from kconnect.rest.notes import WORKER, noted
+from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_json
 
 
 class Herder(Protocol):
@@ -55,8 +60,16 @@ class RestSettings:
     health_timeout: float = 10.0
     verification_algorithms: tuple[str, ...] = ("HmacSHA256",)
     """Those with which other workers may sign their internal requests."""
+    max_body_bytes: int = 16 * 2**20
+    """A body that is longer is refused. Kafka takes records of 1 MiB unless it is told otherwise, so no config is."""
     admin: bool = True
     """Serve `/admin` too: false when `admin.listeners` is set, be it empty or to listeners of its own."""
+    cors: Cors | None = None
+    response_headers: tuple[HeaderRule, ...] = ()
+    gate: Gate | None = None
+    """Asks callers who they are; None lets everybody do everything."""
+    audit_file: AuditFile | None = None
+    """Where the audit log goes besides its logger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,14 @@ class Api:
     settings: RestSettings
     loggers: Loggers
     forwarder: Forwarder
+    operations: tuple[Operation, ...]
+    """All that this listener serves."""
+    signatures: signature.Seen = field(default_factory=signature.Seen)
+
+    async def refusal(self, http: HttpRequest, role: Role) -> Response | None:
+        """What a caller who may not is answered; None for those who may."""
+        gate = self.settings.gate
+        return None if gate is None else await gate.refusal(http, role)
 
 
 _AGAIN_S = 0.25
@@ -120,12 +141,19 @@ class Call:
         finally:
             answer.cancel()
 
+    def note(self, name: str, value: object) -> None:
+        """Tell the logs something of this request; see `notes.py`."""
+        noted(self.http.scope)[name] = value
+
     async def check_signature(self) -> None:
         """Pass only what another worker has signed; if it is forwarded, this worker signs it again."""
+        if self._key is not None:
+            return  # The handler is at work again, because nobody was there to ask.
         keys = await self.ask(GetSessionKeys())
-        algorithms = self.api.settings.verification_algorithms
-        signature.check(keys, algorithms, self.http.headers, self.http.method, self._target, self.body)
+        algorithms, headers = self.api.settings.verification_algorithms, self.http.headers
+        signature.check(keys, algorithms, headers, self.http.method, self._target, self.body, self.api.signatures)
         self._key = keys[0]
+        self.note("user", WORKER)
 
     async def answered(self, handler: Handler) -> Response:
         """
@@ -141,6 +169,7 @@ class Call:
                     error.url, self.http.method, self._target, self.body, authorization, self._left, self._key
                 )
                 if response is not None:
+                    self.note("forwarded_to", error.url)
                     return self._as_ours(response)
                 if self._left <= _AGAIN_S:
                     raise
@@ -165,7 +194,7 @@ class Call:
 
     def location(self, *segments: str) -> str:
         """The absolute URL of a path on this worker."""
-        return f"{self._own_address()}/" + "/".join(quote(segment, safe="") for segment in segments)
+        return f"{self._own_address()}/" + "/".join(quote(segment, safe=_PLAIN) for segment in segments)
 
     def _own_address(self) -> str:
         base = urlsplit(self.api.settings.advertised_url)
@@ -175,7 +204,8 @@ class Call:
         return f"{base.scheme}://{netloc}"
 
 
-Handler = Callable[[Call], Awaitable[Response]]
+_PLAIN = "/:@!$&'()*+,;=~"
+"""What Connect leaves as it is in a Location."""
 
 
 def ok(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -186,9 +216,12 @@ def empty(status: int) -> Response:
     return Response(status_code=status)
 
 
-def resource(api: Api, path: str, **handlers: Handler) -> Route:
-    """A path and its handlers by method. HEAD and OPTIONS come by themselves."""
-    return Route(path, _Resource(api, handlers))
+def routes(api: Api) -> list[Route]:
+    """A route for each path, in the order of the operations."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in api.operations:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    return [Route(path, _Resource(api, methods)) for path, methods in by_path.items()]
 
 
 class _Resource:
@@ -199,12 +232,12 @@ class _Resource:
     know theirs only.
     """
 
-    def __init__(self, api: Api, handlers: dict[str, Handler]) -> None:
+    def __init__(self, api: Api, operations: Mapping[str, Operation]) -> None:
         self._api = api
-        self._handlers = dict(handlers)
-        if "GET" in handlers:
-            self._handlers["HEAD"] = handlers["GET"]
-        self._allow = ",".join([*self._handlers, "OPTIONS"])
+        self._operations = dict(operations)
+        if "GET" in operations:
+            self._operations["HEAD"] = operations["GET"]
+        self._allow = ",".join([*self._operations, "OPTIONS"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         http = HttpRequest(scope, receive)
@@ -213,22 +246,51 @@ class _Resource:
             response.body = b""
         await response(scope, receive, send)
 
+    async def _body(self, http: HttpRequest) -> bytes | None:
+        """The request's body; None if it is too long. What is left of it then, the server throws away."""
+        settings = self._api.settings
+
+        async def read() -> bytes | None:
+            parts, length = [], 0
+            async for part in http.stream():
+                length += len(part)
+                if length > settings.max_body_bytes:
+                    return None
+                parts.append(part)
+            return b"".join(parts)
+
+        try:
+            return await asyncio.wait_for(read(), settings.request_timeout)
+        except asyncio.TimeoutError:
+            raise HTTPException(408, headers={"Connection": "close"}) from None
+
     async def _respond(self, http: HttpRequest) -> Response:
         method = http.method
-        handler = self._handlers.get(method)
-        if handler is None:
-            if method == "OPTIONS":
-                return Response(self._allow, headers={"Allow": self._allow}, media_type="text/plain")
-            return errors.framework(405, {"Allow": self._allow})
+        operation = self._operations.get(method)
+        notes = noted(http.scope)
+        notes["connector"] = http.path_params.get("connector")
+        notes["changes"] = operation is not None and operation.changes and method not in ("GET", "HEAD")
         try:
-            body = b"" if method in ("GET", "HEAD") else await http.body()
-            if body and not _is_json(http.headers.get("content-type", "")):
+            refusal = await self._api.refusal(http, _needed(http, operation))
+            if refusal is not None:
+                return refusal
+            if notes["changes"]:
+                browsers.check_origin(http, self._api.settings.cors)
+            if operation is None:
+                if method == "OPTIONS":
+                    # Not as media_type, to which Starlette would add a charset.
+                    return Response(self._allow, headers={"Allow": self._allow, "Content-Type": "text/plain"})
+                return errors.framework(405, {"Allow": self._allow})
+            body = b"" if method in ("GET", "HEAD") else await self._body(http)
+            if body is None:
+                return errors.too_large(self._api.settings.max_body_bytes)
+            if body and not operation.any_media_type and not is_json(http.headers.get("content-type", "")):
                 return errors.framework(415)
-            if not _accepts_json(",".join(http.headers.getlist("accept"))):
+            if not accepts(",".join(http.headers.getlist("accept")), operation.produces):
                 return errors.framework(406)
-            return await Call(self._api, http, body).answered(handler)
+            return await Call(self._api, http, body).answered(operation.handler)
         except HTTPException as error:
-            return errors.framework(error.status_code)
+            return errors.framework(error.status_code, {"Content-Type": JSON, **(error.headers or {})})
         except ClientDisconnect:
             return empty(400)
         except asyncio.CancelledError:
@@ -238,17 +300,9 @@ class _Resource:
             return errors.respond(error, method, http.url.path)
 
 
-def _is_json(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == "application/json"
-
-
-def _accepts_json(accept: str) -> bool:
-    if not accept.strip():
-        return True
-    for item in accept.split(","):
-        media_range, *parameters = (part.strip().lower() for part in item.split(";"))
-        if media_range in ("application/json", "application/*", "*/*", "*"):
-            weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
-            if weight.strip("0.") or not weight:
-                return True
-    return False
+def _needed(http: HttpRequest, operation: Operation | None) -> Role:
+    if operation is not None:
+        return operation.role
+    # A browser asks so before it sends what it has to say, and must not send credentials along.
+    is_preflight = http.method == "OPTIONS" and "access-control-request-method" in http.headers
+    return Role.ANYONE if is_preflight else Role.READ

@@ -5,24 +5,21 @@ from __future__ import annotations
 import logging
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from kconnect.api.errors import ConnectError, UnavailableError
 from kconnect.core.herder import requests
-from kconnect.rest.resource import Api, Call, ok, resource
+from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.resource import Call, ok
 
 log = logging.getLogger("kconnect.rest")
 
 
-def routes(api: Api) -> list[Route]:
-    return [resource(api, "/", GET=root), resource(api, "/health", GET=health)]
 
-
-async def root(call: Call) -> Response:
+async def get_worker(call: Call) -> Response:
     return ok(await call.ask(requests.Root()))
 
 
-async def health(call: Call) -> Response:
+async def get_health(call: Call) -> Response:
     try:
         await call.ask(requests.Health(), call.api.settings.health_timeout)
     except UnavailableError:
@@ -36,3 +33,22 @@ async def health(call: Call) -> Response:
 
 def _health(status: int, word: str, message: str) -> Response:
     return ok({"status": word, "message": message}, status)
+
+
+OPERATIONS = (
+    Operation(
+        "GET", "/", get_worker, "The worker's version and its Kafka cluster", Role.READ, (Answer(200, "The worker.", "Worker"),)
+    ),
+    Operation(
+        "GET",
+        "/health",
+        get_health,
+        "Whether the worker is up (KIP-1017)",
+        Role.ANYONE,
+        (
+            Answer(200, "It answers requests.", "Health"),
+            Answer(500, "It answers no requests just now.", "Health"),
+            Answer(503, "It is starting.", "Health"),
+        ),
+    ),
+)

@@ -1,22 +1,26 @@
 """
-The HTTP server: sockets bound first, then uvicorn in a thread of its own.
+The HTTP server: sockets bound first, then uvicorn in a thread of its own, with and without TLS.
 
-`worker/main.py` starts it before the herder, so that the advertised port is known, and stops it last. The application
+`worker/rest.py` starts it before the herder, so that the advertised port is known, and stops it last. The application
 comes from `app.py`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import re
 import socket
+import ssl
 import threading
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.rest import access_log
@@ -25,6 +29,8 @@ log = logging.getLogger("kconnect.rest")
 
 _BACKLOG = 1024
 _STARTUP_LIMIT = 30.0
+_KEEP_ALIVE_S = 75
+_GOODBYE_S = 0.5
 
 
 class Listener(NamedTuple):
@@ -33,22 +39,22 @@ class Listener(NamedTuple):
     url: str
     host: str
     port: int
+    tls: bool = False
+    setting: str = "listeners"
 
 
-def parse_listener(url: str) -> Listener:
-    """Parse `http://host:port`; raises ConfigError for anything else."""
+def parse_listener(url: str, setting: str = "listeners") -> Listener:
+    """Parse `http://host:port` or `https://host:port`; raises ConfigError for anything else."""
     match = re.fullmatch(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)/?", url.strip())
     if match is None:
         text = "Listener doesn't have the right format (protocol://hostname:port)."
-        raise ConfigError("listeners", url, text)
+        raise ConfigError(setting, url, text)
     protocol, host, port = match[1].lower(), match[2], int(match[3])
-    if protocol == "https":
-        raise ConfigError("listeners", url, "https is not supported yet; use http:// behind a proxy that does TLS.")
-    if protocol != "http":
-        raise ConfigError("listeners", url, f"The protocol {protocol} is not known; use http://.")
+    if protocol not in ("http", "https"):
+        raise ConfigError(setting, url, f"The protocol {protocol} is not known; use http:// or https://.")
     if port > 65535:
-        raise ConfigError("listeners", url, "The port must be at most 65535.")
-    return Listener(url.strip(), host, port)
+        raise ConfigError(setting, url, "The port must be at most 65535.")
+    return Listener(url.strip(), host, port, protocol == "https", setting)
 
 
 class Server:
@@ -62,6 +68,8 @@ class Server:
         listeners: URLs as in the worker setting of that name; port 0 takes any free one.
         access_log_file: where the access log goes, besides its logger.
         stop_limit: how long `stop` lets running requests finish, in seconds.
+        tls: for the https listeners; needed if there are any.
+        setting: where the listeners come from, for errors.
     """
 
     def __init__(
@@ -70,15 +78,20 @@ class Server:
         listeners: list[str],
         access_log_file: str | Path | None = None,
         stop_limit: int = 5,
+        tls: ssl.SSLContext | None = None,
+        setting: str = "listeners",
     ) -> None:
         if not listeners:
-            raise ConfigError("listeners", "", "At least one listener is needed, such as http://:8083.")
+            raise ConfigError(setting, "", "At least one listener is needed, such as http://:8083.")
         self._app = app
-        self._listeners = [parse_listener(url) for url in listeners]
+        self._listeners = [parse_listener(url, setting) for url in listeners]
+        if tls is None and any(listener.tls for listener in self._listeners):
+            raise RuntimeError("an https listener needs a TLS context")
+        self._tls = tls
         self._access_log_file = access_log_file
         self._stop_limit = stop_limit
         self._sockets: list[socket.socket] = []
-        self._uvicorn: _Uvicorn | None = None
+        self._uvicorns: list[_Uvicorn] = []
         self._thread: threading.Thread | None = None
 
     @property
@@ -115,8 +128,54 @@ class Server:
         except ConnectError:
             self._close_sockets()
             raise
-        config = uvicorn.Config(
-            access_log.AccessLog(app, file),
+        wrapped = access_log.AccessLog(app, file)
+        # uvicorn has one TLS context for all its sockets: so one for each protocol, in one event loop.
+        self._uvicorns = [
+            _Uvicorn(self._config(wrapped), self._tls if secure else None, sockets)
+            for secure in (False, True)
+            if (sockets := [each for listener, each in zip(self._listeners, self._sockets) if listener.tls is secure])
+        ]
+
+        async def serve_all() -> None:
+            await asyncio.gather(*(each.serve(each.given) for each in servers))
+
+        servers = self._uvicorns
+
+        def serve() -> None:
+            try:
+                asyncio.run(serve_all())
+            except BaseException:
+                log.exception("The REST server ended unexpectedly")
+            finally:
+                for each in servers:
+                    each.ready.set()
+                if file is not None:
+                    file.close()
+
+        self._thread = threading.Thread(target=serve, name="rest", daemon=True)
+        self._thread.start()
+        ends_at = time.monotonic() + _STARTUP_LIMIT
+        if not all(each.ready.wait(max(0.0, ends_at - time.monotonic())) and each.started for each in servers):
+            self.stop()
+            raise ConnectError("The REST server did not start; the log says why.")
+        for listener, port in zip(self._listeners, self.ports):
+            log.info("REST server listening on %s://%s:%d", "https" if listener.tls else "http", listener.host or "*", port)
+
+    def stop(self) -> None:
+        """Accept nothing more, let running requests finish within the limit, then cut them off. May be called twice."""
+        if self._thread is not None:
+            for each in self._uvicorns:
+                each.should_exit = True
+            self._thread.join(self._stop_limit + 5)
+            if self._thread.is_alive():
+                log.warning("The REST server did not stop within its limit; it ends with the process")
+        self._uvicorns, self._thread = [], None
+        self._close_sockets()
+
+    def _config(self, app: ASGIApp) -> uvicorn.Config:
+        return uvicorn.Config(
+            app,
+            http=_Connection,
             lifespan="off",
             ws="none",
             log_config=None,
@@ -124,38 +183,9 @@ class Server:
             server_header=False,
             proxy_headers=False,
             backlog=_BACKLOG,
-            timeout_keep_alive=75,
+            timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=self._stop_limit,
         )
-        self._uvicorn = server = _Uvicorn(config)
-
-        def serve() -> None:
-            try:
-                server.run(self._sockets)
-            except BaseException:
-                log.exception("The REST server ended unexpectedly")
-            finally:
-                server.ready.set()
-                if file is not None:
-                    file.close()
-
-        self._thread = threading.Thread(target=serve, name="rest", daemon=True)
-        self._thread.start()
-        if not server.ready.wait(_STARTUP_LIMIT) or not server.started:
-            self.stop()
-            raise ConnectError("The REST server did not start; the log says why.")
-        for listener, port in zip(self._listeners, self.ports):
-            log.info("REST server listening on %s:%d", listener.host or "*", port)
-
-    def stop(self) -> None:
-        """Accept nothing more, let running requests finish within the limit, then cut them off. May be called twice."""
-        if self._uvicorn is not None and self._thread is not None:
-            self._uvicorn.should_exit = True
-            self._thread.join(self._stop_limit + 5)
-            if self._thread.is_alive():
-                log.warning("The REST server did not stop within its limit; it ends with the process")
-        self._uvicorn = self._thread = None
-        self._close_sockets()
 
     def _close_sockets(self) -> None:
         for each in self._sockets:
@@ -163,14 +193,59 @@ class Server:
         self._sockets = []
 
 
+class _Connection(H11Protocol):
+    """
+    Uvicorn's, with a parser that bounds what it reads of headers, which its other one doesn't. It closes what is silent after
+    a request only; here also what has not said all of its first one, or clients could take all of the worker's files.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._close_when_silent()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._close_when_silent()
+
+    def _close_when_silent(self) -> None:
+        if self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+
 class _Uvicorn(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, given: list[socket.socket]) -> None:
         super().__init__(config)
+        config.load()
+        # Its own settings are names of files, which a key from a keystore is not in.
+        config.ssl = tls
+        self.given = given
         self.ready = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Before uvicorn closes them once more: asyncio's TLS could not be told to abort after that.
+        self._cut_goodbyes()
+        cutting = asyncio.create_task(self._keep_cutting())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            cutting.cancel()
+
+    async def _keep_cutting(self) -> None:
+        while True:
+            await asyncio.sleep(_GOODBYE_S)
+            self._cut_goodbyes()
+
+    def _cut_goodbyes(self) -> None:
+        """TLS waits for the client's answer to its goodbye, and a client that keeps an idle connection gives none."""
+        for connection in list(self.server_state.connections):
+            transport = connection.transport
+            if transport.is_closing() and transport.get_write_buffer_size() == 0:
+                transport.abort()
 
 
 def _bind(listener: Listener) -> socket.socket:
@@ -202,18 +277,19 @@ def _create(listener: Listener) -> socket.socket:
 
 
 def _cannot_bind(listener: Listener, error: OSError) -> str:
+    scheme = "https" if listener.tls else "http"
     if error.errno == errno.EADDRINUSE:
-        other = listener.port + 1 if listener.port < 65535 else 8083
+        other = f"{scheme}://:{listener.port + 1 if listener.port < 65535 else 8083}"
         return (
             f"Port {listener.port} is in use by another program, so the worker cannot listen on {listener.url}. "
-            f"Stop that program, or give the worker setting 'listeners' a free port, such as http://:{other}."
+            f"Stop that program, or give the worker setting '{listener.setting}' a free port, such as {other}."
         )
     if error.errno == errno.EACCES:
         return (
             f"This user may not take port {listener.port}, so the worker cannot listen on {listener.url}. "
-            "Give the worker setting 'listeners' a port from 1024 on, such as http://:8083."
+            f"Give the worker setting '{listener.setting}' a port from 1024 on, such as {scheme}://:8083."
         )
     return (
-        f"The worker cannot listen on {listener.url}: {error.strerror or error}. Give the worker setting 'listeners' "
-        "an address of this machine, or leave the host out to listen on all, such as http://:8083."
+        f"The worker cannot listen on {listener.url}: {error.strerror or error}. Give the worker setting '{listener.setting}' "
+        f"an address of this machine, or leave the host out to listen on all, such as {scheme}://:8083."
     )

@@ -3,8 +3,8 @@ Signatures of what workers ask of each other (KIP-507): made by `forward.py`, ch
 
 The headers are Kafka Connect's, `X-Connect-Authorization` with the MAC of the body under the cluster's session key, and
 `X-Connect-Request-Signature-Algorithm`. As that signs neither method nor path, a body taken from one request would pass in
-another: `X-Kconnect-Signature` binds method, path, time and body, and is asked for as well. The key is the config topic's
-newest `session-key` record; the one before it is still good for what was signed while the key changed.
+another: `X-Kconnect-Signature` binds method, path, time and body, passes once, and is asked for as well. The key is the config
+topic's newest `session-key` record; the one before it is still good for what was signed while the key changed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kconnect.api.errors import BadRequestError, ForbiddenError, UnavailableError
 from kconnect.core.settings.worker import MAC_DIGESTS
@@ -25,13 +26,36 @@ _VALID_MS = 60_000
 """How long a signature is good for; clocks of workers may differ by as much."""
 
 
+class Seen:
+    """The signatures that have passed, as long as they would pass again. Used on the server's event loop."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[bytes, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def is_new(self, mac: bytes) -> bool:
+        """Whether this one has not been asked about; from now on it has."""
+        now = self._clock()
+        while self._until and (oldest := next(iter(self._until.items())))[1] < now:
+            del self._until[oldest[0]]
+        if mac in self._until:
+            return False
+        # Twice, because it may have been signed by a clock that is ahead.
+        self._until[mac] = now + 2 * _VALID_MS / 1000
+        return True
+
+
 def sign(key: SessionKey, algorithm: str, method: str, path: str, body: bytes) -> dict[str, str]:
     """The headers of a request; `path` is as sent, with its query."""
-    now = str(int(time.time() * 1000))
+    # With a random part, because a signature passes once, and two requests may be alike.
+    stamp = f"{int(time.time() * 1000)}.{secrets.token_hex(8)}"
     return {
         ALGORITHM: algorithm,
         BODY: _text(_mac(key, algorithm, body)),
-        WHOLE: f"{now}:{_text(_mac(key, algorithm, _whole(method, path, now, body)))}",
+        WHOLE: f"{stamp}:{_text(_mac(key, algorithm, _whole(method, path, stamp, body)))}",
     }
 
 
@@ -42,12 +66,13 @@ def check(
     method: str,
     path: str,
     body: bytes,
+    seen: Seen,
 ) -> None:
     """
-    Pass a request that one of `keys` has signed.
+    Pass a request that one of `keys` has signed, once.
 
     BadRequestError without a signature or with an unreadable one, UnavailableError while no key is known, ForbiddenError
-    if the signature is wrong, too old, or of another request.
+    if the signature is wrong, too old, of another request, or `seen` before.
     """
     given, algorithm = headers.get(BODY), headers.get(ALGORITHM)
     if given is None or algorithm is None:
@@ -58,25 +83,27 @@ def check(
             f"currently configured to use: [{', '.join(algorithms)}]. Check that all workers' configuration files permit "
             "the same set of signature algorithms, and correct any misconfigured worker and restart it."
         )
-    time_text, _, whole = headers.get(WHOLE, "").partition(":")
+    stamp, _, whole = headers.get(WHOLE, "").partition(":")
     try:
         macs = base64.b64decode(given, validate=True), base64.b64decode(whole, validate=True)
-        age = time.time() * 1000 - int(time_text or 0)
+        age = time.time() * 1000 - int(stamp.partition(".")[0] or 0)
     except (binascii.Error, ValueError) as error:
         raise BadRequestError(f"Internal request with a signature that can't be read: {error}") from None
     if not keys:
         raise UnavailableError(
             "This worker is still starting up and has not been able to read a session key from the config topic yet"
         )
-    signed = (body, _whole(method, path, time_text, body))
+    signed = (body, _whole(method, path, stamp, body))
     for key in keys if abs(age) <= _VALID_MS else ():
         if all(hmac.compare_digest(mac, _mac(key, algorithm, data)) for mac, data in zip(macs, signed, strict=True)):
-            return
+            if seen.is_new(macs[1]):
+                return
+            break
     raise ForbiddenError("Internal request contained invalid signature.")
 
 
-def _whole(method: str, path: str, now: str, body: bytes) -> bytes:
-    return f"{method} {path}\n{now}\n".encode() + body
+def _whole(method: str, path: str, stamp: str, body: bytes) -> bytes:
+    return f"{method} {path}\n{stamp}\n".encode() + body
 
 
 def _mac(key: SessionKey, algorithm: str, data: bytes) -> bytes:

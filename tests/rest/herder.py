@@ -19,7 +19,8 @@ from kconnect.api.errors import (
     UnavailableError,
 )
 from kconnect.core.herder import requests as r
-from kconnect.core.state.records import TargetState
+from kconnect.core.metrics.families import Snapshot
+from kconnect.core.state.records import SessionKey, TargetState
 
 WORKER = "127.0.0.1:8083"
 SHOWN = {TargetState.STARTED: "RUNNING", TargetState.PAUSED: "PAUSED", TargetState.STOPPED: "STOPPED"}
@@ -31,6 +32,8 @@ class MemoryHerder:
         self.targets: dict[str, TargetState] = {}
         self.topics: dict[str, list[str]] = {}
         self.failed: set[tuple[str, int]] = set()
+        self.cluster_levels: list[tuple[str, str]] = []
+        self.session_keys: tuple[SessionKey, ...] = ()
         self.restarted: list[tuple[str, int]] = []
         self.starting = False
         self.reset_allowed = True
@@ -38,6 +41,7 @@ class MemoryHerder:
         self.held: list[Future[Any]] = []
         self.fail_next: Exception | None = None
         self.seen: list[r.Request] = []
+        self.metrics: Snapshot | None = None
 
     def submit(self, request: r.Request) -> Future[Any]:
         self.seen.append(request)
@@ -103,6 +107,16 @@ class MemoryHerder:
     def _offsets(self, request: r.GetOffsets) -> Any:
         self._known(request.name)
         return {"offsets": [{"partition": {"filename": "in.txt"}, "offset": {"position": 7}}]}
+
+    def _altered(self, request: r.AlterOffsets | r.ResetOffsets) -> Any:
+        self._known(request.name)
+        return {"message": "altered" if isinstance(request, r.AlterOffsets) else "reset"}
+
+    def _keys(self, request: r.GetSessionKeys) -> Any:
+        return self.session_keys
+
+    def _fence(self, request: r.FenceTasks) -> None:
+        self._known(request.name)
 
     def _plugins(self, request: r.ListPlugins) -> Any:
         connectors = [{"class": "FileStreamSource", "type": "source", "version": "4.3.1"}]
@@ -170,6 +184,9 @@ class MemoryHerder:
         self.restarted.append((request.name, request.task))
         self.failed.discard((request.name, request.task))
 
+    def _set_logger_level(self, request: r.SetLoggerLevel) -> None:
+        self.cluster_levels.append((request.namespace, request.level))
+
     _answers: dict[type, Callable[[Any, Any], Any]] = {
         r.Root: _root,
         r.Health: _health,
@@ -193,6 +210,12 @@ class MemoryHerder:
         r.StopConnector: _target,
         r.RestartConnector: _restart,
         r.RestartTask: _restart_task,
+        r.SetLoggerLevel: _set_logger_level,
+        r.GetMetrics: lambda self, request: self.metrics,
+        r.AlterOffsets: _altered,
+        r.ResetOffsets: _altered,
+        r.GetSessionKeys: _keys,
+        r.FenceTasks: _fence,
     }
 
     # -- state --------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import httpx
 import pytest
 
@@ -47,17 +49,30 @@ def test_root(http: Http) -> None:
         ("GET", "/connectors/src/nope"),
         ("GET", "/connectors//status"),
         ("GET", "/connectors/src/tasks-config"),
-        ("GET", "/connectors/src/tasks/zero/status"),
-        ("GET", "/connectors/src/tasks/1.0/status"),
-        ("GET", "/connectors/src/tasks/99999999999/status"),
-        ("POST", "/connectors/src/tasks/zero/restart"),
-        ("POST", "/connectors/src/tasks/%D9%A0/restart"),
         ("OPTIONS", "/nope"),
     ],
 )
 def test_unknown_path(http: Http, method: str, path: str) -> None:
     http.create("src")
     assert_framework_error(http(method, path), *NOT_FOUND)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/connectors/src/tasks/zero/status"),
+        ("GET", "/connectors/src/tasks/1.0/status"),
+        ("GET", "/connectors/src/tasks/99999999999/status"),
+        ("POST", "/connectors/src/tasks/zero/restart"),
+        ("POST", "/connectors/src/tasks/%D9%A0/restart"),
+    ],
+)
+def test_a_task_that_is_no_number(http: Http, method: str, path: str) -> None:
+    """The path is known here, so Connect's answer has a Content-Type."""
+    http.create("src")
+    response = http(method, path)
+    assert (response.status_code, response.json()["message"]) == NOT_FOUND
+    assert response.headers["content-type"] == "application/json"
 
 
 @pytest.mark.parametrize(
@@ -246,3 +261,24 @@ def test_location_with_a_port_that_is_not_known_before(herder: MemoryHerder) -> 
     http = Http(build(herder, RestSettings("http://localhost:0/")))
     response: httpx.Response = http("POST", "/connectors", json={"name": "src", "config": FILE_SOURCE})
     assert response.headers["location"] == "http://localhost:8083/connectors/src"
+
+
+# -- bodies that are too large ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [[b"[" + b" " * 99 + b"]"], [b" " * 50, b" " * 50, b"{}"]])
+def test_body_that_is_too_large(herder: MemoryHerder, parts: list[bytes]) -> None:
+    http = Http(build(herder, RestSettings(ADVERTISED, max_body_bytes=100)))
+    message = "The request's body is larger than 100 bytes, which is the most that this worker takes."
+    assert_error(http("PUT", "/connectors/src/config", content=_sent(parts), headers=JSON), 413, message)
+    assert herder.seen == []
+
+
+def test_body_that_just_fits(herder: MemoryHerder) -> None:
+    http = Http(build(herder, RestSettings(ADVERTISED, max_body_bytes=100)))
+    assert http("PUT", "/connectors/src/config", content=_sent([b"{", b" " * 98, b"}"]), headers=JSON).status_code == 201
+
+
+async def _sent(parts: list[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part

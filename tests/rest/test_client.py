@@ -65,6 +65,8 @@ def test_worker(client: ConnectClient, herder: Unfolding) -> None:
     assert client.validate("FileStreamSource", FILE_SOURCE)["error_count"] == 0
     assert "root" in client.loggers()
     assert client.set_logger("kconnect.test.client", "DEBUG") in ([], ["kconnect.test.client"])
+    assert client.set_logger("kconnect.test.client", "info", cluster=True) is None
+    assert herder.cluster_levels == [("kconnect.test.client", "info")]
 
 
 def test_life_of_a_connector(client: ConnectClient, herder: Unfolding) -> None:
@@ -109,7 +111,63 @@ def test_answer_that_is_no_connect_worker() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>"))
     with ConnectClient("http://proxy", transport=transport) as client, pytest.raises(RestError) as caught:
         client.connectors()
-    assert (caught.value.status, caught.value.message) == (502, "HTTP 502 Bad Gateway")
+    assert caught.value.status == 502
+    assert caught.value.message.startswith("HTTP 502 Bad Gateway (the answer of /connectors is text/plain rather than JSON")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (httpx.Response(200, html="<html>"), "What answers at http://x is no worker: the answer of /connectors is text/html"),
+        (httpx.Response(200, json={"detail": 1}), "What answers at http://x is no worker: its /connectors are something else"),
+        (httpx.Response(302, headers={"Location": "https://x/"}), "HTTP 302 Found: http://x/connectors has moved to https://x/"),
+        (httpx.Response(404, json={"message": {}}), "HTTP 404 Not Found (the answer of"),
+        (httpx.Response(503), "HTTP 503 Service Unavailable"),
+    ],
+)
+def test_what_is_no_connect_worker(answer: httpx.Response, said: str) -> None:
+    transport = httpx.MockTransport(lambda _: answer)
+    with ConnectClient("http://x", transport=transport) as client, pytest.raises(RestError) as caught:
+        client.connectors()
+    assert caught.value.message.startswith(said)
+
+
+REBALANCE = "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"
+
+
+def refusing(times: int, status: int = 409, message: str = REBALANCE) -> tuple[httpx.MockTransport, list[str]]:
+    """A worker that answers so, and then as it should; and what it was asked."""
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(f"{request.method} {request.url.path}")
+        return httpx.Response(status, json={"message": message}) if len(asked) <= times else httpx.Response(202)
+
+    return httpx.MockTransport(answer), asked
+
+
+@pytest.mark.parametrize("status", [409, 500])
+def test_a_rebalance_is_waited_out_by_those_who_have_patience(status: int) -> None:
+    transport, asked = refusing(2, status)
+    with ConnectClient("http://x", transport=transport, patience=60) as client:
+        client.pause("a")
+    assert asked == ["PUT /connectors/a/pause"] * 3
+    transport, asked = refusing(1, status)
+    with ConnectClient("http://x", transport=transport) as client, pytest.raises(RestError) as caught:
+        client.pause("a")
+    assert (caught.value.message, len(asked)) == (REBALANCE, 1)
+
+
+def test_patience_ends_and_other_conflicts_have_none() -> None:
+    transport, asked = refusing(1_000_000)
+    with ConnectClient("http://x", transport=transport, patience=0.6) as client, pytest.raises(RestError) as caught:
+        client.pause("a")
+    assert caught.value.message == f"{REBALANCE} (asked again for 0.6 s)"
+    assert len(asked) >= 2
+    transport, asked = refusing(1, message="Connector a already exists")
+    with ConnectClient("http://x", transport=transport, patience=60) as client, pytest.raises(RestError):
+        client.pause("a")
+    assert len(asked) == 1
 
 
 # -- waiting ----------------------------------------------------------------------------------------------------------
@@ -122,7 +180,7 @@ def test_wait_until_all_tasks_are_there(client: ConnectClient, herder: Unfolding
         lambda: herder.submit(CreateConnector("src", FILE_SOURCE)),
         lambda: herder.submit(PatchConfig("src", {"tasks.max": "2"})),
     ]
-    status = client.wait_for("src", tasks=2, timeout=10)
+    status = client.wait_for("src", tasks=2, timeout=60)
     assert [task["state"] for task in status["tasks"]] == ["RUNNING", "RUNNING"]
     assert herder.script == []
 
@@ -130,10 +188,10 @@ def test_wait_until_all_tasks_are_there(client: ConnectClient, herder: Unfolding
 def test_wait_for_other_states(client: ConnectClient, herder: Unfolding) -> None:
     client.create("src", {**FILE_SOURCE, "tasks.max": 2})
     herder.failed.add(("src", 1))
-    assert client.wait_for("src", "FAILED", timeout=5)["tasks"][1]["state"] == "FAILED"
-    assert client.wait_for("src", "FAILED", tasks=1, timeout=5)
+    assert client.wait_for("src", "FAILED", timeout=60)["tasks"][1]["state"] == "FAILED"
+    assert client.wait_for("src", "FAILED", tasks=1, timeout=60)
     client.stop("src")
-    assert client.wait_for("src", "STOPPED", tasks=0, timeout=5)["tasks"] == []
+    assert client.wait_for("src", "STOPPED", tasks=0, timeout=60)["tasks"] == []
 
 
 def test_wait_in_vain(client: ConnectClient, herder: Unfolding) -> None:
@@ -158,5 +216,32 @@ def test_wait_for_what_never_comes(client: ConnectClient) -> None:
 def test_wait_does_not_wait_out_a_mistake(client: ConnectClient, herder: Unfolding) -> None:
     herder.script = [lambda: setattr(herder, "fail_next", ConnectError("broken"))]
     with pytest.raises(RestError, match="broken") as caught:
-        client.wait_for("src", timeout=10)
+        client.wait_for("src", timeout=60)
     assert not isinstance(caught.value, WaitError)
+
+
+@pytest.mark.parametrize(
+    ("named", "told", "trusted"),
+    [
+        ("http://n1:8083", "http://n1:8084", True),
+        ("http://localhost:8083", "http://127.0.0.1:8084", True),
+        ("http://n1:8083", "https://n2:8443", True),
+        ("https://n1:8443", "https://n2:8443", True),
+        ("http://n1:8083", "http://n2:8083", False),
+        ("http://n1:8083", "http://n1.evil:8083", False),
+        ("https://n1:8443", "http://n1:8083", False),
+    ],
+)
+def test_passwords_go_to_other_workers_over_https_or_to_the_host_that_was_named(named: str, told: str, trusted: bool) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        known = request.headers.get("authorization") == "Bearer t"
+        return httpx.Response(200 if known else 401, json={"message": "Who are you?"} if not known else {"version": "1"})
+
+    transport = httpx.MockTransport(answer)
+    with ConnectClient(named, transport=transport, authorization="Bearer t") as client, client.at(told) as other:
+        if trusted:
+            assert other.root() == {"version": "1"}
+            return
+        with pytest.raises(RestError, match=f"go to no other host than that of {named}. .* --url {told}") as raised:
+            other.root()
+    assert raised.value.exit_code == 8

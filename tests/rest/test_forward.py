@@ -4,6 +4,7 @@ Forwarding between real servers, each over a herder in memory: two hops at most,
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -14,8 +15,16 @@ import httpx
 import pytest
 
 from kconnect.api.errors import AlreadyExistsError
-from kconnect.core.herder.requests import BUSY, ForwardError, GetSessionKeys, PutTaskConfigs, Request
-from kconnect.core.state.records import SessionKey
+from kconnect.core.herder.requests import (
+    BUSY,
+    AlterOffsets,
+    ForwardError,
+    GetSessionKeys,
+    PutTaskConfigs,
+    Request,
+    ResetOffsets,
+)
+from kconnect.core.state.records import SessionKey, TargetState
 from kconnect.local.broker import free_port
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.server import Server
@@ -72,7 +81,7 @@ def workers() -> Iterator[Any]:
 
 
 def call(worker: Worker, method: str, path: str, **more: Any) -> httpx.Response:
-    return httpx.request(method, worker.url + path, timeout=20, **more)
+    return httpx.request(method, worker.url + path, timeout=60, **more)
 
 
 BODY = {"name": "x", "config": FILE_SOURCE}
@@ -91,6 +100,25 @@ def test_a_write_is_answered_by_the_leader_with_this_worker_s_address(workers: A
     assert call(follower, "DELETE", "connectors/x").status_code == 204
 
 
+def test_a_stop_and_changes_of_offsets_are_the_leader_s(workers: Any) -> None:
+    """KIP-875: whichever worker is asked; what GET gives may go back through any of them."""
+    leader = workers(MemoryHerder())
+    follower = workers(Follower(leader.url))
+    call(leader, "POST", "connectors", json=BODY)
+    stopped = call(follower, "PUT", "connectors/x/stop")
+    assert (stopped.status_code, stopped.content) == (204, b"")
+    body = call(leader, "GET", "connectors/x/offsets").json()
+    altered = call(follower, "PATCH", "connectors/x/offsets", json=body)
+    assert (altered.status_code, altered.json()) == (200, {"message": "altered"})
+    reset = call(follower, "DELETE", "connectors/x/offsets")
+    assert (reset.status_code, reset.json()) == (200, {"message": "reset"})
+    offsets = (({"filename": "in.txt"}, {"position": 7}),)
+    assert leader.herder.seen[-2:] == [AlterOffsets("x", offsets), ResetOffsets("x")]
+    assert leader.herder.targets["x"] is TargetState.STOPPED
+    gone = call(follower, "PUT", "connectors/nope/stop")
+    assert (gone.status_code, gone.json()["message"]) == (404, "Unknown connector nope")
+
+
 def test_the_leader_s_refusal_comes_back_as_it_is(workers: Any) -> None:
     leader = workers(MemoryHerder())
     leader.herder.fail_next = AlreadyExistsError("Connector x already exists")
@@ -100,15 +128,18 @@ def test_the_leader_s_refusal_comes_back_as_it_is(workers: Any) -> None:
 
 
 def test_two_hops_and_no_more(workers: Any) -> None:
-    third = workers(Follower("http://127.0.0.1:9/"), timeout=2.0)
-    second = workers(Follower(third.url), timeout=2.0)
-    first = workers(Follower(second.url), timeout=2.0)
-    refused = call(first, "PUT", "connectors/x/pause")
+    third = workers(Follower("http://127.0.0.1:9/"))
+    refused = call(third, "PUT", "connectors/x/pause?forward=false")
     assert (refused.status_code, refused.json()["message"]) == (409, BUSY)
-    assert third.herder.seen, "the second hop was made"
+    # As the first worker asks it. Refused twice, it leads itself, and knows of no such connector.
+    answered = call(workers(Follower(third.url, times=2)), "PUT", "connectors/x/pause?forward=true")
+    assert answered.status_code == 404
+    assert len(third.herder.seen) == 3, "the second hop was made, and each was the last"
     leader = workers(MemoryHerder())
-    second.herder.leader = leader.url
+    second = workers(Follower(leader.url))
+    first = workers(Follower(second.url))
     assert call(first, "POST", "connectors", json=BODY).status_code == 201
+    assert second.herder.seen, "the control: the way was by it"
     assert call(leader, "PUT", "connectors/x/stop?forward=false").status_code == 204
     refused = call(workers(Follower(leader.url)), "PUT", "connectors/x/stop?forward=false")
     assert (refused.status_code, refused.json()["message"]) == (409, BUSY)
@@ -172,7 +203,29 @@ def test_no_redirect_is_followed(workers: Any, recorder: str) -> None:
     assert not elsewhere.herder.seen
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "http://user:pw@127.0.0.1:1/", "ftp://127.0.0.1/", "http://h:1/path"])
+def test_a_path_goes_on_as_it_was_sent(workers: Any, recorder: str) -> None:
+    port = workers(Follower(recorder)).server.port
+    names = ["..", "a#b", '"', "a%2eb%20", "%7e"]
+    targets = [f"/connectors/{name}/stop" for name in names]
+    for target in targets:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as raw:
+            raw.sendall(f"PUT {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            assert raw.makefile("rb").readline().split()[1] == b"204"
+    assert [path for path, _ in Recorder.seen] == [f"{target}?forward=true" for target in targets]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "http://user:pw@127.0.0.1:1/",
+        "ftp://127.0.0.1/",
+        "http://h:1/path",
+        "http://[bad",
+        "http://h:x/",
+        "http://ä..x/",
+    ],
+)
 def test_only_plain_addresses_are_asked(workers: Any, url: str) -> None:
     refused = call(workers(Follower(url)), "PUT", "connectors/x/stop")
     assert refused.status_code == 409
@@ -184,7 +237,7 @@ def test_a_proxy_of_the_environment_is_not_used(workers: Any, monkeypatch: pytes
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9/")
     leader = workers(MemoryHerder())
     follower = workers(Follower(leader.url))
-    made = httpx.post(f"{follower.url}connectors", json=BODY, trust_env=False, timeout=20)
+    made = httpx.post(f"{follower.url}connectors", json=BODY, trust_env=False, timeout=60)
     assert made.status_code == 201
 
 
@@ -195,10 +248,23 @@ def test_an_internal_request_that_is_forwarded_is_signed_again(workers: Any) -> 
     follower = workers(Follower(leader.url))
     body = b'[{"task.class":"T"}]'
     headers = signature.sign(KEY, "HmacSHA256", "POST", "/connectors/x/tasks", body)
-    done = call(follower, "POST", "connectors/x/tasks", content=body, headers={**headers, "Content-Type": "application/json"})
+    done = call(follower, "POST", "connectors/x/tasks", content=body, headers=headers)
     assert done.status_code == 204
     [asked] = leader.herder.seen
     assert asked == PutTaskConfigs("x", ({"task.class": "T"},))
+    replayed = call(follower, "POST", "connectors/x/tasks", content=body, headers=headers)
+    assert (replayed.status_code, replayed.json()["message"]) == (403, "Internal request contained invalid signature.")
+    assert leader.herder.seen == [asked]
+
+
+def test_an_internal_request_is_checked_once_however_often_it_is_sent_on(workers: Any) -> None:
+    from kconnect.rest import signature
+
+    absent = f"http://127.0.0.1:{free_port()}/"
+    follower = workers(Follower(absent, times=2))
+    headers = signature.sign(KEY, "HmacSHA256", "POST", "/connectors/x/tasks", b"[]")
+    done = call(follower, "POST", "connectors/x/tasks", content=b"[]", headers=headers)
+    assert done.status_code == 204
 
 
 def test_an_internal_request_without_a_signature_reaches_nobody(workers: Any) -> None:

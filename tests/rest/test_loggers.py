@@ -90,4 +90,13 @@ def test_refused(http: Http) -> None:
     assert_error(http("PUT", path, json={}), 400, missing)
     assert_error(http("PUT", path, json={"level": None}), 400, missing)
     assert 'send {"level": "<level>"}' in http("PUT", path).json()["message"]
-    assert http("PUT", f"{path}?scope=cluster", json={"level": "INFO"}).status_code == 400
+    assert_error(http("PUT", f"{path}?scope=cluster", json={"level": "blah"}), 404, "invalid log level 'blah'.")
+
+
+@pytest.mark.parametrize("scope", ["cluster", "CLUSTER"])
+def test_for_the_cluster_it_goes_to_the_log_as_it_was_sent(http: Http, herder: MemoryHerder, scope: str) -> None:
+    response = http("PUT", f"/admin/loggers/tree.oak?scope={scope}", json={"level": "debug"})
+    assert (response.status_code, response.content) == (204, b"")
+    assert herder.cluster_levels == [("tree.oak", "debug")]
+    # What it reads there it applies; the request itself has changed nothing.
+    assert http("GET", "/admin/loggers/tree.oak").json() == {"level": "WARN", "last_modified": None}

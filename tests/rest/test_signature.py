@@ -18,8 +18,14 @@ OLD, KEY, OTHER = (SessionKey(base64.b64encode(bytes([n]) * 32).decode(), "HmacS
 PATH, BODY = "/connectors/x/tasks?forward=true", b"[]"
 
 
-def check(headers: dict[str, str], keys: tuple[SessionKey, ...] = (KEY, OLD), path: str = PATH, body: bytes = BODY) -> None:
-    signature.check(keys, ["HmacSHA256"], headers, "POST", path, body)
+def check(
+    headers: dict[str, str],
+    keys: tuple[SessionKey, ...] = (KEY, OLD),
+    path: str = PATH,
+    body: bytes = BODY,
+    seen: signature.Seen | None = None,
+) -> None:
+    signature.check(keys, ["HmacSHA256"], headers, "POST", path, body, signature.Seen() if seen is None else seen)
 
 
 def signed(key: SessionKey = KEY) -> dict[str, str]:
@@ -50,7 +56,7 @@ def test_with_a_wrong_key_body_method_or_path() -> None:
         lambda: check(signed(OTHER)),
         lambda: check(signed(), body=b"[{}]"),
         lambda: check(signed(), path="/connectors/y/tasks?forward=true"),
-        lambda: signature.check((KEY,), ["HmacSHA256"], signed(), "PUT", PATH, BODY),
+        lambda: signature.check((KEY,), ["HmacSHA256"], signed(), "PUT", PATH, BODY, signature.Seen()),
     ):
         with pytest.raises(ForbiddenError, match="invalid signature"):
             wrong()
@@ -70,6 +76,22 @@ def test_an_old_signature_is_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signature.time, "time", lambda: later)
     with pytest.raises(ForbiddenError):
         check(headers)
+
+
+def test_a_signature_passes_once() -> None:
+    now = 0.0
+    seen = signature.Seen(lambda: now)
+    headers = signed()
+    check(headers, seen=seen)
+    with pytest.raises(ForbiddenError):
+        check(headers, seen=seen)
+    with pytest.raises(ForbiddenError):
+        check(signed(OTHER), seen=seen)
+    check({**signed(), **signature.sign(KEY, "HmacSHA256", "POST", "/y", BODY)}, path="/y", seen=seen)
+    assert len(seen) == 2, "wrong ones are not kept"
+    now = 121.0
+    check(signed(OLD), seen=seen)
+    assert len(seen) == 1, "what is too old anyway is forgotten"
 
 
 def test_unreadable_or_foreign() -> None:

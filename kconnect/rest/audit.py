@@ -1,0 +1,104 @@
+"""
+The audit log: one line for every request that may change something, also for those that were refused.
+
+`app.py` wraps the application in it. Lines go to the logger `kconnect.audit`, and to a file where the worker setting
+`audit.log.file` names one. A line says who, from where, what, about which connector, and how it ended; never a body. A request
+that is sent on to another worker is in both workers' logs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from urllib.parse import parse_qsl
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kconnect.rest import access_log
+from kconnect.rest.notes import noted
+
+audit = logging.getLogger("kconnect.audit")
+
+SETTING = "audit.log.file"
+AuditFile = access_log.LineFile
+
+_LONGEST = 1000
+
+
+def open_file(path: str) -> AuditFile:
+    """ConnectError where it can't be written to."""
+    return access_log.LineFile(access_log.open_file(path, SETTING), SETTING)
+
+
+class Audit:
+    """Wraps an ASGI application, outside of all that may refuse a request."""
+
+    def __init__(self, app: ASGIApp, file: AuditFile | None = None) -> None:
+        self._app = app
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        notes = noted(scope)
+        # Asked now, so that whoever turns the logger off leaves a last line.
+        wanted = audit.isEnabledFor(logging.INFO)
+        written = False
+
+        def write(status: int) -> None:
+            nonlocal written
+            written = True
+            if notes.get("changes"):
+                text = line(scope, status, time.time())
+                if wanted:
+                    audit.handle(audit.makeRecord(audit.name, logging.INFO, __file__, 0, text, (), None))
+                if self._file is not None:
+                    self._file.write(text)
+
+        async def watch(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                # Before the answer goes out: who hears of a change finds it written down.
+                write(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        finally:
+            if not written:
+                write(500)
+
+
+def line(scope: Scope, status: int, now: float) -> str:
+    """
+    `2026-01-31T12:00:00.000Z user=ann role=operate from=10.0.0.7 request="PUT /connectors/x/stop" connector="x" status=204`
+
+    What is in quotes is a JSON string in ASCII. It may go on with `tried=`, a user whose password was wrong; `forwarded=true`
+    for what says that another worker sends it, `from` being that worker; `forwarded_to=`, the worker that answered.
+    """
+    notes = noted(scope)
+    request, connector = f"{scope['method']} {access_log.target(scope)}", notes.get("connector")
+    at = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}Z"
+    parts = [
+        at,
+        f"user={notes.get('user', '-')}",
+        f"role={notes.get('role', '-')}",
+        f"from={access_log.client(scope)}",
+        f"request={_quoted(request)}",
+        f"connector={'-' if connector is None else _quoted(connector)}",
+        f"status={status}",
+    ]
+    if "tried" in notes:
+        parts.append(f"tried={notes['tried']}")
+    query = scope["query_string"].decode("latin-1")
+    if any(name == "forward" for name, _ in parse_qsl(query, keep_blank_values=True)):
+        parts.append("forwarded=true")
+    if "forwarded_to" in notes:
+        parts.append(f"forwarded_to={_quoted(notes['forwarded_to'])}")
+    return " ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    """No line of the log can be forged by what a request holds, nor made endless."""
+    return json.dumps(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")

@@ -1,0 +1,189 @@
+"""
+Who is calling, and whether they may: `Gate.refusal` is asked before a request's body is read.
+
+`resource.py` and `app.py` ask it for each request, `worker/main.py` makes it where `rest.authentication.file` is set. Users
+prove themselves with a password (Basic) or a token (Bearer). Read next: `credentials.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import ipaddress
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from kconnect.rest import errors
+from kconnect.rest.credentials import SETTING, Caller, Credentials, CredentialsFile
+from kconnect.rest.notes import noted
+from kconnect.rest.operation import Role
+from kconnect.rest.turns import Turns
+
+_CHALLENGES = {"basic": 'Basic realm="kconnect", charset="UTF-8"', "token": 'Bearer realm="kconnect"'}
+_WANTED = {"basic": "a user name and password (Basic)", "token": "a token (Bearer)"}
+_BUCKETS = 16
+
+
+class _TooMany(Exception):
+    pass
+
+
+class Gate:
+    """
+    Lets a request in, or says why not. For the event loops of all listeners.
+
+    A wrong password and an unknown name get the same answer after the same work. Hashing happens in turns: a lane is a client's
+    address and a random group of names, so a flood of wrong passwords delays others little, and the cache spares those who
+    came in before.
+    """
+
+    def __init__(self, file: CredentialsFile, methods: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
+        self._file = file
+        self._methods = methods
+        self._remembered = _Remembered(clock)
+        self._turns = Turns("rest-password")
+
+    async def refusal(self, http: HTTPConnection, role: Role) -> Response | None:
+        """The answer to a caller who may not; None lets them in. Notes for the logs who it is."""
+        if role is Role.ANYONE:
+            return None
+        authorization = http.headers.get("authorization")
+        try:
+            caller = None if authorization is None else await self._caller(http, authorization)
+        except _TooMany:
+            text = "Too many logins at once from this address. Try again in a moment."
+            return _refused(429, text, {"Retry-After": "1"})
+        if caller is None:
+            return self._unauthenticated(authorization is not None)
+        noted(http.scope)["user"] = caller.name
+        noted(http.scope)["role"] = caller.role.name.lower()
+        if caller.role < role:
+            needed, own = role.name.lower(), caller.role.name.lower()
+            return _refused(403, f"This request needs the role {needed}; user {caller.name} has the role {own}.")
+        return None
+
+    def _unauthenticated(self, tried: bool) -> Response:
+        wanted = " or ".join(_WANTED[method] for method in self._methods)
+        text = "The user, password or token is wrong." if tried else "This worker asks who you are."
+        response = _refused(401, f"{text} Send {wanted}.")
+        for method in self._methods:
+            response.headers.append("WWW-Authenticate", _CHALLENGES[method])
+        return response
+
+    async def _caller(self, http: HTTPConnection, authorization: str) -> Caller | None:
+        scheme, _, value = authorization.strip().partition(" ")
+        credentials = self._file.current()
+        if scheme.lower() == "bearer" and "token" in self._methods:
+            return credentials.by_token(value.strip())
+        pair = _pair(value.strip()) if scheme.lower() == "basic" and "basic" in self._methods else None
+        if pair is None:
+            return None
+        caller = await self._by_password(credentials, http, *pair)
+        if caller is None and pair[0] in credentials.passwords:
+            # Only names that are known: people type passwords into the wrong field.
+            noted(http.scope)["tried"] = pair[0]
+        return caller
+
+    async def _by_password(self, credentials: Credentials, http: HTTPConnection, name: str, password: str) -> Caller | None:
+        key = self._remembered.key(credentials, name, password)
+        known, caller = self._remembered.get(key)
+        if known:
+            return caller
+
+        def check() -> Caller | None:
+            # Somebody may have asked the same while this waited for its turn.
+            known, caller = self._remembered.get(key)
+            if not known:
+                caller = credentials.by_password(name, password)
+                self._remembered.put(key, caller)
+            return caller
+
+        address = http.client.host if http.client is not None else ""
+        future = self._turns.submit((address, self._remembered.bucket(name)), check)
+        if future is None:
+            raise _TooMany
+        return await asyncio.wrap_future(future)
+
+
+class _Remembered:
+    """What was found of passwords in the last minute, right or wrong, under keyed hashes and for one state of the file."""
+
+    _KEPT_S = 60.0
+    _KEPT = 1000
+    """Of each kind, so that wrong ones never push out right ones."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._secret = os.urandom(32)
+        self._lock = threading.Lock()
+        self._found: dict[bool, OrderedDict[bytes, tuple[float, Caller | None]]] = {True: OrderedDict(), False: OrderedDict()}
+
+    def key(self, credentials: Credentials, name: str, password: str) -> bytes:
+        # The stand-in is another one each time that the file is read.
+        state = credentials.stand_in.digest
+        lengths = f"{len(name)}:{len(password)}:".encode()
+        return hashlib.blake2b(state + lengths + name.encode() + password.encode(), key=self._secret, digest_size=32).digest()
+
+    def bucket(self, name: str) -> int:
+        return hashlib.blake2b(name.encode(), key=self._secret, digest_size=1).digest()[0] % _BUCKETS
+
+    def get(self, key: bytes) -> tuple[bool, Caller | None]:
+        """Whether it is known, and who it is, if anybody."""
+        with self._lock:
+            for found in self._found.values():
+                until, caller = found.get(key, (0.0, None))
+                if until > self._clock():
+                    return True, caller
+        return False, None
+
+    def put(self, key: bytes, caller: Caller | None) -> None:
+        with self._lock:
+            found = self._found[caller is not None]
+            found.pop(key, None)
+            found[key] = self._clock() + self._KEPT_S, caller
+            while len(found) > self._KEPT:
+                found.popitem(last=False)
+
+
+def warnings(listeners: Iterable[str], authentication: bool) -> list[str]:
+    """What an operator should know of these listeners, a sentence or two each."""
+    reachable = [url for url in listeners if not _is_loopback(url)]
+    if not authentication:
+        text = (
+            f"%s can be reached from other machines and asks nobody who they are: whoever reaches it may change connectors. "
+            f"Set {SETTING}, or listen on 127.0.0.1 only."
+        )
+        return [text % url for url in reachable]
+    text = "Passwords and tokens cross the network in clear on %s: use https://, or a proxy that does TLS."
+    return [text % url for url in reachable if not url.strip().lower().startswith("https:")]
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url.strip()).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _pair(value: str) -> tuple[str, str] | None:
+    try:
+        name, colon, password = base64.b64decode(value, validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return None
+    return (name, password) if colon else None
+
+
+def _refused(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    return Response(errors.body(status, message), status, headers, media_type="application/json")

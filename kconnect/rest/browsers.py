@@ -1,0 +1,109 @@
+"""
+What browsers want: answers to pages of other origins (CORS), and the headers of `response.http.headers.config`.
+
+`app.py` wraps the regular listeners' application in it, and not that of `admin.listeners`, as Connect does. The settings
+are read by `core/settings/browsers.py`. `resource.py` asks `check_origin` what browsers send without asking.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from email.utils import formatdate
+from urllib.parse import urlsplit
+
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kconnect.api.errors import ForbiddenError
+from kconnect.core.settings.browsers import ORIGINS, Cors, HeaderRule
+from kconnect.rest.operation import is_json
+
+
+def middleware(cors: Cors | None, rules: Sequence[HeaderRule]) -> list[Middleware]:
+    """The outermost layers of the application: they see all answers, and a preflight needs no authentication."""
+    layers = [Middleware(_ResponseHeaders, rules=rules)] if rules else []
+    if cors is not None:
+        layers.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=cors.origins,
+                allow_origin_regex=cors.pattern,
+                allow_methods=cors.methods,
+                # Not a default of Jetty, but without it no page of another origin could log in.
+                allow_headers=("Authorization",),
+                max_age=60,
+            )
+        )
+    return layers
+
+
+def check_origin(http: HTTPConnection, cors: Cors | None) -> None:
+    """
+    ForbiddenError for a change that a page of a foreign origin makes in its visitor's name.
+
+    A browser sends along the password that its user once gave this worker, and reaches a worker that only this machine does.
+    It asks first (CORS), except for a POST that is no JSON, as a restart may be.
+    """
+    if http.scope["method"] != "POST" or is_json(http.headers.get("content-type", "")):
+        return
+    origin, site = http.headers.get("origin"), http.headers.get("sec-fetch-site")
+    if site in ("same-origin", "none") or (origin is None and site is None):
+        return
+    if origin is not None and (_is_own(http, origin) or (cors is not None and _is_allowed(cors, origin))):
+        return
+    raise ForbiddenError(
+        f"A page of {(origin or 'another origin')[:200]} sends this, and may not: if it should, let the worker setting "
+        f"{ORIGINS} name its origin."
+    )
+
+
+def _is_own(http: HTTPConnection, origin: str) -> bool:
+    """A proxy may have changed `Host`; what it puts beside it no page can set without asking first."""
+    try:
+        own = urlsplit(origin).netloc.lower()
+    except ValueError:
+        return False
+    return own != "" and own in (http.headers.get(name, "").lower() for name in ("host", "x-forwarded-host"))
+
+
+def _is_allowed(cors: Cors, origin: str) -> bool:
+    by_pattern = cors.pattern is not None and re.fullmatch(cors.pattern, origin) is not None
+    return by_pattern or not {"*", origin}.isdisjoint(cors.origins)
+
+
+class _ResponseHeaders:
+    """Gives every answer some headers. One that the application sets itself counts instead of these."""
+
+    def __init__(self, app: ASGIApp, rules: Sequence[HeaderRule]) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def add(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in own}
+                more = [(name, value) for name, value in _headers(self._rules, time.time()) if name.lower() not in names]
+                message = {**message, "headers": [*more, *own]}
+            await send(message)
+
+        await self._app(scope, receive, add)
+
+
+def _headers(rules: Sequence[HeaderRule], now: float) -> list[tuple[bytes, bytes]]:
+    found: list[tuple[bytes, bytes]] = []
+    for rule in rules:
+        name = rule.name.encode()
+        if rule.replaces:
+            found = [header for header in found if header[0].lower() != name.lower()]
+        value = formatdate(now + int(rule.value) / 1000, usegmt=True) if rule.is_date else rule.value
+        found.append((name, value.encode()))
+    return found

@@ -1,0 +1,48 @@
+"""
+`/openapi.json` and `/docs`: what this listener serves, for programs and for people. Kafka Connect has no such resources.
+
+Both tell of the rows that the application was built with, so they can't differ from them. Read next: `openapi.py`, `page.py`.
+"""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from kconnect.rest import openapi, page
+from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.resource import Call, ok
+
+
+async def get_document(call: Call) -> Response:
+    return ok(openapi.document(call.api.operations))
+
+
+async def get_page(call: Call) -> Response:
+    headers = {
+        "Content-Security-Policy": page.POLICY,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+    }
+    text = page.render(call.api.operations, call.location().rstrip("/"))
+    return Response(text, headers=headers, media_type="text/html")
+
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/openapi.json",
+        get_document,
+        "This API as an OpenAPI document",
+        Role.READ,
+        (Answer(200, "The document.", "OpenAPI"),),
+    ),
+    Operation(
+        "GET",
+        "/docs",
+        get_page,
+        "This API as a page to read",
+        Role.READ,
+        (Answer(200, "The page. It loads nothing from elsewhere."),),
+        produces=("text/html",),
+    ),
+)

@@ -1,0 +1,21 @@
+"""What is found out about a request on its way, for the access log and the audit log, which see it from outside."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+WORKER = "(worker)"
+"""Stands for the user of a request that another worker signed; no user can be called so."""
+
+
+def noted(scope: MutableMapping[str, Any]) -> dict[str, Any]:
+    """
+    One object for all copies of a request's scope, as long as the outermost application has asked for it.
+
+    user and role: who has proved to call; tried: a known user whose password was wrong; connector: which one it is about;
+    changes: False if the request can't change anything; forwarded_to: the worker that answered.
+    """
+    state: dict[str, Any] = scope.setdefault("state", {})
+    found: dict[str, Any] = state.setdefault("kconnect", {})
+    return found

@@ -1,0 +1,120 @@
+"""
+The rows of the API: what each operation is called with, what it answers, and who may call it.
+
+Each resource module lists its `OPERATIONS`; `app.py` makes routes of them, `openapi.py` and `docs.py` what is told of them.
+So an operation is described where it is served, and nowhere else. Read next: `connectors.py` for rows, `schemas.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from kconnect.rest.resource import Call
+
+Handler = Callable[["Call"], Awaitable[Response]]
+
+JSON = "application/json"
+
+
+class Role(enum.IntEnum):
+    """What a caller must be allowed to; whoever may do one may do all before it."""
+
+    ANYONE = 0
+    """Also callers without a name: whoever looks whether the worker is up, and workers, whose requests are signed."""
+    READ = 1
+    OPERATE = 2
+    """Pause, resume, stop, restart: nothing that changes what a connector is."""
+    ADMIN = 3
+    """
+    All else. Validating a config is of these, though it changes nothing: plugin code acts on the config, and may connect with
+    the worker's secrets to wherever the config says.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One status that an operation answers. `schema` is a name in `schemas.SCHEMAS`; None: the answer has no body."""
+
+    status: int
+    when: str
+    schema: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Names and what they say."""
+
+
+def refused(status: int, when: str) -> Answer:
+    """A refusal, with Connect's error body."""
+    return Answer(status, when, "Error")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One query parameter; `schema` is JSON Schema. `many`: it may be given several times, all of them count."""
+
+    name: str
+    summary: str
+    schema: dict[str, Any]
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """
+    One row: a method of a path. HEAD and OPTIONS come by themselves.
+
+    `answers` are those that are this operation's own; what every operation may answer (406, 408, 413, 415, 500 and, with
+    authentication, 401, 403 and 429) is added by `openapi.py`. `body` is a name in `schemas.SCHEMAS`, `produces` the media
+    types that the handler gives: whoever accepts none of them gets 406. A body of another media type than JSON gets 415,
+    unless `any_media_type` says that workers send it, which are known by their signature.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    role: Role
+    answers: tuple[Answer, ...]
+    query: tuple[Parameter, ...] = ()
+    body: str | None = None
+    notes: str = ""
+    produces: tuple[str, ...] = (JSON,)
+    any_media_type: bool = False
+    changes: bool = True
+    """False: the audit log leaves it out, whatever its method. GET never changes anything."""
+
+    @property
+    def id(self) -> str:
+        """`createConnector`: what clients that are made from the document call it. It is the handler's name."""
+        return re.sub(r"_(\w)", lambda match: match[1].upper(), self.handler.__name__)
+
+    @property
+    def path_parameters(self) -> list[str]:
+        return re.findall(r"{(\w+)}", self.path)
+
+
+def is_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == JSON
+
+
+def accepts(accept: str, produces: Iterable[str]) -> bool:
+    """Whether somebody who sent this `Accept` header takes one of some media types."""
+    if not accept.strip():
+        return True
+    ranges = {"*", "*/*"}
+    for media_type in produces:
+        essence = media_type.partition(";")[0]
+        ranges |= {essence, f"{essence.partition('/')[0]}/*"}
+    for item in accept.split(","):
+        media_range, *parameters = (part.strip().lower() for part in item.split(";"))
+        if media_range in ranges:
+            weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
+            if weight.strip("0.") or not weight:
+                return True
+    return False

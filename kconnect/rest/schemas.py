@@ -1,0 +1,398 @@
+"""
+The shapes of what REST takes and gives, as JSON Schema (2020-12), under the names that Kafka Connect has for them.
+
+`operation.py`'s rows refer to them by name, `openapi.py` puts them into the document, and the tests hold real answers
+against them. A reader should bear fields that are not named here: later versions may have more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+_NAME: Schema = {"type": "string", "examples": ["lines"]}
+_WORKER: Schema = {"type": ["string", "null"], "examples": ["10.0.0.1:8083"]}
+_NUMBER: Schema = {"type": "integer", "minimum": 0}
+_KINDS = ("source", "sink", "unknown")
+_STATES = ("RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED", "RESTARTING")
+_LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
+_FILE_SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "1", "file": "/etc/services", "topic": "lines"}
+
+_SETTING = {
+    "name": "topic",
+    "type": "STRING",
+    "required": True,
+    "default_value": None,
+    "importance": "HIGH",
+    "documentation": "The topic to publish data to",
+    "group": None,
+    "order": -1,
+    "order_in_group": -1,
+    "width": "NONE",
+    "display_name": "topic",
+    "dependents": [],
+}
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(summary: str, required: dict[str, Schema], optional: dict[str, Schema] | None = None, **more: Any) -> Schema:
+    properties = {**required, **(optional or {})}
+    return {"type": "object", "description": summary, "properties": properties, "required": list(required), **more}
+
+
+def _list(summary: str, items: Schema) -> Schema:
+    return {"type": "array", "description": summary, "items": items}
+
+
+def _map(summary: str, values: Schema, **more: Any) -> Schema:
+    return {"type": "object", "description": summary, "additionalProperties": values, **more}
+
+
+def _submitted(summary: str, example: dict[str, Any]) -> Schema:
+    kinds = ["string", "number", "boolean", "null"]
+    return _map(f"{summary} Numbers and booleans become their text.", {"type": kinds}, examples=[example])
+
+
+_STATE: dict[str, Schema] = {
+    "state": {"enum": list(_STATES)},
+    "worker_id": {
+        **_TEXT,
+        "description": "`host:port` of the worker, by its advertised address.",
+        "examples": ["10.0.0.1:8083"],
+    },
+}
+_STATE_EXTRAS: dict[str, Schema] = {
+    "version": {
+        **_TEXT_OR_NULL,
+        "description": "The plugin's version; null where it is not known.",
+        "examples": ["4.3.1"],
+    },
+    "trace": {**_TEXT, "description": "Why it failed."},
+}
+_TASK_EXTRAS: dict[str, Schema] = {
+    **_STATE_EXTRAS,
+    "memory": {
+        "type": "object",
+        "description": "Of a task in a host of its own (`tasks.isolation=dedicated`): what its process takes, in bytes, as it "
+        "was reported last, and the most that it may take; null: no limit.",
+        "required": ["used", "max"],
+        "properties": {"used": {"type": "integer"}, "max": {"type": ["integer", "null"]}},
+        "additionalProperties": False,
+    },
+}
+_COUNTS: dict[str, Schema] = {"connectors": _NUMBER, "tasks": _NUMBER}
+
+_NEW_OFFSETS: Schema = {
+    **_list(
+        "One entry for each partition; of several for the same one, the last counts.",
+        _object(
+            "A partition and its new offset; null resets it.",
+            {},
+            {"partition": {"type": ["object", "null"]}, "offset": {"type": ["object", "null"]}},
+            additionalProperties=False,
+        ),
+    ),
+    "minItems": 1,
+}
+
+SCHEMAS: dict[str, Schema] = {
+    "Error": _object(
+        "Why a request was refused, or failed.",
+        {"error_code": {"type": "integer", "description": "The HTTP status."}, "message": _TEXT_OR_NULL},
+        examples=[{"error_code": 404, "message": "Connector lines not found"}],
+    ),
+    # -- the worker -----------------------------------------------------------------------------------------------------
+    "Worker": _object(
+        "A worker.",
+        {"version": _TEXT, "commit": _TEXT, "kafka_cluster_id": _TEXT},
+        examples=[{"version": "0.1.0", "commit": "unknown", "kafka_cluster_id": "4L6g3nShT-eMCtK--X86sw"}],
+    ),
+    "Health": _object(
+        "Whether a worker is up.",
+        {"status": {"enum": ["healthy", "starting", "unhealthy"]}, "message": _TEXT},
+        examples=[
+            {
+                "status": "healthy",
+                "message": "Worker has completed startup and is ready to handle requests.",
+            }
+        ],
+    ),
+    "Cluster": _object(
+        "Who is in the cluster, and what runs where. Kafka Connect has no such resource.",
+        {
+            "leader": _WORKER,
+            "generation": {**_NUMBER, "description": "Grows whenever work is spread anew."},
+            "answered_by": {**_TEXT, "examples": ["10.0.0.1:8083"]},
+            "workers": _list("Each worker.", ref("ClusterWorker")),
+            "moving": _list(
+                "Each unit that is not yet where the leader wants it.",
+                _object(
+                    "A connector instance (`task` is null) or a task on its way.",
+                    {
+                        "connector": _NAME,
+                        "task": {"type": ["integer", "null"]},
+                        "from": _WORKER,
+                        "to": {**_WORKER, "examples": ["10.0.0.2:8083"]},
+                    },
+                ),
+            ),
+        },
+    ),
+    "ClusterWorker": _object(
+        "A worker of the cluster.",
+        {
+            "worker_id": {**_TEXT, "examples": ["10.0.0.1:8083"]},
+            "url": {
+                **_TEXT_OR_NULL,
+                "description": "Null once it has left the group.",
+                "examples": ["http://10.0.0.1:8083/"],
+            },
+            "leaving": {"type": "boolean"},
+            "generation": _NUMBER,
+            **_COUNTS,
+            "hosts": _list("Its task hosts, with what each holds.", ref("TaskHost")),
+        },
+    ),
+    "TaskHost": _object(
+        "A process that runs connectors and tasks.",
+        {
+            "host": _NUMBER,
+            "node": {**_TEXT_OR_NULL, "description": "The machine.", "examples": ["node-1"]},
+            "pid": {"type": ["integer", "null"]},
+            **_COUNTS,
+            "stuck": {**_NUMBER, "description": "How many of those do not stop: the process ends when it holds no others."},
+            "directories": _list("Those of plugin.path that its plugins come from, in the order of the search.", _TEXT),
+            "dedicated_to": {
+                **_object("The only task that it is for (tasks.isolation).", {"connector": _NAME, "task": _NUMBER}),
+                "type": ["object", "null"],
+            },
+        },
+    ),
+    # -- connectors ------------------------------------------------------------------------------------------------------
+    "Config": _map("A connector's config.", _TEXT_OR_NULL, examples=[{**_FILE_SOURCE, "name": "lines"}]),
+    "SubmittedConfig": _submitted("A connector's config.", _FILE_SOURCE),
+    "ConfigPatch": _submitted("The settings to change; null removes one.", {"tasks.max": "2", "transforms": None}),
+    "CreateConnectorRequest": _object(
+        "A connector to create.",
+        {"name": {**_NAME, "minLength": 1}, "config": ref("SubmittedConfig")},
+        {
+            "initial_state": {"enum": ["RUNNING", "PAUSED", "STOPPED", None], "default": "RUNNING"},
+            "initial_offsets": {**_NEW_OFFSETS, "type": ["array", "null"]},
+        },
+        additionalProperties=False,
+        examples=[{"name": "lines", "config": _FILE_SOURCE}],
+    ),
+    "TaskConfigs": _list("The configs of a connector's tasks, in the order of their numbers.", ref("SubmittedConfig")),
+    "TaskId": _object("A task.", {"connector": _NAME, "task": _NUMBER}),
+    "ConnectorInfo": _object(
+        "A connector: its config and its tasks.",
+        {
+            "name": _NAME,
+            "config": ref("Config"),
+            "tasks": _list("Its tasks; none yet right after it was created.", ref("TaskId")),
+            "type": {"enum": list(_KINDS)},
+        },
+    ),
+    "CreatedConnector": _object(
+        "A connector that was created.",
+        {
+            "name": _NAME,
+            "config": ref("Config"),
+            "tasks": _list("None yet.", ref("TaskId")),
+            "type": {"enum": list(_KINDS)},
+        },
+        {"offsets_status": {**_TEXT, "description": "With `initial_offsets`: what was done, as altering offsets tells it."}},
+    ),
+    "Tasks": _list(
+        "A connector's tasks.", _object("A task and its config.", {"id": ref("TaskId"), "config": ref("Config")})
+    ),
+    "ConnectorState": _object("The state of a connector instance.", _STATE, _STATE_EXTRAS),
+    "TaskState": _object("The state of a task.", {"id": _NUMBER, **_STATE}, _TASK_EXTRAS),
+    "ConnectorStateInfo": _object(
+        "The states of a connector and its tasks.",
+        {
+            "name": _NAME,
+            "connector": ref("ConnectorState"),
+            "tasks": _list("By number.", ref("TaskState")),
+            "type": {"enum": list(_KINDS)},
+        },
+    ),
+    "Connectors": {
+        "description": "The connectors.",
+        "oneOf": [
+            _list("Without `expand`: their names.", _NAME),
+            _map(
+                "With `expand`: what was asked of each, by name.",
+                _object("A connector.", {}, {"status": ref("ConnectorStateInfo"), "info": ref("ConnectorInfo")}),
+            ),
+        ],
+    },
+    "ConnectorTopics": _map(
+        "The topics that a connector has used, under its name.",
+        _object("The topics.", {"topics": _list("Their names.", _TEXT)}),
+        examples=[{"lines": {"topics": ["lines"]}}],
+    ),
+    "ConnectorOffsets": _object(
+        "What a connector has committed.",
+        {
+            "offsets": _list(
+                "One entry for each partition.",
+                _object(
+                    "A partition and its offset. A sink's are `kafka_topic`, `kafka_partition` and `kafka_offset`.",
+                    {
+                        "partition": {"type": ["object", "null"], "examples": [{"filename": "/etc/services"}]},
+                        "offset": {"type": ["object", "null"], "examples": [{"position": 12813}]},
+                    },
+                ),
+            )
+        },
+    ),
+    "OffsetsRequest": _object(
+        "Offsets to alter, in the form in which they are read.",
+        {
+            "offsets": _NEW_OFFSETS,
+        },
+        additionalProperties=False,
+        examples=[{"offsets": [{"partition": {"filename": "/etc/services"}, "offset": {"position": 0}}]}],
+    ),
+    "Message": _object("What was done.", {"message": _TEXT}),
+    # -- plugins ---------------------------------------------------------------------------------------------------------
+    "Plugins": _list(
+        "The plugins, by type, class and version.",
+        _object(
+            "A plugin.",
+            {
+                "class": _TEXT,
+                "type": {
+                    "enum": ["sink", "source", "transformation", "predicate", "converter", "header_converter"],
+                },
+            },
+            {"version": _TEXT},
+            examples=[
+                {
+                    "class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+                    "type": "source",
+                    "version": "4.3.1",
+                }
+            ],
+        ),
+    ),
+    "ConfigKeyInfo": _object(
+        "A setting as a plugin declares it.",
+        {
+            "name": _TEXT,
+            "type": {"enum": ["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]},
+            "required": {"type": "boolean", "description": "It has no default."},
+            "default_value": _TEXT_OR_NULL,
+            "importance": {"enum": ["HIGH", "MEDIUM", "LOW"]},
+            "documentation": _TEXT,
+            "group": _TEXT_OR_NULL,
+            "order": {"type": "integer", "description": "As `order_in_group`, for clients up to Connect 4.1."},
+            "order_in_group": {"type": "integer"},
+            "width": {"enum": ["NONE", "SHORT", "MEDIUM", "LONG"]},
+            "display_name": _TEXT,
+            "dependents": _list("Settings whose meaning follows from this one.", _TEXT),
+        },
+        examples=[_SETTING],
+    ),
+    "ConfigKeys": _list("The settings of a plugin.", ref("ConfigKeyInfo")),
+    "ConfigValueInfo": _object(
+        "What validation found out about one setting.",
+        {
+            "name": _TEXT,
+            "value": {**_TEXT_OR_NULL, "description": "As it was parsed; null if it could not be, `[hidden]` if secret."},
+            "recommended_values": _list("What it may be, where that is known.", _TEXT),
+            "errors": _list("What is wrong with it.", _TEXT),
+            "visible": {"type": "boolean"},
+        },
+        examples=[{"name": "topic", "value": "lines", "recommended_values": [], "errors": [], "visible": True}],
+    ),
+    "ConfigInfos": _object(
+        "What validation found out about a config.",
+        {
+            "name": {**_TEXT, "description": "The connector's class, as it was given.", "examples": ["FileStreamSource"]},
+            "error_count": _NUMBER,
+            "groups": _list("The groups of the settings, in order.", {**_TEXT, "examples": ["Common"]}),
+            "configs": _list(
+                "One entry for each setting. Unknown settings are no error, and not listed.",
+                _object(
+                    "A setting; one of both may be null.",
+                    {
+                        "definition": {"oneOf": [ref("ConfigKeyInfo"), {"type": "null"}]},
+                        "value": {"oneOf": [ref("ConfigValueInfo"), {"type": "null"}]},
+                    },
+                ),
+            ),
+        },
+    ),
+    # -- loggers ---------------------------------------------------------------------------------------------------------
+    "LoggerLevel": _object(
+        "The level of a logger.",
+        {
+            "level": {"enum": list(_LEVELS), "examples": ["INFO"]},
+            "last_modified": {
+                "type": ["integer", "null"],
+                "description": "In ms since 1970; null if never over REST.",
+                "default": None,
+            },
+        },
+    ),
+    "Loggers": _map(
+        "The loggers, by name; `root` is the one above all.",
+        ref("LoggerLevel"),
+        examples=[{"root": {"level": "INFO", "last_modified": None}}],
+    ),
+    "LoggerNames": _list("Names of loggers.", {**_TEXT, "examples": ["kconnect.rest"]}),
+    "SetLoggerLevel": _object(
+        "A level to set.",
+        {"level": {"enum": [*_LEVELS, *(level.lower() for level in _LEVELS)]}},
+        examples=[{"level": "DEBUG"}],
+    ),
+    # -- of the document itself ------------------------------------------------------------------------------------------
+    "OpenAPI": {"type": "object", "description": "An OpenAPI 3.1 document."},
+}
+
+PATH_PARAMETERS: dict[str, Schema] = {
+    "connector": {**_NAME, "minLength": 1, "description": "The connector's name."},
+    "task": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 2**31 - 1,
+        "description": "The task's number.",
+        "examples": [0],
+    },
+    "plugin": {
+        **_TEXT,
+        "minLength": 1,
+        "description": "A class, or its simple name.",
+        "examples": ["FileStreamSource"],
+    },
+    "logger": {
+        **_TEXT,
+        "minLength": 1,
+        "description": "The logger's name; `root` is the one above all.",
+        "examples": ["root"],
+    },
+}
+
+
+def example(schema: Schema) -> Any:
+    """Something that fits a schema, for people to look at."""
+    if "$ref" in schema:
+        return example(SCHEMAS[schema["$ref"].rpartition("/")[2]])
+    for given in ("examples", "enum", "oneOf"):
+        if given in schema:
+            first = schema[given][0]
+            return example(first) if given == "oneOf" else first
+    if "default" in schema:
+        return schema["default"]
+    kind = schema["type"] if isinstance(schema["type"], str) else schema["type"][0]
+    if kind == "object":
+        return {name: example(value) for name, value in schema.get("properties", {}).items() if name in schema["required"]}
+    return [example(schema["items"])] if kind == "array" else {"integer": 0, "boolean": False, "string": "…"}[kind]

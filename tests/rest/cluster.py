@@ -1,0 +1,70 @@
+"""
+A real herder for REST: the worker of a cluster in memory, with real plugins in a real sandbox.
+
+`ClusterHerder.submit` runs the cluster until the request is answered, so that a test sees what it did to the log.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from kconnect.api.errors import ConnectError
+from kconnect.core.herder import effects, events
+from kconnect.core.herder import requests as r
+from kconnect.core.state.records import LogRecord
+from kconnect.plugins.sandbox import Sandbox
+from kconnect.testing.cluster import MemoryCluster, MemoryWorker
+
+NAME = "worker-1:8083"
+
+
+class PluginWorker(MemoryWorker):
+    """Asks the sandbox, as `worker/loop.py` does; keeps what it said about a question it has heard before."""
+
+    sandbox: Sandbox
+
+    def _perform(self, effect: effects.Effect) -> None:
+        sandbox = self.sandbox
+        try:
+            match effect:
+                case effects.Validate(plugin, config, id):
+                    result: Any = sandbox.validate(plugin, config)
+                case effects.DescribePlugin(plugin, version, id):
+                    result = sandbox.describe(plugin, version=version)
+                case effects.ListPlugins(connectors_only, id):
+                    result = sandbox.list_plugins(connectors_only)
+                case effects.PluginConfig(plugin, version, id):
+                    result = sandbox.plugin_config(plugin, version)
+                case _:
+                    super()._perform(effect)
+                    return
+            self._inbox.append(events.Done(id, result))
+        except ConnectError as error:
+            self._inbox.append(events.Failed(id, error))
+
+
+class ClusterHerder:
+    """`rest.app.Herder` over a cluster of one worker, seeded."""
+
+    def __init__(self, sandbox: Sandbox, seed: int = 0) -> None:
+        self.cluster = MemoryCluster(seed)
+        worker = PluginWorker(self.cluster, NAME, 2, "000000")
+        worker.sandbox = sandbox
+        self.cluster.workers[NAME] = worker
+        self.cluster.settle()
+
+    @property
+    def records(self) -> list[LogRecord]:
+        """All that was written so far."""
+        return self.cluster.log.records
+
+    def submit(self, request: r.Request) -> Future[Any]:
+        future: Future[Any] = Future()
+        answer = self.cluster.submit(NAME, request)
+        self.cluster.run_until(lambda: answer.settled)
+        if answer.error is None:
+            future.set_result(answer.value)
+        else:
+            future.set_exception(answer.error)
+        return future
