@@ -5,10 +5,10 @@ The Common Expression Language, bounded in text, depth, work and memory, so that
     program(record)                                        # CelError if it can't be evaluated
 
 It reads Connect's values where they lie: a struct's field is looked up when an expression asks for it, and nothing else of
-the record is copied or converted. `syntax.py` makes the tree, `compiler.py` makes functions of it, `functions.py` has CEL's
-operators and functions, `times.py` those of times, `types.py` says which Connect schema a result has. `records.py` gives an
-expression the parts of a record. A leaf, which imports `kconnect.api` and libraries only; called by the transform and the
-predicate `Expression`.
+the record is copied or converted. `syntax.py` makes the tree, `compiler.py` makes functions of it, `operators.py` and
+`functions.py` have what these call, over the types of `values.py`, `times.py` what is for times, `types.py` says which Connect
+schema a result has. `records.py` gives an expression the parts of a record. A leaf, which imports `kconnect.api` and libraries
+only; called by the transform and the predicate `Expression`.
 
 Left out of CEL: protocol messages, optional values, and nanoseconds, of which Python's times keep the microseconds.
 """

@@ -2,7 +2,7 @@
 Makes an expression into a function of a record, once; that function is then called for each. Called by `records.py`.
 
 Every node becomes a closure that takes the frame of the evaluation. Work is bounded: macros pay for each turn as much as
-their body is long, and functions for the size of what they go through. Read next: `functions.py`.
+their body is long, and functions for the size of what they go through. Read next: `operators.py`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kconnect.cel import functions
-from kconnect.cel.functions import PLAIN, CelType, Frame, TooMuchWork, plain
+from kconnect.cel import functions, operators, values
 from kconnect.cel.syntax import MACROS, Call, CelError, Ident, Literal, Macro, MakeList, MakeMap, Node, Select, parse
+from kconnect.cel.values import PLAIN, CelType, Frame, Function, TooMuchWork, plain
 
 Evaluate = Callable[[Frame], Any]
 
@@ -85,7 +85,7 @@ class _Compiler:
                 return found if type(found) in PLAIN else plain(found)
 
             return variable
-        kind = functions.TYPE_NAMES.get(node.name)
+        kind = values.TYPE_NAMES.get(node.name)
         if kind is not None:
             return lambda frame: kind
         known = ", ".join(self._variables)
@@ -97,7 +97,7 @@ class _Compiler:
         if kind is not None:
             return lambda frame: kind
         operand = self.made(node.operand, scope)
-        read = functions.has if node.test else functions.field
+        read = operators.has if node.test else operators.field
 
         def select(frame: Frame) -> Any:
             where = operand(frame)
@@ -116,7 +116,7 @@ class _Compiler:
             inner = inner.operand
         if not isinstance(inner, Ident) or inner.name in scope or inner.name in self._variables:
             return None
-        return functions.TYPE_NAMES.get(".".join([inner.name, *reversed(parts)]))
+        return values.TYPE_NAMES.get(".".join([inner.name, *reversed(parts)]))
 
     def _list(self, node: MakeList, scope: Mapping[str, int]) -> Evaluate:
         items, cost = [self.made(item, scope) for item in node.items], len(node.items) + 1
@@ -134,7 +134,7 @@ class _Compiler:
         def make_map(frame: Frame) -> Any:
             frame.spend(cost)
             try:
-                return functions.make_map([(key(frame), item(frame)) for key, item in entries])
+                return operators.make_map([(key(frame), item(frame)) for key, item in entries])
             except CelError as error:
                 raise _placed(error, at) from None
 
@@ -149,7 +149,7 @@ class _Compiler:
             return _decided(args, True, at)
         if name == "?:":
             return _conditional(args, at)
-        function = functions.OPERATORS.get(name) or self._function(node)
+        function = operators.OPERATORS.get(name) or self._function(node)
         if len(args) == 2:
             first, second = args
 
@@ -169,7 +169,7 @@ class _Compiler:
 
         return call
 
-    def _function(self, node: Call) -> functions.Function:
+    def _function(self, node: Call) -> Function:
         table = functions.GLOBALS if node.target is None else functions.METHODS
         found = table.get(node.function)
         if found is None:
@@ -198,7 +198,7 @@ class _Compiler:
             items = over(frame)
             if type(items) is not list:
                 if not isinstance(items, dict):
-                    raise CelError(f"{node.kind} goes over a list or a map, this is a {functions.type_name(items)}", at)
+                    raise CelError(f"{node.kind} goes over a list or a map, this is a {values.type_name(items)}", at)
                 items = list(items)
             frame.spend(len(items))
             return run(frame, items, place, cost)
@@ -243,7 +243,7 @@ def _decided(args: list[Evaluate], deciding: bool, at: int) -> Evaluate:
             if found is deciding:
                 return deciding
             if found is not (not deciding):
-                failed = failed or _placed(functions.no_overload("||" if deciding else "&&", found), at)
+                failed = failed or _placed(values.no_overload("||" if deciding else "&&", found), at)
         if failed is not None:
             raise failed
         return not deciding
@@ -260,7 +260,7 @@ def _conditional(args: list[Evaluate], at: int) -> Evaluate:
             return yes(frame)
         if found is False:
             return no(frame)
-        raise _placed(functions.no_overload("?:", found), at)
+        raise _placed(values.no_overload("?:", found), at)
 
     return conditional
 
@@ -283,7 +283,7 @@ def _quantifier(deciding: bool) -> Callable[[Evaluate, Evaluate | None, Macro], 
                 if found is deciding:
                     return deciding
                 if found is not (not deciding):
-                    failed = failed or _placed(functions.no_overload(node.kind, found), node.at)
+                    failed = failed or _placed(values.no_overload(node.kind, found), node.at)
             if failed is not None:
                 raise failed
             return not deciding
@@ -312,7 +312,7 @@ def _filter(body: Evaluate, condition: Evaluate | None, node: Macro) -> Run:
             if found is True:
                 kept.append(item)
             elif found is not False:
-                raise _placed(functions.no_overload(node.kind, found), node.at)
+                raise _placed(values.no_overload(node.kind, found), node.at)
         return kept
 
     return run

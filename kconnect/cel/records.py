@@ -91,5 +91,5 @@ def evaluate(compiled: Program, setting: str, record: Any) -> Any:
 
 
 def failed(setting: str, compiled: Program, error: CelError) -> DataError:
-    # Values are left out by all messages of `functions.py` but the keys that an expression asks for.
+    # Values are left out by all messages of `operators.py` and `functions.py` but the keys that an expression asks for.
     return DataError(f"{setting} = {compiled.text} can't be evaluated for this record: {error}")

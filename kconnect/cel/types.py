@@ -17,8 +17,8 @@ from typing import Any
 
 from kconnect.api import Schema, SchemaType, Struct, schema
 from kconnect.cel import times
-from kconnect.cel.functions import Uint, plain, type_name
-from kconnect.cel.syntax import Call, CelError, Ident, Literal, Macro, MakeList, MakeMap, Node, Select
+from kconnect.cel.syntax import Call, CelError, Ident, Literal, Macro, MakeList, MakeMap, Node, Select, Uint
+from kconnect.cel.values import plain, type_name
 
 INT = schema.OPTIONAL_INT64_SCHEMA
 DOUBLE = schema.OPTIONAL_FLOAT64_SCHEMA

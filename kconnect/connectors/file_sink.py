@@ -11,9 +11,9 @@ import stat
 import sys
 import time
 from collections.abc import Mapping
-from importlib import metadata
 from typing import IO, Any
 
+import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.connector import SinkConnector
 from kconnect.api.errors import ConnectError
@@ -32,7 +32,7 @@ CONFIG = ConfigDef(
 
 class FileStreamSinkConnector(SinkConnector):
     def version(self) -> str:
-        return metadata.version("kconnect")
+        return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
         self._props = dict(props)
@@ -60,7 +60,7 @@ class FileStreamSinkTask(SinkTask):
         self._name: str | None = None
 
     def version(self) -> str:
-        return metadata.version("kconnect")
+        return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
         name = self._name = CONFIG.parse(props)[FILE]

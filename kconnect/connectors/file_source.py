@@ -16,9 +16,9 @@ import stat
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import IO, Any
 
+import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, NonEmptyString, Type
 from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
 from kconnect.api.errors import ConnectError
@@ -43,7 +43,7 @@ _BLOCK = 256 * 1024
 
 class FileStreamSourceConnector(SourceConnector):
     def version(self) -> str:
-        return metadata.version("kconnect")
+        return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
         CONFIG.parse(props)
@@ -108,7 +108,7 @@ class FileStreamSourceTask(SourceTask):
         self._warned = False
 
     def version(self) -> str:
-        return metadata.version("kconnect")
+        return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
         config = CONFIG.parse(props)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from importlib import metadata
 from typing import Any, NamedTuple
 
 from fastavro import schemaless_reader, schemaless_writer
 
+import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.converter import Converter
 from kconnect.api.errors import ConfigError, DataError
@@ -178,7 +178,7 @@ class AvroConverter(Converter):
         return CONFIG
 
     def version(self) -> str:
-        return metadata.version("kconnect")
+        return kconnect.__version__
 
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
         parsed = CONFIG.parse(configs)

@@ -7,9 +7,9 @@ Base of the built-in ones; `simple_header.py` is the one for headers alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
+import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.schema import Schema, SchemaAndValue
@@ -32,7 +32,7 @@ class AnyConverter(Converter, HeaderConverter):
         return _CONFIG
 
     def version(self) -> str:
-        return metadata.version("kconnect")
+        return kconnect.__version__
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type
+from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type, Width
 from kconnect.api.errors import DataError
 from kconnect.api.record import Header
 from kconnect.api.schema import NULL, Schema, SchemaAndValue
@@ -35,6 +35,8 @@ CONFIG = ConfigDef(
         "Whether each message has its schema beside its data.",
         group="Schemas",
         order=0,
+        width=Width.MEDIUM,
+        display_name="Enable Schemas",
     ),
     ConfigKey(
         CACHE_SIZE,
@@ -44,6 +46,8 @@ CONFIG = ConfigDef(
         "How many schemas are kept ready, of those written and of those read.",
         group="Schemas",
         order=1,
+        width=Width.MEDIUM,
+        display_name="Schema Cache Size",
     ),
     ConfigKey(
         SCHEMA_CONTENT,
@@ -53,6 +57,8 @@ CONFIG = ConfigDef(
         "The schema of all messages that are read, in JSON: with it they are bare data. Only with `schemas.enable`.",
         group="Schemas",
         order=2,
+        width=Width.MEDIUM,
+        display_name="Schema Content",
     ),
     ConfigKey(
         DECIMAL_FORMAT,
@@ -63,6 +69,8 @@ CONFIG = ConfigDef(
         OneOf(("NUMERIC", "BASE64"), ignore_case=True),
         "Serialization",
         0,
+        width=Width.MEDIUM,
+        display_name="Decimal Format",
     ),
     ConfigKey(
         REPLACE_NULL,
@@ -72,6 +80,8 @@ CONFIG = ConfigDef(
         "Whether a null becomes its field's default, if there is one.",
         group="Serialization",
         order=1,
+        width=Width.MEDIUM,
+        display_name="Replace null with default",
     ),
 )
 

@@ -8,8 +8,6 @@ defaults by `json_schema.py`. The other direction: `json_readers.py`.
 from __future__ import annotations
 
 import binascii
-import datetime
-import decimal
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +16,9 @@ import orjson
 
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
-from kconnect.api.moments import DAY_MS, milliseconds_of
 from kconnect.api.schema import EXACT, Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
 from kconnect.api.values import java_class, to_text
+from kconnect.converters import logical
 from kconnect.converters.json_text import float32, float64
 
 Convert = Callable[[Any], Any]
@@ -66,12 +64,11 @@ class Writers:
 
     def _of_logical(self, schema: Schema) -> Convert | None:
         if schema.name == schemas.DECIMAL:
-            return _write_number if self._numeric else lambda value: _base64(_unscaled(schema, value))
-        if schema.name == schemas.DATE:
-            return _write_date
-        if schema.name == schemas.TIME:
-            return _write_time
-        return _write_timestamp if schema.name == schemas.TIMESTAMP else None
+            if self._numeric:
+                return _write_number
+            unscaled = logical.writer_of_decimals(schema)
+            return lambda value: _base64(unscaled(value))
+        return logical.WRITERS.get(schema.name or "")
 
     def _of_type(self, schema: Schema) -> Convert:
         kind = schema.type
@@ -202,51 +199,7 @@ def _write_bytes(value: Any) -> str:
 
 
 def _write_number(value: Any) -> Any:
-    return orjson.Fragment(to_text(_decimal(value)))
-
-
-def _decimal(value: Any) -> decimal.Decimal:
-    if not isinstance(value, decimal.Decimal) or not value.is_finite():
-        raise DataError(f"Invalid type for Decimal, expected BigDecimal but was class {java_class(value)}")
-    return value
-
-
-def _unscaled(schema: Schema, value: Any) -> bytes:
-    """Two's complement of the unscaled number, as few bytes as do: Java's `BigInteger.toByteArray`."""
-    sign, digits, exponent = _decimal(value).as_tuple()
-    scale = schemas.decimal_scale(schema)
-    if -int(exponent) != scale:
-        raise DataError(
-            "Decimal value has mismatching scale for given Decimal schema. "
-            f"Schema has scale {scale}, value has scale {-int(exponent)}."
-        )
-    number = int("".join(map(str, digits))) * (-1 if sign else 1)
-    bits = number.bit_length() if number >= 0 else (number + 1).bit_length()
-    return number.to_bytes(bits // 8 + 1, "big", signed=True)
-
-
-def _milliseconds(value: Any, name: str) -> int:
-    if not isinstance(value, datetime.datetime):
-        raise DataError(f"Invalid type for {name}, expected Date but was class {java_class(value)}")
-    return milliseconds_of(value)
-
-
-def _write_date(value: Any) -> int:
-    days, rest = divmod(_milliseconds(value, "Date"), DAY_MS)
-    if rest:
-        raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
-    return days
-
-
-def _write_time(value: Any) -> int:
-    milliseconds = _milliseconds(value, "Time")
-    if not 0 <= milliseconds <= DAY_MS:
-        raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
-    return milliseconds
-
-
-def _write_timestamp(value: Any) -> int:
-    return _milliseconds(value, "Timestamp")
+    return orjson.Fragment(to_text(logical.checked_decimal(value)))
 
 
 def _base64(value: bytes | bytearray | memoryview) -> str:

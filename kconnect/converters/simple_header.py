@@ -7,9 +7,9 @@ In Java it is `org.apache.kafka.connect.storage.SimpleHeaderConverter`. What tex
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
+import kconnect
 from kconnect.api.converter import HeaderConverter
 from kconnect.api.schema import NULL, Schema, SchemaAndValue
 from kconnect.api.values import convert_to_string, parse_string
@@ -20,7 +20,7 @@ class SimpleHeaderConverter(HeaderConverter):
         """Has no settings."""
 
     def version(self) -> str:
-        return metadata.version("kconnect")
+        return kconnect.__version__
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         text = convert_to_string(schema, value)

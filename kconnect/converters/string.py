@@ -10,7 +10,7 @@ import codecs
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
+from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type, Width
 from kconnect.api.errors import ConfigError
 from kconnect.api.record import Header
 from kconnect.api.schema import OPTIONAL_STRING_SCHEMA, Schema, SchemaAndValue
@@ -21,7 +21,11 @@ ENCODING = "converter.encoding"
 
 CONFIG = ConfigDef(
     CONVERTER_TYPE,
-    ConfigKey(ENCODING, Type.STRING, "UTF-8", Importance.HIGH, "Name of the character set."),
+    ConfigKey(
+        *(ENCODING, Type.STRING, "UTF-8", Importance.HIGH, "Name of the character set."),
+        width=Width.MEDIUM,
+        display_name="Encoding",
+    ),
 )
 
 _NULL = SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)

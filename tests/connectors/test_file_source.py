@@ -296,7 +296,7 @@ def test_stop_ends_a_waiting_poll(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     waiting = threading.Thread(target=source.poll)
     waiting.start()
     source.stop()
-    waiting.join(5)
+    waiting.join(30)
     assert not waiting.is_alive()
 
 

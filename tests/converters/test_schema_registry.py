@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 import uvicorn
+from confluent_kafka import schema_registry as registry
+from confluent_kafka import serialization
+from confluent_kafka.schema_registry import avro
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -336,9 +339,6 @@ def test_what_is_no_registry() -> None:
 
 
 def test_confluent_s_client_and_ours_understand_each_other(server: Server) -> None:
-    registry = pytest.importorskip("confluent_kafka.schema_registry", exc_type=ImportError)
-    avro = pytest.importorskip("confluent_kafka.schema_registry.avro", exc_type=ImportError)
-    serialization = pytest.importorskip("confluent_kafka.serialization")
     client = registry.SchemaRegistryClient({"url": server.url})
     context = serialization.SerializationContext("t", serialization.MessageField.VALUE)
     text = json.dumps({"type": "record", "name": "R", "fields": [{"name": "a", "type": ["null", "string", "long"]}]})

@@ -12,7 +12,7 @@ import pytest
 from kconnect.api import ConfigError, DataError, SourceRecord
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.plugins.registry import Registry
-from kconnect.plugins.sandbox_child import Call
+from kconnect.plugins.sandbox import Sandbox
 from kconnect.transforms.python import PATH, Python
 from kconnect.worker.transforms import Transforms
 
@@ -214,8 +214,11 @@ class TestInValidation:
         known: Mapping[str, str] = {} if folder is None else {PATH: str(folder)}
         config = {"name": "c", "connector.class": "FileStreamSource", "topic": "t", **CONFIG}
         config |= {f"transforms.p.{name.replace('__', '.')}": value for name, value in settings.items()}
-        call = Call(Registry.scan(None), lambda _: None, {"settings": known})
-        rows = call.validate("FileStreamSource", config)["configs"]
+        sandbox = Sandbox(Registry.scan(None), plugin_settings=known)
+        try:
+            rows = sandbox.validate("FileStreamSource", config)["configs"]
+        finally:
+            sandbox.close()
         found = {row["value"]["name"]: row["value"]["errors"] for row in rows}
         return {name: errors for name, errors in found.items() if name.startswith("transforms.p.")}
 

@@ -1,0 +1,120 @@
+"""
+What CEL's operators and functions work on: Python's values, the types that CEL has for them, and the frame of an evaluation.
+
+Read next: `operators.py` and `functions.py`, which are called by what `compiler.py` makes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kconnect.api import Struct
+from kconnect.cel.syntax import CelError, Uint
+
+Function = Callable[..., Any]
+
+_INT_LOW, _INT_HIGH, _UINT_HIGH = -(1 << 63), 1 << 63, 1 << 64
+
+
+class TooMuchWork(Exception):
+    """No CelError, because `||` and `exists` would go on after one."""
+
+
+class Frame:
+    """One evaluation: the record, the values of macros' variables, and how much work may still be done."""
+
+    __slots__ = ("left", "locals", "record")
+
+    def __init__(self, record: Any, variables: int, work: int) -> None:
+        self.record, self.left = record, work
+        self.locals: list[Any] = [None] * variables
+
+    def spend(self, work: int) -> None:
+        self.left -= work
+        if self.left < 0:
+            raise TooMuchWork
+
+
+class CelType(NamedTuple):
+    """What `type(x)` gives."""
+
+    name: str
+
+
+TYPES: Mapping[type, CelType] = {
+    int: CelType("int"),
+    Uint: CelType("uint"),
+    float: CelType("double"),
+    bool: CelType("bool"),
+    str: CelType("string"),
+    bytes: CelType("bytes"),
+    list: CelType("list"),
+    dict: CelType("map"),
+    Struct: CelType("map"),
+    type(None): CelType("null_type"),
+    datetime.datetime: CelType("google.protobuf.Timestamp"),
+    datetime.timedelta: CelType("google.protobuf.Duration"),
+    CelType: CelType("type"),
+}
+TYPE_NAMES: Mapping[str, CelType] = {kind.name: kind for kind in TYPES.values()}
+PLAIN = frozenset(TYPES)
+"""The types of values that expressions work on; `plain` makes one of what else a record may hold."""
+
+
+NUMBERS = frozenset((int, float, Uint))
+
+
+def plain(value: Any) -> Any:
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float | decimal.Decimal):
+        return float(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    for kind in (str, dict, Struct, datetime.datetime):
+        if isinstance(value, kind):
+            return value if kind in (dict, Struct) else _exactly(kind, value)
+    if isinstance(value, list | tuple):
+        return list(value)
+    raise CelError(f"a {type(value).__name__} is nothing that CEL knows")
+
+
+def _exactly(kind: type, value: Any) -> Any:
+    return str(value) if kind is str else datetime.datetime.fromtimestamp(value.timestamp(), datetime.timezone.utc)
+
+
+def type_name(value: Any) -> str:
+    found = TYPES.get(type(value))
+    return type(value).__name__ if found is None else found.name
+
+
+def no_overload(name: str, *values: Any) -> CelError:
+    types = [type_name(value) for value in values]
+    text = f"{name} is not defined for {' and '.join(types)}"
+    if len(set(types)) > 1 and set(types) <= {"int", "uint", "double"}:
+        text += ", which CEL does not mix: convert one, as by double(...)"
+    elif "null_type" in types:
+        text += ": where a field may be null, ask first: value.a == null ? ... : ..."
+    return CelError(text)
+
+
+def to_int64(value: int) -> int:
+    if _INT_LOW <= value < _INT_HIGH:
+        return value
+    raise CelError("the result is no integer of 64 bits")
+
+
+def to_uint64(value: int) -> Uint:
+    if 0 <= value < _UINT_HIGH:
+        return Uint(value)
+    raise CelError("the result is no unsigned integer of 64 bits")
+
+
+def shown(key: Any) -> str:
+    text = repr(key) if isinstance(key, str | int | float) else type_name(key)
+    return text if len(text) <= 60 else f"{text[:57]}..."
