@@ -18,5 +18,6 @@ if not TYPE_CHECKING:
         if name == "__version__":
             from importlib.metadata import version
 
-            return version("kconnect")
+            globals()[name] = found = version("kconnect")
+            return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

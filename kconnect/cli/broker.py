@@ -28,12 +28,14 @@ _directory = click.option(
 @click.group()
 def broker() -> None:
     """
-    Run a local Kafka broker for trying things out: one node, no security.
+    Run a local Kafka broker for trying things out.
 
     \b
       kconnect broker start              on port 9092, in the background
       kconnect broker status
       kconnect broker stop
+
+    It has one node and no security.
     """
 
 
@@ -41,7 +43,13 @@ def broker() -> None:
 @click.option("--port", type=click.IntRange(1, 65535), default=9092, show_default=True)
 @_directory
 def start(port: int, data_dir: Path | None) -> None:
-    """Start it in the background; prints its bootstrap servers."""
+    """
+    Start it in the background, and print its bootstrap servers.
+
+    \b
+      kconnect broker start
+      kconnect broker start --port 19092 --data-dir ./kafka
+    """
     found = Broker(data_dir or _default_directory(), port, detached=True)
     already = found.running()
     found.start()
@@ -51,7 +59,13 @@ def start(port: int, data_dir: Path | None) -> None:
 @broker.command()
 @_directory
 def stop(data_dir: Path | None) -> None:
-    """Stop it; its topics stay for the next start."""
+    """
+    Stop it; its topics stay for the next start.
+
+    \b
+      kconnect broker stop
+      kconnect broker stop --data-dir ./kafka
+    """
     found = Broker(data_dir or _default_directory(), detached=True)
     if not found.running():
         click.echo("Not running")
@@ -63,7 +77,12 @@ def stop(data_dir: Path | None) -> None:
 @broker.command()
 @_directory
 def status(data_dir: Path | None) -> int:
-    """Say whether it runs; exit status 3 if not."""
+    """
+    Say whether it runs; exit status 3 if not.
+
+    \b
+      kconnect broker status
+    """
     found = Broker(data_dir or _default_directory(), detached=True)
     if not found.running():
         click.echo("Not running")

@@ -10,27 +10,26 @@ from rich.console import Console
 from rich.table import Table
 
 from kconnect.api.errors import NotFoundError
-from kconnect.rest.client import ConnectClient, RestError
+from kconnect.cli import connection
+from kconnect.cli.connection import Target
+from kconnect.rest.client import RestError
 
 
 @click.command()
-@click.option(
-    "--url",
-    envvar="KCONNECT_URL",
-    default="http://localhost:8083",
-    show_default=True,
-    show_envvar=True,
-    help="Any worker of the cluster.",
-)
+@connection.options
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def cluster(url: str, output: str) -> None:
+def cluster(target: Target, output: str) -> None:
     """
-    Show the cluster's workers, who leads, and what runs where.
+    Show the workers, who leads, and what runs where.
 
-    A worker's hosts are listed as number:connectors+tasks, counting what they really run. Below stands what is being
-    handed over from one worker to another.
+    \b
+      kconnect cluster
+      kconnect cluster --url http://node-2:8083 -o json
+
+    A worker's hosts are listed as number:connectors+tasks, counting what they really run; those for plugins of other
+    directories, or for one task alone, have a line each. Below stands what is being handed over from one worker to another.
     """
-    with ConnectClient(url) as client:
+    with target.connect() as client:
         try:
             found = client.cluster()
         except RestError as error:
@@ -44,9 +43,24 @@ def cluster(url: str, output: str) -> None:
     leader = found["leader"] or "nobody (an election is under way)"
     console.print(f"Led by {leader}, generation {found['generation']}; answered by {found['answered_by']}")
     console.print(_table(found))
+    for worker in found["workers"]:
+        for host in worker["hosts"]:
+            if what := _purpose(host):
+                console.print(f"Host {host['host']} of {worker['worker_id']} {what}", soft_wrap=True)
     for unit in found["moving"]:
         name = unit["connector"] if unit["task"] is None else f"{unit['connector']}-{unit['task']}"
         console.print(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
+
+
+def _purpose(host: dict[str, Any]) -> str:
+    told = []
+    if host["directories"]:
+        told.append(f"has plugins of {', '.join(host['directories'])}")
+    if host["dedicated_to"]:
+        told.append(f"is for {host['dedicated_to']['connector']}-{host['dedicated_to']['task']} alone")
+    if host["stuck"]:
+        told.append(f"has {host['stuck']} that do not stop")
+    return ", ".join(told)
 
 
 def _table(found: dict[str, Any]) -> Table:
@@ -55,12 +69,13 @@ def _table(found: dict[str, Any]) -> Table:
         table.add_column(heading, justify="right" if heading in ("CONNECTORS", "TASKS") else "left", overflow="fold")
     for worker in found["workers"]:
         hosts = [f"{host['host']}:{host['connectors']}+{host['tasks']}" for host in worker["hosts"]]
-        row = (worker["worker_id"], _state(worker, found["leader"]), str(worker["connectors"]), str(worker["tasks"]))
+        row = (worker["worker_id"], state(worker, found["leader"]), str(worker["connectors"]), str(worker["tasks"]))
         table.add_row(*row, " ".join(hosts))
     return table
 
 
-def _state(worker: dict[str, Any], leader: str | None) -> str:
+def state(worker: dict[str, Any], leader: str | None) -> str:
+    """In one word, for a worker of what `/cluster` answers."""
     if worker["url"] is None:
         return "gone"
     if worker["leaving"]:

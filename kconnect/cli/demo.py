@@ -41,11 +41,13 @@ _STUCK_S = 60.0
 @click.option("--keep", is_flag=True, help="Keep the directory with logs, topics and the sink's file.")
 def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     """
-    Show data flow from a file through Kafka to another file, on this machine.
+    Show data flow through a local broker and worker.
 
     \b
       kconnect demo                            the worker's own access log, until Ctrl-C
       kconnect demo --once --file lines.txt    one file, checked line by line; exit status 0 if all is right
+
+    It goes from a file through Kafka to another file, on this machine.
     """
     if once and file is None:
         raise click.UsageError("--once needs --file: the file to move")

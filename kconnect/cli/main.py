@@ -3,12 +3,12 @@ The command line, `kconnect`: a click group whose commands are modules, imported
 
 Errors go to standard error in one line that says what to do, `-v` adds the traceback. The exit status tells their kind, with
 the same numbers as `rest/client.py`: 2 a wrong use of the command line (click's), 3 not running or no answer, 4 not found,
-5 conflict, 6 a setting or request that is wrong, 1 anything else, 130 Ctrl-C. Read next: the module named after a command.
+5 conflict, 6 a setting or request that is wrong, 7 not reached in time, 8 not allowed, 9 asked and answered with no,
+1 anything else, 130 Ctrl-C. Read next: the module named after a command.
 """
 
 from __future__ import annotations
 
-import importlib
 import logging
 import sys
 import traceback
@@ -27,6 +27,8 @@ from kconnect.api.errors import (
     RequestTimeoutError,
     UnavailableError,
 )
+from kconnect.cli import interrupt
+from kconnect.cli.lazy import LazyGroup
 
 _STATUS: dict[type[Exception], int] = {
     UnavailableError: 3,
@@ -36,42 +38,72 @@ _STATUS: dict[type[Exception], int] = {
     ConflictError: 5,
     BadRequestError: 6,
     ConfigError: 6,
-    ForbiddenError: 6,
+    ForbiddenError: 8,
 }
 
 _COMMANDS = {
+    "apply": ("kconnect.cli.apply", "Make connectors what files say: create, change, leave alone."),
     "broker": ("kconnect.cli.broker", "Run a local Kafka broker for trying things out."),
     "cluster": ("kconnect.cli.cluster", "Show the workers, who leads, and what runs where."),
+    "completion": ("kconnect.cli.completion", "Print the script that completes commands, options and names in your shell."),
+    "context": ("kconnect.cli.context", "Name clusters, and say which one is meant where nothing else says it."),
+    "create": ("kconnect.cli.create", "Create the connectors of files; those that are there are refused."),
+    "delete": ("kconnect.cli.delete", "Delete connectors; their offsets stay."),
     "demo": ("kconnect.cli.demo", "Show data flow through a local broker and worker."),
+    "describe": ("kconnect.cli.describe", "Tell what is known of connectors, why one has failed, and what to do."),
+    "diff": ("kconnect.cli.diff", "Show what apply would change, line by line."),
+    "dlq": ("kconnect.cli.dlq", "List, show, replay and drop the records that connectors could not process."),
+    "edit": ("kconnect.cli.edit", "Edit a connector's config and state in your editor."),
+    "get": ("kconnect.cli.get", "Show connectors, tasks, plugins, loggers or workers."),
+    "doctor": ("kconnect.cli.doctor", "Say what would keep workers from working."),
+    "help": ("kconnect.cli.help:help_command", "Show the help of a command, or of all."),
+    "logs": ("kconnect.cli.logs", "Show what a worker's log says of one connector."),
+    "migrate": ("kconnect.cli.migrate", "Move connectors to another cluster, with their offsets, and back."),
+    "offsets": ("kconnect.cli.offsets", "See and move what connectors have got to: their offsets."),
+    "patch": ("kconnect.cli.patch", "Change some settings of a connector, or take them away."),
+    "pause": ("kconnect.cli.pause", "Pause connectors: their tasks stay, and do nothing."),
+    "plugin": ("kconnect.cli.plugin", "List, install, remove and check plugins."),
     "preview": ("kconnect.cli.preview", "Show what a connector's chain does to records, step by step."),
+    "restart": ("kconnect.cli.restart", "Restart connectors, their tasks, or what of them has failed."),
+    "resume": ("kconnect.cli.resume", "Resume connectors that are paused or stopped."),
+    "set": ("kconnect.cli.setting:set_group", "Set the level of a logger."),
+    "stop": ("kconnect.cli.stop", "Stop connectors: their tasks end, and their configs and offsets stay."),
     "test": ("kconnect.cli.testing", "Check what a connector's chain makes of records, for a CI."),
+    "top": ("kconnect.cli.top", "Show live which connectors move how much, what waits, and what fails."),
+    "topics": ("kconnect.cli.topics", "Look into the workers' internal topics, check, save and restore them."),
+    "user": ("kconnect.cli.user", "Make a line for the file of users, roles and tokens."),
+    "wait": ("kconnect.cli.wait", "Wait until connectors and all their tasks are in a state."),
     "worker": ("kconnect.cli.worker", "Run a worker."),
 }
 
-
-class _Commands(click.Group):
-    """Knows the commands' names and one-line helps without importing what they need."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module, _ = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+_SECTIONS = {
+    "Connectors": (
+        *("get", "describe", "create", "apply", "diff", "edit", "patch", "delete"),
+        *("pause", "resume", "stop", "restart", "wait", "logs", "top"),
+    ),
+    "Data": ("offsets", "dlq", "topics", "migrate"),
+    "Cluster": ("cluster", "plugin", "set", "doctor"),
+    "Try a chain": ("preview", "test"),
+    "On this machine": ("worker", "broker", "demo", "user"),
+    "This command line": ("context", "completion", "help"),
+}
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, commands_in=_COMMANDS, sections=_SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="kconnect")
 def cli(verbose: bool) -> None:
-    """Kafka Connect's REST API, configs and topics, with the data pipeline on Spark."""
+    """
+    Kafka Connect's REST API, configs and topics, with the data pipeline on Spark.
+
+    \b
+      kconnect broker start
+      kconnect worker worker.properties
+      kconnect cluster
+
+    Exit status: 0 it is done, 1 it failed, 2 wrong use, 3 no answer, 4 not found, 5 conflict, 6 a setting or request that is
+    wrong, 7 not reached in time, 8 not allowed, 9 you said no, 130 Ctrl-C.
+    """
     # Set up here for what runs in this process; a worker configures its own.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
 
@@ -80,22 +112,32 @@ def main(arguments: list[str] | None = None) -> Any:
     arguments = sys.argv[1:] if arguments is None else arguments
     verbose = "-v" in arguments or "--verbose" in arguments
     try:
-        status = cli.main(args=arguments, prog_name="kconnect", standalone_mode=False)
+        with interrupt.heard_at_once():
+            status = cli.main(args=arguments, prog_name="kconnect", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (ConnectError, OSError) as error:
-        # One line, whatever a library put into its text.
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        click.echo(f"kconnect: {'; '.join(lines)}", err=True)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told in one line
+        click.echo(f"kconnect: {in_one_line(error)}", err=True)
         if verbose:
             click.echo("".join(traceback.format_exception(error)), err=True)
-        sys.exit(getattr(error, "exit_code", _STATUS.get(type(error), 1)))
-    except Exception as error:  # noqa: BLE001 - a fault of ours, but the user's terminal is no place for its details
-        click.echo(f"kconnect: unexpected {type(error).__name__}: {' '.join(str(error).split())} (-v shows where)", err=True)
-        if verbose:
-            click.echo("".join(traceback.format_exception(error)), err=True)
-        sys.exit(1)
+        sys.exit(status_of(error))
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def in_one_line(error: Exception) -> str:
+    """What a user is told, whatever a library put into its text."""
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, (ConnectError, OSError)):
+        return "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    # A fault of ours, but the user's terminal is no place for its details.
+    return f"unexpected {type(error).__name__}: {' '.join(str(error).split())} (-v shows where)"
+
+
+def status_of(error: Exception) -> int:
+    """The exit status that tells an error's kind."""
+    found: int = getattr(error, "exit_code", _STATUS.get(type(error), 1))
+    return found

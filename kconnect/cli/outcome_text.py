@@ -124,7 +124,7 @@ def _step(step: Done, before: dict[str, Cell], outcome: Outcome) -> Iterator[Row
     lead = f"✓ {step.alias}"
     if said:
         yield Row(lead, " ", "", f"applied: {said}", "green")
-    changed = list(_changes(before, cells(step.record)))
+    changed = list(changes(before, cells(step.record)))
     if not changed:
         yield Row(lead, " ", "", "nothing changed", "dim")
     for mark, place, text in changed:
@@ -146,7 +146,8 @@ def _failure(lead: str, outcome: Outcome) -> Row:
     return Row(lead, " ", "", f"failed{where}: {name}: {message}{then}", "red")
 
 
-def _changes(before: dict[str, Cell], after: dict[str, Cell]) -> Iterator[tuple[str, str, str]]:
+def changes(before: dict[str, Cell], after: dict[str, Cell]) -> Iterator[tuple[str, str, str]]:
+    """`+`, `-` or `~`, the place, and what is there or was."""
     hidden: list[str] = []
     for place, was in before.items():
         now = after.get(place)

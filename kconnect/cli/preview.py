@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
 from kconnect.api.errors import DataError
-from kconnect.cli import connector_file, outcome_text
-from kconnect.cli.connector_file import InputError
+from kconnect.cli import against, connection, connector_file, manifests, outcome_text
+from kconnect.cli.connection import Target
+from kconnect.cli.files import InputError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.worker import preview as engine
 
@@ -23,10 +25,16 @@ _FROM_TOPIC = 10
 @click.option(
     "-f",
     "--file",
-    required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     help="The connector's config: JSON as REST takes it, YAML, or .properties.",
 )
+@click.option(
+    "--against",
+    "connector",
+    metavar="NAME",
+    help="The config of this connector, which runs; with -f, what comes out otherwise with that file's settings on top.",
+)
+@connection.later
 @click.option("--input", "source", type=click.File("r", "utf-8"), help="Records, one JSON object a line; - is standard input.")
 @click.option("--topic", help="Take records from this topic.")
 @click.option("--limit", type=click.IntRange(min=1), help="How many at most. Default: 10 of a topic, all of --input.")
@@ -44,7 +52,9 @@ _FROM_TOPIC = 10
 @click.option("--kind", type=click.Choice(["source", "sink"]), help="What the connector is, if its class is not here.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def preview(
-    file: Path,
+    file: Path | None,
+    connector: str | None,
+    target: Callable[[], Target],
     source: TextIO | None,
     topic: str | None,
     limit: int | None,
@@ -57,30 +67,48 @@ def preview(
     output: str,
 ) -> int:
     """
-    Show what a connector's chain does to records, step by step, without a worker.
+    Show what a connector's chain does to records, step by step.
 
     \b
       kconnect preview -f connector.json --input records.jsonl
       kconnect preview -f connector.json --topic orders --limit 3 --bootstrap-server localhost:9092
       kconnect preview -f connector.json --topic orders --partition 0 --offset 1234 -w worker.properties
+      kconnect preview --against orders --input records.jsonl
+      kconnect preview --against orders -f changes.yaml --topic orders --bootstrap-server localhost:9092
 
-    Records of --input are what a source gives, or what a sink's converters made. Records of a topic pass the converters
-    first, and nothing is committed. Nothing is written anywhere.
+    No worker is needed, but for --against. Records of --input are what a source gives, or what a sink's converters made.
+    Records of a topic pass the converters first, and nothing is committed. Nothing is written anywhere.
 
-    Exit status 1: a record failed, and errors.tolerance is not all. 2: the command or a setting is wrong.
+    With --against and -f each record goes through the chain that runs and through the changed one, and those that come out
+    otherwise are shown. A file with a connector.class is the whole new config; one without is put on top, and null takes a
+    setting away.
+
+    Exit status 1: a record failed, and errors.tolerance is not all; or one comes out otherwise. 2: the command or a setting is
+    wrong.
     """
+    if file is None and connector is None:
+        raise click.UsageError("Give -f FILE, or --against NAME for a connector that runs: it says which chain")
     _check(source, topic, newest, partition, offset, worker, servers)
     settings = connector_file.worker_of(worker, servers)
-    config = connector_file.config_of(file)
-    chain = connector_file.build(str(file), config, kind, settings, connector_file.plugins_of(settings))
-    try:
+    plugins = connector_file.plugins_of(settings)
+    now = None if connector is None else against.running(target(), connector)
+    with contextlib.ExitStack() as stack:
+
+        def chain(where: str, config: Mapping[str, str]) -> engine.Preview:
+            made = connector_file.build(where, config, kind, settings, plugins)
+            stack.callback(made.close)
+            return made
+
+        chains = [] if now is None else [chain(f"the config of {connector}", now)]
+        if file is not None:
+            chains.append(chain(str(file), manifests.config_of(file) if now is None else against.changed(now, file)))
         if source is not None:
-            outcomes = _of_lines(chain, source, limit)
+            outcomes = _of_lines(chains, source, limit)
         else:
-            outcomes = _of_topic(chain, settings, config, topic or "", limit or _FROM_TOPIC, partition, offset, newest)
-        return _print(outcomes, output)
-    finally:
-        chain.close()
+            outcomes = _of_topic(chains, settings, topic or "", limit or _FROM_TOPIC, partition, offset, newest)
+        if len(chains) > 1:
+            return _compare(outcomes, output)
+        return _print((outcome for (outcome,) in outcomes), output)
 
 
 def _check(
@@ -105,10 +133,11 @@ def _check(
         )
 
 
-def _of_lines(chain: engine.Preview, source: TextIO, limit: int | None) -> Iterator[engine.Outcome]:
+def _of_lines(chains: Sequence[engine.Preview], source: TextIO, limit: int | None) -> Iterator[list[engine.Outcome]]:
+    """What each chain makes of each record."""
     lines = connector_file.json_lines(getattr(source, "name", "--input"), source)
     for where, body in itertools.islice(lines, limit):
-        yield run(chain, body, where)
+        yield [run(chain, body, where) for chain in chains]
 
 
 def run(chain: engine.Preview, body: Any, where: str) -> engine.Outcome:
@@ -121,19 +150,18 @@ def run(chain: engine.Preview, body: Any, where: str) -> engine.Outcome:
 
 
 def _of_topic(
-    chain: engine.Preview,
+    chains: Sequence[engine.Preview],
     settings: WorkerSettings,
-    config: dict[str, str],
     topic: str,
     limit: int,
     partition: int | None,
     offset: int | None,
     newest: bool,
-) -> Iterator[engine.Outcome]:
+) -> Iterator[list[engine.Outcome]]:
     from kconnect.worker import sample
 
-    for message in sample.messages(settings, config, topic, limit, partition, offset, newest):
-        yield chain.message(message)
+    for message in sample.messages(settings, chains[0].config, topic, limit, partition, offset, newest):
+        yield [chain.message(message) for chain in chains]
 
 
 def _print(outcomes: Iterator[engine.Outcome], output: str) -> int:
@@ -142,7 +170,7 @@ def _print(outcomes: Iterator[engine.Outcome], output: str) -> int:
     for number, outcome in enumerate(outcomes, 1):
         verdicts.append(outcome_text.verdict(outcome))
         if output == "json":
-            click.echo(_line(outcome))
+            click.echo(_line(outcome.as_json()))
         else:
             outcome_text.show(console, number, outcome)
     if output == "text":
@@ -150,9 +178,24 @@ def _print(outcomes: Iterator[engine.Outcome], output: str) -> int:
     return 1 if "failed" in verdicts else 0
 
 
-def _line(outcome: engine.Outcome) -> bytes:
+def _compare(outcomes: Iterator[list[engine.Outcome]], output: str) -> int:
+    console = outcome_text.console()
+    total = otherwise = 0
+    for total, (now, then) in enumerate(outcomes, 1):
+        found = against.differences(now, then)
+        otherwise += bool(found)
+        if output == "json":
+            click.echo(_line({"same": not found, "now": now.as_json(), "then": then.as_json()}))
+        elif found:
+            against.show(console, total, now, found)
+    if output == "text":
+        click.echo(against.summary(total, otherwise))
+    return 1 if otherwise else 0
+
+
+def _line(body: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(outcome.as_json(), ensure_ascii=False).encode()
+        return json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         # Half a pair of surrogates, which no UTF-8 has.
-        return json.dumps(outcome.as_json()).encode()
+        return json.dumps(body).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from kconnect.api.errors import ConfigError
-from kconnect.cli import connector_file, outcome_text, yaml_file
-from kconnect.cli.connector_file import InputError
+from kconnect.cli import against, connection, connector_file, manifests, outcome_text, yaml_file
+from kconnect.cli.connection import Target
+from kconnect.cli.files import InputError, text_of
 from kconnect.cli.preview import run
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.plugins.registry import Registry
@@ -32,6 +33,8 @@ class Result:
     differences: list[Difference] = field(default_factory=list)
     problem: str | None = None
     outcome: Outcome | None = None
+    otherwise: list[Text] = field(default_factory=list)
+    """What comes out otherwise than of the connector that runs. It is no failure."""
 
     @property
     def passed(self) -> bool:
@@ -58,19 +61,42 @@ class Result:
 )
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML to this file.")
 @click.option("--show", is_flag=True, help="Show each step of the cases that fail, as kconnect preview does.")
-def test(files: tuple[Path, ...], worker: Path | None, junit: Path | None, show: bool) -> int:
+@click.option("--against", "connector", metavar="NAME", help="Use the config of this connector, which runs, not the cases'.")
+@click.option(
+    "-f",
+    "--file",
+    "changes",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --against: a file whose settings are put on top, as kconnect preview does; shows what comes out otherwise.",
+)
+@connection.later
+def test(
+    files: tuple[Path, ...],
+    worker: Path | None,
+    junit: Path | None,
+    show: bool,
+    connector: str | None,
+    changes: Path | None,
+    target: Callable[[], Target],
+) -> int:
     """
-    Check what a connector's chain makes of records; neither Kafka nor a worker is needed.
+    Check what a connector's chain makes of records, for a CI.
 
     \b
       kconnect test cases.yaml
       kconnect test tests/*.yaml --junit report.xml
+      kconnect test cases.yaml --against orders
+      kconnect test cases.yaml --against orders -f changes.yaml
 
-    Exit status 1: a case failed. 2: a file of cases can't be used.
+    Neither Kafka nor a worker is needed, but for --against. Exit status 1: a case failed. 2: a file of cases can't be used.
     """
+    if changes is not None and connector is None:
+        raise click.UsageError("-f changes the config of a connector that runs: name it with --against")
     console = outcome_text.console()
     # All files are read first: a mistake in the last one should not come after a minute of reports.
-    read = [(file, *_read(file, worker)) for file in files]
+    read = [(file, *_read(file, worker, connector is None)) for file in files]
+    now = None if connector is None else against.running(target(), connector)
+    then = now if now is None or changes is None else against.changed(now, changes)
     done: list[tuple[Path, list[Result]]] = []
     for file, cases, settings in read:
         if len(read) > 1:
@@ -78,7 +104,9 @@ def test(files: tuple[Path, ...], worker: Path | None, junit: Path | None, show:
         plugins = connector_file.plugins_of(settings)
         results = []
         for case in cases:
-            results.append(_run(case, file, settings, plugins))
+            results.append(_run(case, file, then, settings, plugins))
+            if now is not None and changes is not None:
+                _compare(results[-1], _run(case, file, now, settings, plugins))
             _print(console, results[-1], show)
         done.append((file, results))
     results = [result for _, some in done for result in some]
@@ -89,9 +117,9 @@ def test(files: tuple[Path, ...], worker: Path | None, junit: Path | None, show:
     return 1 if failed else 0
 
 
-def _read(file: Path, worker: Path | None) -> tuple[list[Case], WorkerSettings]:
+def _read(file: Path, worker: Path | None, with_config: bool) -> tuple[list[Case], WorkerSettings]:
     try:
-        cases, asked = engine.cases_of(yaml_file.load(connector_file.text_of(file)), str(file))
+        cases, asked = engine.cases_of(yaml_file.load(text_of(file)), str(file), with_config)
     except ConfigError as error:
         raise InputError(str(error)) from None
     except ValueError as error:
@@ -100,15 +128,16 @@ def _read(file: Path, worker: Path | None) -> tuple[list[Case], WorkerSettings]:
         return cases, connector_file.worker_of(worker)
     if isinstance(asked, str):
         return cases, connector_file.worker_of(file.parent / asked)
-    return cases, connector_file.worker_with(connector_file.as_config(asked, f"{file}: `worker`"), f"{file}: `worker`")
+    return cases, connector_file.worker_with(manifests.as_config(asked, f"{file}: `worker`"), f"{file}: `worker`")
 
 
-def _run(case: Case, file: Path, settings: WorkerSettings, plugins: Registry) -> Result:
+def _run(case: Case, file: Path, given: Mapping[str, str] | None, settings: WorkerSettings, plugins: Registry) -> Result:
+    """`given` is the config in place of the case's own."""
     began = time.monotonic()
     result = Result(case)
     try:
         # A chain of its own for each: transforms remember schemas, and predicates may remember anything.
-        chain = connector_file.build("config", _config(case, file), case.kind, settings, plugins)
+        chain = connector_file.build("config", given or _config(case, file), case.kind, settings, plugins)
     except InputError as error:
         result.problem = str(error)
         return result
@@ -121,10 +150,18 @@ def _run(case: Case, file: Path, settings: WorkerSettings, plugins: Registry) ->
     return result
 
 
+def _compare(result: Result, now: Result) -> None:
+    if now.problem is not None:
+        problem = outcome_text.printable(now.problem)
+        result.otherwise = [Text(f"  the config that runs can't be tried here: {problem}", "yellow")]
+    elif now.outcome is not None and result.outcome is not None:
+        result.otherwise = list(against.lines(against.differences(now.outcome, result.outcome)))
+
+
 def _config(case: Case, file: Path) -> Mapping[str, str]:
     if isinstance(case.config, str):
-        return connector_file.config_of(file.parent / case.config)
-    return connector_file.as_config(case.config, f"{case.where}: `config`")
+        return manifests.config_of(file.parent / case.config)
+    return manifests.as_config(case.config, f"{case.where}: `config`")
 
 
 def _print(console: Console, result: Result, show: bool) -> None:
@@ -132,6 +169,8 @@ def _print(console: Console, result: Result, show: bool) -> None:
     outcome_text.echo(console, Text.assemble((f"{mark} ", style), outcome_text.printable(result.case.name)))
     for line in result.lines():
         outcome_text.echo(console, Text(f"    {outcome_text.printable(line)}", "" if line.startswith(" ") else style))
+    for change in result.otherwise:
+        outcome_text.echo(console, Text.assemble("  ", change))
     if show and result.outcome is not None and not result.passed:
         outcome_text.show(console, 1, result.outcome)
 

@@ -1,30 +1,39 @@
 """
 YAML as people mean it: version 1.2's plain values, so that `no`, `1:30` and `2024-01-31` are texts, and no key twice.
 
-Called for cases and configs only; PyYAML takes a while to import.
+Called for cases, configs and manifests only; PyYAML takes a while to import.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 
-class _Loader(yaml.SafeLoader):
+class _Values:
+    """What the loaders below add to PyYAML's."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)  # type: ignore[misc]
+        except (ValueError, AttributeError, TypeError, LookupError, OverflowError) as error:
+            # What PyYAML's constructors make of a tag that does not fit its value, such as `!!timestamp foo`.
+            kind = node.tag.removeprefix("tag:yaml.org,2002:")
+            what = f"{node.value} is no {kind}" if isinstance(node.value, str) else f"this is no {kind}"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from error
+
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen = set()
-        for key, _ in node.value:
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if isinstance(key.value, str) and key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key.value} comes twice", key.start_mark)
             seen.add(str(key.value))
-        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)  # type: ignore[misc]
         return found
-
-
-class _TextLoader(_Loader):
-    """Leaves numbers as they are written."""
 
 
 _WORDS = (
@@ -35,21 +44,93 @@ _NUMBERS = (
     ("int", r"[-+]?[0-9]+", list("-+0123456789")),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
 )
-for _loader, _rules in ((_Loader, _WORDS + _NUMBERS), (_TextLoader, _WORDS)):
-    _loader.yaml_implicit_resolvers = {}
-    for _tag, _pattern, _first in _rules:
-        _loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
-# YAML 1.1 takes a leading zero for octal and colons for minutes.
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
-_Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(loader.construct_scalar(node)))
+
+
+def _loader(parser: Any, rules: Iterable[tuple[str, str, list[str]]]) -> Any:
+    made: Any = type("Loader", (_Values, parser), {"yaml_implicit_resolvers": {}})
+    for tag, pattern, first in rules:
+        made.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"^(?:{pattern})$"), first)
+    # YAML 1.1 takes a leading zero for octal and colons for minutes.
+    made.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
+    made.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(loader.construct_scalar(node)))
+    return made
+
+
+# libyaml's parser takes a tenth of the time, which counts with a thousand files. What it refuses the other one explains
+# better; PyYAML comes without the first on some platforms.
+_PARSERS = (getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml.SafeLoader)
+_LOADERS = {
+    numbers: [_loader(parser, _WORDS + _NUMBERS if numbers else _WORDS) for parser in _PARSERS] for numbers in (True, False)
+}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Puts quotes around texts that either version of YAML would take for something else: other programs read 1.1."""
+
+
+for _tag, _pattern, _first in _WORDS + _NUMBERS:
+    _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
+
+
+@dataclass(frozen=True)
+class Document:
+    """What one document of a file holds, and where: `line_of` counts from 1."""
+
+    value: Any
+    _node: Any = field(repr=False)
+
+    def line_of(self, *keys: str | int) -> int:
+        """The line of the key that they lead to, or of the last one of them that is there."""
+        node, line = self._node, self._node.start_mark.line
+        for key in keys:
+            if isinstance(node, yaml.MappingNode):
+                found = next((pair for pair in node.value if pair[0].value == key), None)
+                if found is None:
+                    break
+                line, node = found[0].start_mark.line, found[1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+                node = node.value[key]
+                line = node.start_mark.line
+            else:
+                break
+        return int(line) + 1
 
 
 def load(text: str, numbers: bool = True) -> Any:
-    """Without `numbers`, these are texts, as they are written. ValueError, in one line, if it is no YAML."""
+    """The one document. Without `numbers`, these are texts, as they are written. ValueError, in one line, if it is no YAML."""
+    return _tried(lambda loader: yaml.load(text, Loader=loader), numbers)
+
+
+def documents(text: str, numbers: bool = True) -> list[Document]:
+    """All documents that hold something, as `load` reads them."""
+
+    def made(kind: Any) -> list[Document]:
+        loader, found = kind(text), []
+        while loader.check_node():
+            node = loader.get_node()
+            found.append(Document(loader.construct_document(node), node))
+        return [document for document in found if document.value is not None]
+
+    found: list[Document] = _tried(made, numbers)
+    return found
+
+
+def _tried(read: Callable[[Any], Any], numbers: bool) -> Any:
+    quick, exact = _LOADERS[numbers]
     try:
-        return yaml.load(text, Loader=_Loader if numbers else _TextLoader)
+        return read(quick)
+    except yaml.YAMLError:
+        pass
+    try:
+        return read(exact)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
         where = "" if mark is None else f" in line {mark.line + 1}"
         raise ValueError(f"{problem}{where}") from None
+
+
+def dump(found: Any) -> str:
+    """What `load` reads back as it was: dicts, in their order, lists, texts, numbers, True, False and None."""
+    text: str = yaml.dump(found, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
+    return text

@@ -8,6 +8,7 @@ One Kafka broker on this machine, for trying things out: a KRaft node of its own
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -29,7 +30,8 @@ from confluent_kafka.admin import AdminClient
 from kconnect.api.errors import ConnectError
 from kconnect.local import jars, java, lock
 
-_UP_S = 60.0
+_UP_S = 180.0
+"""A broker that can't start ends, which is seen at once; on a machine with much else to do one was up after a minute only."""
 
 _PROPERTIES = {
     "process.roles": "broker,controller",
@@ -49,7 +51,7 @@ _PROPERTIES = {
     "group.min.session.timeout.ms": "1000",
     "num.partitions": "1",
     # After kill -9 a broker must wait until the life before counts as dead.
-    "broker.session.timeout.ms": "2000",
+    "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
 }
 
@@ -347,14 +349,20 @@ def _cluster_id(data: Path) -> str | None:
     return found[1] if found else None
 
 
+_PORTS = range(15_000, 32_000)
+_asked = itertools.count(random.randrange(len(_PORTS)))
+
+
 def free_port() -> int:
     """
     A port that nobody uses, below those that the system gives to clients.
 
     Among those a client's connection could take it while a broker is started again, or, trying to reach the broker that is
-    down, even be connected to itself.
+    down, even be connected to itself. Each is given once: who asked for one may not have begun to listen when the next is
+    asked for, by another process too.
     """
-    for port in random.sample(range(15_000, 32_000), 1000):
+    for number in itertools.islice(_asked, 1000):
+        port = _PORTS[number % len(_PORTS)]
         if _is_free(port):
             return port
     raise ConnectError("No free port was found between 15000 and 32000: close some programs that listen there")

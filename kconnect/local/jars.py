@@ -62,6 +62,9 @@ def connect(version: str = KAFKA_VERSION, progress: Progress | None = None) -> P
     """The directory with the jars of a Kafka Connect worker, its file connectors, transforms and JSON converter."""
     parts = ("connect-runtime", "connect-file", "connect-json", "connect-transforms")
     coordinates = [f"org.apache.kafka:{part}:{version}" for part in parts]
+    if int(version.split(".")[0]) < 4:
+        # Its resource for loggers is made of log4j's classes, which come with the binding that is left out.
+        coordinates.append("ch.qos.reload4j:reload4j:1.2.25")
     return resolve(f"connect-{version}", [*coordinates, _LOGGING], progress)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kconnect.cli import main as cli
 from kconnect.core.herder.requests import GetCluster, Request
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.server import Server
+from tests.cli.calls import call
 from tests.rest.herder import MemoryHerder
 
 VIEW = {
@@ -27,7 +27,15 @@ VIEW = {
             "generation": 7,
             "connectors": 1,
             "tasks": 2,
-            "hosts": [{"host": 0, "connectors": 1, "tasks": 2}] if hosts else [],
+            "hosts": [
+                {
+                    **{"host": 0, "node": "n", "pid": 7, "connectors": 1, "tasks": 2, "stuck": 0, "directories": []},
+                    "dedicated_to": None,
+                    **({"dedicated_to": {"connector": "x", "task": 0}, "directories": ["/p/a-1"]} if leaving else {}),
+                }
+            ]
+            if hosts
+            else [],
         }
         for name, url, leaving, hosts in (
             ("n1:8083", "http://n1:8083/", False, True),
@@ -60,30 +68,28 @@ def url() -> Iterator[str]:
     server.stop()
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["cluster", *arguments])
-    return int(str(ended.value.code))
-
-
-def test_the_table(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--url", url) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+def test_the_table(url: str) -> None:
+    called = call("cluster", "--url", url)
+    assert called.status == 0
+    lines = [line.split() for line in called.out.splitlines()]
     assert ["Led", "by", "n1:8083,", "generation", "7;", "answered", "by", "n2:8083"] in lines
     assert ["n1:8083", "leader", "1", "2", "0:1+2"] in lines
     assert ["n2:8083", "leaving", "1", "2", "0:1+2"] in lines
     assert ["n3:8083", "gone", "1", "2", "0:1+2"] in lines
     assert ["n4:8083", "starting", "1", "2"] in lines
+    told = "Host 0 of n2:8083 has plugins of /p/a-1, is for x-0 alone"
+    assert [line for line in lines if line[:1] == ["Host"]] == [told.split()]
     assert ["Moving:", "x-0", "from", "n2:8083", "to", "(not", "decided", "yet)"] in lines
     assert ["Moving:", "y", "from", "nowhere", "to", "n1:8083"] in lines
 
 
-def test_json_is_the_answer_itself(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--url", url, "-o", "json") == 0
-    assert json.loads(capsys.readouterr().out) == VIEW
+def test_json_is_the_answer_itself(url: str) -> None:
+    called = call("cluster", "-o", "json", env={"KAFKA_CONNECT_URL": url})
+    assert (called.status, json.loads(called.out)) == (0, VIEW)
 
 
-def test_no_worker_and_a_wrong_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--url", "http://127.0.0.1:9") == 3
-    assert "No worker answers at http://127.0.0.1:9" in capsys.readouterr().err
-    assert run("-o", "xml") == 2
+def test_no_worker_and_a_wrong_option() -> None:
+    called = call("cluster", "--url", "http://127.0.0.1:9")
+    assert (called.status, called.out) == (3, "")
+    assert "No worker answers at http://127.0.0.1:9" in called.err
+    assert call("cluster", "-o", "xml").status == 2

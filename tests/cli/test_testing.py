@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kconnect.cli import yaml_file
+from tests.cli.calls import call
 from tests.cli.test_main import run
 
 HERE = Path(__file__).parent
@@ -62,6 +63,19 @@ def test_what_is_different_is_shown(files: Path, capsys: pytest.CaptureFixture[s
       got:      1
 2 cases: 1 passed, 1 failed
 """
+
+
+def test_contexts_and_urls_that_are_wrong_matter_only_where_a_worker_is_asked(files: Path) -> None:
+    Path("contexts.yaml").write_text("current: [")
+    env = {"KCONNECT_CONFIG": str(files / "contexts.yaml")}
+    Path("in.jsonl").write_text('{"topic": "a", "value": {"n": 1}}')
+    preview = ("preview", "-f", "connector.yaml", "--input", "in.jsonl")
+    assert call("test", "cases.yaml", env=env).out.endswith("2 cases: 1 passed, 1 failed\n")
+    assert call(*preview, env=env).status == 0
+    assert call(*preview, env={"KCONNECT_URL": "nonsense"}).status == 0
+    for command in (("test", "cases.yaml", "--against", "x"), ("preview", "--input", "in.jsonl", "--against", "x")):
+        refused = call(*command, env=env)
+        assert (refused.status, "contexts.yaml" in refused.err) == (2, True), refused
 
 
 def test_the_way_of_a_record_that_fails(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

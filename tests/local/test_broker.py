@@ -36,6 +36,11 @@ def test_a_broken_state_file_means_not_running(tmp_path: Path, text: str) -> Non
     assert not Broker(tmp_path).running()
 
 
+def test_a_free_port_is_given_once() -> None:
+    ports = [broker.free_port() for _ in range(300)]
+    assert len(set(ports)) == 300
+
+
 def test_free_ports_are_none_that_clients_get() -> None:
     port = broker.free_port()
     assert 15_000 <= port < 32_000

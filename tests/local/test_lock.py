@@ -35,6 +35,6 @@ def test_it_ends_with_its_holder_even_by_kill(tmp_path: Path) -> None:
     assert not got.wait(0.2), "two hold the lock"
     holder.kill()
     holder.wait()
-    assert got.wait(10)
+    assert got.wait(60)
     waiter.join()
     holder.stdout.close()

@@ -1,0 +1,57 @@
+"""The options that `apply`, `create` and `diff` share, and the reading of the files that these name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kconnect.cli import manifests
+from kconnect.cli.files import InputError
+
+
+def files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `-f` and `-R`."""
+    path = click.Path(path_type=Path, allow_dash=True)
+    recursive = click.option("-R", "--recursive", is_flag=True, help="Also the directories below.")
+    return click.option(
+        *("-f", "--filename", "paths"),
+        required=True,
+        multiple=True,
+        type=path,
+        metavar="FILE|DIR|-",
+        help="YAML or JSON; of a directory, all that ends with .yaml, .yml or .json; - is standard input. May be given often.",
+    )(recursive(command))
+
+
+def hiding(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--show-secrets`."""
+    return click.option("--show-secrets", is_flag=True, help="Show the values of passwords and the like, too.")(command)
+
+
+def pruning(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--prune` and `--prune-only`, which the command gets as `prune`: globs, or None."""
+
+    @functools.wraps(command)
+    def with_globs(*arguments: Any, prune_all: bool, prune_only: tuple[str, ...], **values: Any) -> Any:
+        return command(*arguments, prune=prune_only or (("*",) if prune_all else None), **values)
+
+    every = click.option("--prune", "prune_all", is_flag=True, help="Delete connectors that no file has; apply asks.")
+    what = "Prune, but only what the glob matches; may be given often."
+    only = click.option("--prune-only", metavar="GLOB", multiple=True, help=what)
+    return every(only(with_globs))
+
+
+def read(paths: Sequence[Path], recursive: bool) -> list[manifests.Manifest]:
+    """What files say. Each mistake is a line on standard error, before the error itself."""
+    try:
+        return manifests.read(paths, recursive)
+    except manifests.Unusable as error:
+        if len(error.problems) == 1:
+            raise InputError(error.problems[0]) from None
+        for problem in error.problems:
+            click.echo(f"kconnect: {problem}", err=True)
+        raise

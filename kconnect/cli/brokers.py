@@ -1,0 +1,174 @@
+"""
+How commands reach Kafka itself, with no worker alive: what `connection.kafka_options` collects, as settings of Kafka clients.
+
+A worker's file is read as the worker reads it, with the environment's `CONNECT_*` on top; a file as Kafka's own tools take with
+`--command-config` on top of that. Read next: `kafka/clients.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from kconnect.core.settings.worker import WorkerSettings
+
+_CONSUMER = {"group.id": "kconnect-cli", "enable.auto.commit": False, "allow.auto.create.topics": False}
+# As Connect's workers write: Java's partitioner decides where a key is looked for.
+_PRODUCER = {"acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"}
+
+_OPTIONS = {
+    "config": ("config.storage.topic", "config_topic"),
+    "offset": ("offset.storage.topic", "offset_topic"),
+    "status": ("status.storage.topic", "status_topic"),
+    "group": ("group.id", "group"),
+}
+
+
+@dataclass(frozen=True)
+class Brokers:
+    """
+    A Kafka cluster, and the topics of a Connect cluster on it, as far as the options, the files and the context tell.
+
+    Nothing is read before it is used. Its text names no setting: files hold secrets.
+    """
+
+    bootstrap_server: str | None = None
+    command_config: str | None = None
+    worker_file: str | None = None
+    own: Mapping[str, str | None] = field(default_factory=dict, repr=False)
+    """What `--config-topic`, `--offset-topic`, `--status-topic` and `--group` say."""
+
+    @property
+    def known(self) -> bool:
+        """Whether anything says where Kafka is."""
+        return "bootstrap.servers" in self._texts
+
+    @property
+    def address(self) -> str:
+        """`bootstrap.servers`; UsageError if nothing says it."""
+        self._require()
+        return self._told["bootstrap.servers"]
+
+    @functools.cached_property
+    def settings(self) -> WorkerSettings:
+        """
+        A worker's settings, with what nobody said made up: use it for `kafka.clients`, and `topics` for names.
+
+        UsageError if nothing says where Kafka is, InputError for a setting that can't be used.
+        """
+
+        from kconnect.cli import connector_file
+
+        self._require()
+        return connector_file.worker_with(self._texts, self.worker_file or self.command_config or "--bootstrap-server")
+
+    def client_config(self, kind: str = "admin") -> dict[str, Any]:
+        """
+        librdkafka's settings for an `admin`, `consumer` or `producer`: the worker's own for its internal topics, so that
+        `producer.` and the like don't count. A new dict each time; it holds secrets.
+        """
+        from kconnect.kafka import clients
+
+        own = {"consumer": _CONSUMER, "producer": _PRODUCER}.get(kind, {})
+        return {**clients.internal(self.settings, f"cli-{kind}"), **own}
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        """What the files and the environment say, with references replaced and nothing made up. It holds secrets."""
+        return {name: self._told[name] for name in self._texts}
+
+    @property
+    def topics(self) -> Topics:
+        return Topics(
+            {name: self.own.get(option) or self._told.get(setting) for name, (setting, option) in _OPTIONS.items()},
+            self._told,
+        )
+
+    def _require(self) -> None:
+        if not self.known:
+            raise click.UsageError(
+                "Nothing says where Kafka is: give --bootstrap-server HOST:PORT, --worker-file FILE, or a --context that has "
+                "one of them."
+            )
+
+    @functools.cached_property
+    def _told(self) -> Mapping[str, str]:
+        """As the files have it, with their references replaced; these are looked up only where there are some."""
+        from kconnect.core.settings import references
+
+        refers = self.known and any(references.find(text) for text in self._texts.values())
+        return self.settings.raw if refers else self._texts
+
+    @functools.cached_property
+    def _texts(self) -> dict[str, str]:
+        from kconnect.core.settings.worker import with_environment
+
+        texts = with_environment(_properties(self.worker_file), os.environ) if self.worker_file else {}
+        # Files of consumers have a group of their own, which is not the workers'.
+        texts |= {name: text for name, text in _properties(self.command_config).items() if name != "group.id"}
+        return {**texts, "bootstrap.servers": self.bootstrap_server} if self.bootstrap_server else texts
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The names of a Connect cluster's internal topics. One that nothing tells is a UsageError where it is used."""
+
+    _named: Mapping[str, str | None]
+    _texts: Mapping[str, str] = field(repr=False)
+
+    @property
+    def config(self) -> str:
+        return self._get("config")
+
+    @property
+    def offset(self) -> str:
+        return self._get("offset")
+
+    @property
+    def status(self) -> str:
+        return self._get("status")
+
+    @property
+    def group(self) -> str:
+        """The workers' `group.id`."""
+        return self._get("group")
+
+    @property
+    def assignment(self) -> str:
+        """kconnect's own, which Connect has not."""
+        return self._texts.get("assignment.storage.topic") or f"{self.config}-assignments"
+
+    @property
+    def metrics(self) -> str:
+        """kconnect's own, which Connect has not."""
+        return self._texts.get("metrics.storage.topic") or f"{self.config}-metrics"
+
+    @property
+    def known_group(self) -> str | None:
+        return self._named["group"]
+
+    def known(self) -> dict[str, str]:
+        """Those of `config`, `offset`, `status` that something tells."""
+        return {name: text for name, text in self._named.items() if text and name != "group"}
+
+    def _get(self, name: str) -> str:
+        found = self._named[name]
+        if not found:
+            setting, option = _OPTIONS[name]
+            raise click.UsageError(
+                f"Nothing says the workers' {setting}: give --{option.replace('_', '-')} NAME, or their --worker-file."
+            )
+        return found
+
+
+def _properties(path: str | None) -> dict[str, str]:
+    from kconnect.cli import files
+
+    return {} if path is None else files.properties_of(Path(path))

@@ -1,0 +1,236 @@
+"""
+What kconnect needs of the machine it runs on: Java, Spark, Python, its libraries, room and files.
+
+A part of `kconnect doctor`. Nothing is started but `java -version` and the executors' Python, and nothing is written but an
+empty file where Spark writes, for a moment. Read next: `listening.py`, which looks at a worker's ports.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from kconnect.api.errors import ConnectError
+from kconnect.cli.checkup import run
+from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
+from kconnect.local import jars, java
+
+PLACE = "This machine"
+
+_OLDEST, _NEWEST = (3, 10), (3, 13)
+_GB = 1 << 30
+_FILES = 1024
+_FEW_FILES = 256
+_LOCAL_S = 20.0
+"""For a program of this machine, which may be busy."""
+
+
+def check_java() -> Iterator[Finding]:
+    try:
+        program = java.find()
+        found = java.version(program)
+    except ConnectError as error:
+        yield Finding(ERROR, "java", PLACE, str(error))
+        return
+    if found < java.OLDEST:
+        remedy = f"install Java {java.OLDEST} or newer, and put it first on the PATH or set JAVA_HOME"
+        message = f"{program} is Java {found}, and Spark and Kafka need {java.OLDEST} or newer"
+        yield Finding(ERROR, "java", PLACE, message, remedy)
+    else:
+        yield Finding(OK, "java", PLACE, f"Java {found}: {program}")
+
+
+def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
+    """`settings` are a worker file's, if there is one."""
+    spec = importlib.util.find_spec("pyspark")
+    home = Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
+    if home is None:
+        yield Finding(ERROR, "spark", PLACE, "PySpark is not installed", "install kconnect with its dependencies")
+        return
+    version = metadata.version("pyspark")
+    if not list(home.glob("jars/spark-core_*.jar")):
+        remedy = "install it anew: pip install --force-reinstall pyspark"
+        yield Finding(ERROR, "spark", PLACE, f"PySpark {version} in {home} is without its jars", remedy)
+    elif other := os.environ.get("SPARK_HOME"):
+        yield from _other_spark(Path(other), version)
+    else:
+        yield Finding(OK, "spark", PLACE, f"Spark {version}, of PySpark")
+    wanted = settings.get("spark.jars.packages")
+    if wanted:
+        message = f"spark.jars.packages={wanted}: Spark asks Ivy for these whenever a worker starts"
+        yield Finding(SKIPPED, "spark", PLACE, message, "see that they are in ~/.ivy2.5.2, or that Maven can be reached")
+    if jars.kafka_is_there():
+        yield Finding(OK, "jars", PLACE, f"The jars of Kafka {jars.KAFKA_VERSION} for a local broker are in {jars.cache_dir()}")
+    else:
+        message = f"The jars of Kafka {jars.KAFKA_VERSION} are not in {jars.cache_dir()}; only a local broker needs them"
+        yield Finding(SKIPPED, "jars", PLACE, message, "`kconnect broker start` fetches them")
+
+
+def _other_spark(home: Path, own: str) -> Iterator[Finding]:
+    remedy = "unset SPARK_HOME, so that PySpark runs its own Spark"
+    core = next(iter(sorted(home.glob("jars/spark-core_*.jar"))), None)
+    if core is None:
+        message = f"SPARK_HOME is {home}, where there is no Spark (no jars/spark-core_*.jar)"
+        yield Finding(ERROR, "spark", PLACE, message, remedy)
+        return
+    found = core.stem.rpartition("-")[2]
+    same = found.split(".")[:2] == own.split(".")[:2]
+    message = f"SPARK_HOME is {home}, Spark {found}; PySpark is {own}"
+    yield Finding(OK if same else ERROR, "spark", PLACE, message, "" if same else remedy)
+
+
+def check_python(settings: Mapping[str, str]) -> Iterator[Finding]:
+    """This Python, which runs workers and drivers, and the one that `spark.pyspark.python` gives the executors."""
+    own = sys.version_info[:2]
+    text = ".".join(map(str, sys.version_info[:3]))
+    if _OLDEST <= own <= _NEWEST:
+        yield Finding(OK, "python", PLACE, f"Python {text}: {sys.executable}")
+    else:
+        allowed = f"{_text(_OLDEST)} to {_text(_NEWEST)}"
+        yield Finding(ERROR, "python", PLACE, f"Python {text} runs kconnect, which is for {allowed}", f"use Python {allowed}")
+    yield from _libraries()
+    other = settings.get("spark.pyspark.python")
+    local = settings.get("spark.master", "local").startswith("local")
+    if other and (local or shutil.which(other)):
+        yield from _executors_python(other, own)
+    elif not local:
+        program = other or sys.executable
+        message = f"Whether {program} is on the machines of {settings['spark.master']} can't be seen from here"
+        yield Finding(SKIPPED, "python", PLACE, message, f"each needs it, Python {_text(own)}, with kconnect in it")
+
+
+def _libraries() -> Iterator[Finding]:
+    from packaging.requirements import Requirement
+
+    wrong = []
+    for line in metadata.requires("kconnect") or ():
+        wanted = Requirement(line)
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            found = metadata.version(wanted.name)
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{wanted.name} is not installed")
+            continue
+        if not wanted.specifier.contains(found, prereleases=True):
+            wrong.append(f"{wanted.name} is {found}, and {wanted.specifier} is needed")
+    if wrong:
+        yield Finding(ERROR, "libraries", PLACE, "; ".join(wrong), "install kconnect with its dependencies")
+    else:
+        found = ", ".join(f"{name} {metadata.version(name)}" for name in ("kconnect", "confluent-kafka"))
+        yield Finding(OK, "libraries", PLACE, f"{found}, and all else that kconnect needs")
+
+
+def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
+    code = "import sys, kconnect, pyspark; print(*sys.version_info[:2], kconnect.__version__, pyspark.__version__)"
+    setting = f"spark.pyspark.python={program}"
+    try:
+        done = subprocess.run([program, "-c", code], capture_output=True, text=True, timeout=_LOCAL_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        yield Finding(ERROR, "python", PLACE, f"{setting} can't be run ({error})", "name a Python with kconnect in it")
+        return
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        yield Finding(ERROR, "python", PLACE, f"{setting} can't import kconnect ({said})", "install kconnect for that Python")
+        return
+    major, minor, version, spark = done.stdout.split()
+    ours = (metadata.version("kconnect"), metadata.version("pyspark"))
+    if (int(major), int(minor)) != own:
+        message = f"{setting} is Python {major}.{minor}, and the driver's is {_text(own)}: Spark refuses to run tasks then"
+        yield Finding(ERROR, "python", PLACE, message, "use the same Python for both")
+    elif (version, spark) != ours:
+        message = f"{setting} has kconnect {version} and PySpark {spark}, the driver {ours[0]} and {ours[1]}"
+        yield Finding(WARNING, "python", PLACE, message, "install the same versions for both")
+    else:
+        yield Finding(OK, "python", PLACE, f"{setting} is Python {major}.{minor} with kconnect {version}")
+
+
+def check_room(settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Where Spark puts its files: SPARK_LOCAL_DIRS, else spark.local.dir, else the place for temporary files."""
+    told = os.environ.get("SPARK_LOCAL_DIRS") or settings.get("spark.local.dir")
+    setting = "SPARK_LOCAL_DIRS" if os.environ.get("SPARK_LOCAL_DIRS") else "spark.local.dir"
+    for directory in dict.fromkeys(part.strip() for part in (told or tempfile.gettempdir()).split(",") if part.strip()):
+        yield _room(Path(directory), setting)
+
+
+def _room(directory: Path, setting: str) -> Finding:
+    remedy = f"make room, or name another place with {setting}"
+    if not directory.is_dir():
+        message = f"Spark's directory {directory} is not there"
+        return Finding(ERROR, "disk", PLACE, message, f"create it, or name another place with {setting}")
+    try:
+        with tempfile.NamedTemporaryFile(dir=directory, prefix="kconnect-doctor-"):
+            pass
+    except OSError as error:
+        message = f"Spark can't write into {directory} ({error.strerror})"
+        return Finding(ERROR, "disk", PLACE, message, remedy)
+    state = os.statvfs(directory)
+    free = state.f_bavail * state.f_frsize
+    message = f"{free / _GB:.1f} GB are free in {directory}, where Spark writes"
+    if free < _GB // 8:
+        return Finding(ERROR, "disk", PLACE, f"Only {message}", remedy)
+    if free < _GB:
+        return Finding(WARNING, "disk", PLACE, f"Only {message}", remedy)
+    if state.f_files and state.f_favail < 10_000:
+        message = f"Only {state.f_favail} more files fit into {directory}, where Spark writes"
+        return Finding(WARNING, "disk", PLACE, message, remedy)
+    return Finding(OK, "disk", PLACE, message)
+
+
+def check_files() -> Iterator[Finding]:
+    """How many files a process may open: a task host has some for each broker and each of its tasks' clients."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= _FILES:
+        many = "any number of" if soft == resource.RLIM_INFINITY else str(soft)
+        yield Finding(OK, "files", PLACE, f"A process may open {many} files")
+        return
+    most = "more" if hard == resource.RLIM_INFINITY else f"up to {hard}"
+    message = f"A process may open {soft} files only, and each task's clients take some for each broker"
+    remedy = f"raise it for workers, with `ulimit -n` ({most}) or LimitNOFILE= of systemd"
+    yield Finding(ERROR if soft < _FEW_FILES else WARNING, "files", PLACE, message, remedy)
+
+
+def masters(settings: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Where the master of Spark that a worker file names should answer; none for local mode and for YARN."""
+    master = settings.get("spark.master", "local")
+    if not master.startswith(("spark://", "k8s://")):
+        return []
+    given = re.sub(r"^(spark|k8s)://(https?://)?", "", master)
+    found = [re.fullmatch(r"\[?([^\]]+?)\]?(?::(\d+))?/?", part.strip()) for part in given.split(",")]
+    usual = 7077 if master.startswith("spark") else 443
+    return [(part[1], int(part[2] or usual)) for part in found if part is not None]
+
+
+def check_master(settings: Mapping[str, str]) -> Iterator[Finding]:
+    from kconnect.cli.checkup import reaching
+
+    master = settings.get("spark.master", "local")
+    place = f"Spark {master}"
+    if master.startswith("yarn"):
+        if not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
+            message = "spark.master is yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR says where that is"
+            yield Finding(ERROR, "master", place, message, "set one of them to the directory of yarn-site.xml")
+        return
+    problems = [reaching.problem(host, port, run.LIMIT_S) for host, port in masters(settings)]
+    if not problems:
+        return
+    if all(problem is not None for problem in problems):
+        texts = "; ".join(problem for problem in problems if problem is not None)
+        yield Finding(ERROR, "master", place, texts, "start Spark's master, or correct spark.master in the worker file")
+    else:
+        # A master that stands by is no problem while another one leads.
+        texts = "; ".join(problem for problem in problems if problem is not None)
+        yield Finding(OK if not texts else WARNING, "master", place, texts or "A connection is accepted")
+
+
+def _text(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,67 @@
+"""
+Runs checks beside each other, each in a thread of its own, and gives what they find in the order of the checks.
+
+Called by `cli/doctor.py`. A check is a function without arguments that gives findings, and has limits of its own; one that
+fails all the same, or hangs, is a finding too. Read next: `machine.py`, `workers.py`, `brokers.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kconnect.cli.findings import ERROR, WARNING, Finding
+
+LIMIT_S = 5.0
+"""For each answer over the network. Used qualified: tests on a busy machine wait longer."""
+
+
+ALL_S = 60.0
+"""For all checks together: plugins are tried, too."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """`name` and `location` are for the finding that tells of a check that came to no end."""
+
+    name: str
+    location: str
+    run: Callable[[], Iterable[Finding]]
+
+
+@dataclass
+class _Running:
+    check: Check
+    found: list[Finding] = field(default_factory=list)
+    thread: threading.Thread | None = None
+
+
+def beside_each_other(checks: Sequence[Check], limit_s: float) -> list[Finding]:
+    """All findings, after `limit_s` seconds at most."""
+    running = [_Running(check) for check in checks]
+    for each in running:
+        # A daemon: one that hangs, as asking for a name may, must not keep the command from ending.
+        each.thread = threading.Thread(target=_run, args=(each,), name=f"check {each.check.name}", daemon=True)
+        each.thread.start()
+    end = time.monotonic() + limit_s
+    found: list[Finding] = []
+    for each in running:
+        assert each.thread is not None
+        each.thread.join(max(0.0, end - time.monotonic()))
+        found += each.found
+        if each.thread.is_alive():
+            message = f"The check of {each.check.name} came to no end within {limit_s:.0f} s"
+            found.append(Finding(WARNING, each.check.name, each.check.location, message))
+    return found
+
+
+def _run(each: _Running) -> None:
+    check = each.check
+    try:
+        for finding in check.run():
+            each.found.append(finding)
+    except Exception as error:  # noqa: BLE001 - one check must not take what the others found away
+        text = f"The check of {check.name} failed ({type(error).__name__}: {' '.join(str(error).split())})"
+        each.found.append(Finding(ERROR, check.name, check.location, text))

@@ -1,0 +1,118 @@
+"""`kconnect context list|use|set|remove`: clusters by name. Read next: `contexts.py`, which has the file."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from kconnect.api.errors import NotFoundError
+from kconnect.cli import connection, contexts, output
+from kconnect.cli.contexts import Context, Contexts
+
+
+@click.group()
+def context() -> None:
+    """
+    Name clusters, and say which one is meant where nothing else says it.
+
+    \b
+      kconnect context set dev --url http://localhost:8083 --bootstrap-server localhost:9092
+      kconnect context use dev
+      kconnect get connectors --context prod
+
+    They are in a file of yours, which KCONNECT_CONFIG names. It holds no passwords.
+    """
+
+
+@context.command("list")
+@output.option("json", "yaml", "name")
+def list_contexts(form: str) -> None:
+    """
+    Show the contexts, and which one is in use.
+
+    \b
+      kconnect context list
+      kconnect context list -o name
+    """
+    found = contexts.load()
+    if form == "name":
+        for name in found.by_name:
+            click.echo(name)
+    elif form != "table":
+        output.write({"current": found.current, "contexts": {name: each.given() for name, each in found.by_name.items()}}, form)
+    elif not found.by_name:
+        click.echo("No contexts: `kconnect context set NAME --url URL` makes one", err=True)
+    else:
+        output.table(
+            ["", "name", *(name.replace("_", " ") for name in contexts.NAMES)],
+            [["*" if name == found.current else "", name, *dataclasses.astuple(each)] for name, each in found.by_name.items()],
+        )
+
+
+@context.command()
+@click.argument("name", shell_complete=connection.complete_context)
+def use(name: str) -> None:
+    """
+    Make a context the one that commands mean.
+
+    \b
+      kconnect context use prod
+    """
+    found = contexts.load()
+    _known(found, name)
+    contexts.save(dataclasses.replace(found, current=name))
+    click.echo(f"Commands are for {name} now")
+
+
+@context.command("set")
+@click.argument("name", shell_complete=connection.complete_context)
+@click.option("--url", metavar="URL", help="Any worker of the cluster.")
+@click.option("--user", metavar="NAME", help="Who you are there. The password stays in KCONNECT_PASSWORD, or is asked for.")
+@click.option("--bootstrap-server", metavar="HOST:PORT", help="Its Kafka, for what reads topics.")
+@click.option("--command-config", type=click.Path(dir_okay=False), metavar="FILE", help="Properties of Kafka clients.")
+@click.option("-w", "--worker-file", type=click.Path(dir_okay=False), metavar="FILE", help="A file of its workers.")
+def set_context(name: str, **given: str | None) -> None:
+    """
+    Make a context, or change what is given of one.
+
+    \b
+      kconnect context set prod --url https://connect.acme.com:8443 --user ann
+      kconnect context set prod --worker-file /etc/kconnect/worker.properties
+
+    The first one is in use at once. An empty value takes a setting away, as in --user ''.
+    """
+    if given["url"]:
+        contexts.check_url(given["url"])
+    for setting in ("command_config", "worker_file"):
+        if file := given[setting]:
+            # The next command may be called elsewhere.
+            given[setting] = str(Path(file).expanduser().absolute())
+    found = contexts.load()
+    changed = {setting: value or None for setting, value in given.items() if value is not None}
+    made = dataclasses.replace(found.by_name.get(name, Context()), **changed)
+    current = found.current if found.by_name else name
+    path = contexts.save(Contexts(current, {**found.by_name, name: made}))
+    click.echo(f"Set {name} in {path}{', and commands are for it now' if current == name != found.current else ''}")
+
+
+@context.command()
+@click.argument("name", shell_complete=connection.complete_context)
+def remove(name: str) -> None:
+    """
+    Take a context away; its cluster does not notice.
+
+    \b
+      kconnect context remove dev
+    """
+    found = contexts.load()
+    _known(found, name)
+    left = {other: each for other, each in found.by_name.items() if other != name}
+    contexts.save(Contexts(None if found.current == name else found.current, left))
+    click.echo(f"Removed {name}{': none is in use now' if found.current == name else ''}")
+
+
+def _known(found: Contexts, name: str) -> None:
+    if name not in found.by_name:
+        raise NotFoundError(f"There is no context {name}; there is: {', '.join(found.by_name) or 'none'}")

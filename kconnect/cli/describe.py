@@ -1,0 +1,33 @@
+"""`kconnect describe KIND NAME…`: the group. One kind a module, `describe_<kind>.py`; `get.py` has tables of many."""
+
+from __future__ import annotations
+
+import click
+
+from kconnect.cli.lazy import KindsGroup
+
+_COMMANDS = {
+    "connector": (
+        "kconnect.cli.describe_connector:connector",
+        "Tell what is known of connectors, why one has failed, and what to do.",
+    ),
+    "task": ("kconnect.cli.describe_task:task", "Tell what is known of a task, with the trace of its failure."),
+    "worker": ("kconnect.cli.describe_worker:worker", "Tell what is known of a worker, its hosts, and what it runs."),
+    "plugin": ("kconnect.cli.describe_plugin:plugin", "Tell what a plugin is, what it can be set to, and who uses it."),
+}
+
+
+@click.group(cls=KindsGroup, commands_in=_COMMANDS)
+def describe() -> None:
+    """
+    Tell what is known of connectors, why one has failed, and what to do.
+
+    \b
+      kconnect describe connector orders
+      kconnect describe connector 'orders-*' --worker-file worker.properties
+      kconnect describe task orders/0
+      kconnect describe worker node-1:8083
+      kconnect describe plugin FileStreamSink
+
+    Plurals and two letters do as well: co, ta, wo and pl.
+    """

@@ -1,0 +1,123 @@
+"""`kconnect dlq drop`: deletes letters from the beginning of a queue, the only ones that Kafka can delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import click
+
+from kconnect.api.errors import BadRequestError, ConnectError
+from kconnect.cli import asking, connection
+from kconnect.cli.brokers import Brokers
+from kconnect.cli.connection import Target
+from kconnect.cli.dlq import choice as choices
+from kconnect.cli.dlq import queues
+from kconnect.cli.dlq.choice import Choice
+from kconnect.cli.dlq.letters import Letter, counted
+from kconnect.cli.dlq.memory import Done
+
+_ANSWER_S = 60
+
+
+@dataclass
+class Prefix:
+    """Of each partition: the offset before which all letters match, how many do, and how many matched behind others."""
+
+    ends: dict[int, int] = field(default_factory=dict)
+    count: int = 0
+    beyond: int = 0
+
+
+@click.command()
+@click.argument("name", metavar="QUEUE")
+@connection.options
+@connection.kafka_options
+@click.option("--all", "everything", is_flag=True, help="All letters.")
+@click.option("--replayed", is_flag=True, help="Those that have been replayed.")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@asking.option
+@choices.options
+def drop(
+    name: str, target: Target, brokers: Brokers, everything: bool, replayed: bool, dry_run: bool, yes: bool, choice: Choice
+) -> None:
+    """
+    Delete letters from the beginning of a queue.
+
+    \b
+      kconnect dlq drop orders-dead --replayed
+      kconnect dlq drop orders-dead --offset :1200 --dry-run
+      kconnect dlq drop orders-dead --until 2026-01-31
+      kconnect dlq drop orders-dead --all --yes
+
+    They are gone for good. Kafka deletes the records of a partition up to an offset, and none from the middle. So the letters
+    that match must be the first ones; where others stand before some of them, nothing is deleted, and it says up to where it
+    could be.
+    """
+    if everything != (choice.everything and not replayed):
+        raise click.UsageError("Say which letters are meant, by --replayed, --offset, --until or another filter, or give --all")
+    with queues.find(brokers, target, name) as queue:
+        queues.require_queue(queue)
+        done = queue.replayed() if replayed else {}
+        bounds = queue.bounds()
+        if everything:
+            found = Prefix({place: end for place, (begin, end) in bounds.items() if begin < end}, _size(bounds))
+        else:
+            found = prefix(queue.letters(bounds), lambda each: choice.takes(each) and (not replayed or _is_done(each, done)))
+        if found.beyond:
+            raise BadRequestError(_scattered(found))
+        if not found.count:
+            click.echo(f"No letter of {queue.name} matches: nothing to delete", err=True)
+            return
+        up_to = ", ".join(f"{queue.name}-{place} up to offset {end - 1}" for place, end in sorted(found.ends.items()))
+        if dry_run:
+            click.echo(f"Would delete {counted(found.count)}: {up_to}")
+            return
+        asking.confirm(f"Delete {counted(found.count)} for good, {up_to}?", yes)
+        _delete(brokers, queue.name, found.ends)
+        click.echo(f"Deleted {counted(found.count)}: {up_to}")
+
+
+def prefix(letters: Iterable[Letter], takes: Callable[[Letter], bool]) -> Prefix:
+    """`letters` are in order of their offsets within each partition."""
+    found, closed = Prefix(), set()
+    for letter in letters:
+        if not takes(letter):
+            closed.add(letter.partition)
+        elif letter.partition in closed:
+            found.beyond += 1
+        else:
+            found.ends[letter.partition] = letter.offset + 1
+            found.count += 1
+    return found
+
+
+def _scattered(found: Prefix) -> str:
+    ends = ", ".join(f"--queue-partition {place} --offset :{end - 1}" for place, end in sorted(found.ends.items()))
+    could = f"; the first {found.count:,} of them can be deleted with {ends}" if ends else ""
+    return (
+        f"{counted(found.beyond)} that match stand behind others that don't, and Kafka deletes only from the beginning of a "
+        f"partition: nothing was deleted{could}"
+    )
+
+
+def _size(bounds: Mapping[int, tuple[int, int]]) -> int:
+    return sum(end - begin for begin, end in bounds.values())
+
+
+def _is_done(letter: Letter, done: Mapping[int, Done]) -> bool:
+    return letter.offset in done.get(letter.partition, Done())
+
+
+def _delete(brokers: Brokers, queue: str, ends: Mapping[int, int]) -> None:
+    import confluent_kafka as ck
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient(brokers.client_config("admin"))
+    asked = [ck.TopicPartition(queue, place, end) for place, end in ends.items()]
+    try:
+        for deleted in admin.delete_records(asked, request_timeout=_ANSWER_S).values():
+            deleted.result()
+    except ck.KafkaException as error:
+        # Topics with cleanup.policy=compact alone say POLICY_VIOLATION.
+        raise ConnectError(f"Letters of {queue} can't be deleted: {error.args[0].str()}") from error

@@ -1,0 +1,145 @@
+"""`kconnect dlq list`: the queues that the cluster's connectors name, with what is in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import click
+
+from kconnect.api.errors import ConnectError, UnavailableError
+from kconnect.cli import connection, output
+from kconnect.cli.brokers import Brokers
+from kconnect.cli.connection import Target
+from kconnect.cli.dlq import queues
+from kconnect.cli.dlq.letters import Letter, moment
+from kconnect.cli.dlq.queues import Owner, Queue
+
+_CAUSES = 3
+
+
+@dataclass
+class Found:
+    """A queue. `letters` None: nobody was asked, there is no topic yet (`there`), or it can't be read (`problem`)."""
+
+    queue: str
+    owners: list[Owner]
+    letters: int | None = None
+    there: bool | None = None
+    problem: str | None = None
+    looked_at: int = 0
+    first: int | None = None
+    last: int | None = None
+    causes: Counter[str] = field(default_factory=Counter)
+
+    def count(self, letter: Letter) -> None:
+        self.looked_at += 1
+        self.causes[letter.why] += 1
+        if letter.timestamp is not None:
+            self.first = letter.timestamp if self.first is None else min(self.first, letter.timestamp)
+            self.last = letter.timestamp if self.last is None else max(self.last, letter.timestamp)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "queue": self.queue,
+            "connectors": [owner.connector for owner in self.owners],
+            "headers": all(owner.told for owner in self.owners),
+            "topic_exists": self.there,
+            "problem": self.problem,
+            "letters": self.letters,
+            "looked_at": self.looked_at,
+            "first": None if self.first is None else moment(self.first),
+            "last": None if self.last is None else moment(self.last),
+            "causes": dict(self.causes.most_common()),
+        }
+
+    def row(self) -> tuple[str, ...]:
+        names = ",".join(owner.connector for owner in self.owners)
+        causes = ", ".join(f"{number:,} {why}" for why, number in self.causes.most_common(_CAUSES))
+        more = len(self.causes) - _CAUSES
+        count = "?" if self.letters is None else f"{self.letters:,}"
+        times = ("-" if at is None else moment(at)[:19] + "Z" for at in (self.first, self.last))
+        return self.queue, names, count, *times, causes + (f", {more} more" if more > 0 else "")
+
+
+@click.command("list")
+@connection.options
+@connection.kafka_options
+@click.option("--sample", type=click.IntRange(min=0), default=1000, show_default=True, help="How many letters to look at.")
+@output.option("json", "yaml", "name")
+def list_queues(target: Target, brokers: Brokers, sample: int, form: str) -> int:
+    """
+    Show the dead letter queues and what is in them.
+
+    \b
+      kconnect dlq list --bootstrap-server localhost:9092
+      kconnect dlq list --worker-file worker.properties --sample 100000
+      kconnect dlq list -o name
+
+    Times and causes are those of the newest letters (--sample) of each partition. The times are those of the records that
+    failed, which Connect gives to their letters. Without --bootstrap-server only the names are shown.
+
+    Exit status 1: a queue can't be read; the others are shown.
+    """
+    found = [Found(queue, list(some)) for queue, some in groupby(queues.owners(target), key=lambda owner: owner.queue)]
+    if form == "name":
+        for each in found:
+            click.echo(each.queue)
+        return 0
+    if brokers.known:
+        for each in found:
+            _look(brokers, each, sample)
+    status = 1 if any(each.problem for each in found) else 0
+    if form != "table":
+        output.write([each.as_json() for each in found], form)
+        return status
+    if not found:
+        click.echo("No connector has a dead letter queue: none sets errors.deadletterqueue.topic.name", err=True)
+        return 0
+    output.table(("queue", "connectors", "letters", "first", "last", "why"), (each.row() for each in found))
+    for line in _notes(found, brokers.known):
+        click.echo(line, err=True)
+    return status
+
+
+def _look(brokers: Brokers, found: Found, sample: int) -> None:
+    """UnavailableError if no broker answers: then none does for the other queues either."""
+    try:
+        with Queue(brokers, found.queue) as queue:
+            look(queue, found, sample)
+    except UnavailableError:
+        raise
+    except ConnectError as error:
+        found.problem, found.letters = " ".join(str(error).split()), None
+
+
+def look(queue: Queue, found: Found, sample: int) -> None:
+    bounds = queue.bounds()
+    found.there = bool(bounds)
+    found.letters = sum(end - begin for begin, end in bounds.values())
+    newest = {place: (max(begin, end - sample), end) for place, (begin, end) in bounds.items()}
+    for letter in queue.letters(newest):
+        found.count(letter)
+    if newest == bounds:
+        # Offsets that no letter fills do not count where all letters have been seen.
+        found.letters = found.looked_at
+
+
+def _notes(found: list[Found], asked: bool) -> list[str]:
+    notes = []
+    if not asked:
+        notes.append("How many letters there are is in Kafka: give --bootstrap-server HOST:PORT")
+    notes += [f"{each.queue} can't be read: {each.problem}" for each in found if each.problem]
+    missing = [each.queue for each in found if each.there is False]
+    if missing:
+        notes.append(f"Not there yet, no task has made it: {', '.join(missing)}")
+    partly = [each.queue for each in found if each.letters is not None and each.looked_at < each.letters]
+    if partly:
+        notes.append(f"Times and causes are of the newest letters only (--sample): {', '.join(partly)}")
+    silent = sorted({owner.connector for each in found for owner in each.owners if not owner.told})
+    if silent:
+        setting = "errors.deadletterqueue.context.headers.enable=true"
+        notes.append(f"Letters of these tell nothing of their cause, as they lack {setting}: {', '.join(silent)}")
+    return notes

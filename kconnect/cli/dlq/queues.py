@@ -1,0 +1,218 @@
+"""
+Where the dead letter queues are: who names which, by REST, and what is in one, by Kafka. Read next: `letters.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import confluent_kafka as ck
+
+from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
+from kconnect.cli.brokers import Brokers
+from kconnect.cli.connection import Target
+from kconnect.cli.dlq.choice import Choice
+from kconnect.cli.dlq.letters import CONTEXT, Letter
+from kconnect.cli.dlq.memory import Done, group_of
+from kconnect.core.settings.errors import DLQ_TOPIC
+from kconnect.kafka.codes import AWAY
+
+_HEADERS = "errors.deadletterqueue.context.headers.enable"
+_ANSWER_S = 30.0
+_STEP_S = 5.0
+"""Python hears no Ctrl-C while the client waits."""
+_SILENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A connector that names a queue. `told`: it has its context headers written."""
+
+    connector: str
+    queue: str
+    told: bool
+
+
+def owners(target: Target) -> list[Owner]:
+    """Of all queues of the cluster, in order of their names. RestError if no worker answers."""
+    return owners_in(_configs(target))
+
+
+def _configs(target: Target, timeout: float | None = None) -> dict[str, Any]:
+    with target.connect(timeout) as client:
+        return {name: each["info"]["config"] for name, each in client.connectors("info").items()}
+
+
+def owners_in(configs: Mapping[str, Mapping[str, str | None]]) -> list[Owner]:
+    made = [
+        Owner(name, topic, (config.get(_HEADERS) or "").strip().lower() == "true")
+        for name, config in configs.items()
+        if (topic := (config.get(DLQ_TOPIC) or "").strip())
+    ]
+    return sorted(made, key=lambda owner: (owner.queue, owner.connector))
+
+
+class Queue:
+    """One queue's topic, read outside of any group; nothing is committed. Use it in a `with`."""
+
+    def __init__(self, brokers: Brokers, name: str) -> None:
+        self.name = name
+        self._settings = {
+            **brokers.client_config("consumer"),
+            "group.id": group_of(name),
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            # Letters that a transaction has taken back never were.
+            "isolation.level": "read_committed",
+        }
+        self._consumer = ck.Consumer(self._settings)
+        self._servers = brokers.address
+        self.unnamed = ""
+        """Why no connector is known to name it; empty if one does, or nobody has looked."""
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    @property
+    def metadata(self) -> Any:
+        """The consumer group's, for a transaction."""
+        return self._consumer.consumer_group_metadata()
+
+    def partitions(self, topic: str | None = None) -> list[int]:
+        """Of this topic, or of another one; none if there is no such topic. UnavailableError if no broker answers."""
+        asked = topic or self.name
+        found = self._metadata(asked)
+        if found.error is None:
+            return sorted(found.partitions)
+        if found.error.code() in (ck.KafkaError.UNKNOWN_TOPIC_OR_PART, ck.KafkaError.TOPIC_EXCEPTION):
+            return []
+        raise ConnectError(f"The topic {asked} can't be read: {found.error.str()}")
+
+    def _metadata(self, topic: str) -> Any:
+        end = time.monotonic() + _ANSWER_S
+        while True:
+            try:
+                return self._consumer.list_topics(topic, timeout=_STEP_S).topics[topic]
+            except ck.KafkaException as error:
+                if error.args[0].code() in AWAY and time.monotonic() < end:
+                    continue
+                told = error.args[0].str()
+                raise UnavailableError(f"No broker answers at {self._servers}: {told}. Check --bootstrap-server") from error
+
+    def bounds(self, choice: Choice | None = None) -> dict[int, tuple[int, int]]:
+        """Of each partition the first offset and that behind the last, as far as the choice asks for them."""
+        asked = choice or Choice()
+        places = [place for place in self.partitions() if asked.queue_partition in (None, place)]
+        return {place: asked.bounds(*self._watermarks(place)) for place in places}
+
+    def letters(self, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Letter]:
+        """What is between the bounds, each partition in its order. RequestTimeoutError if brokers are silent for a minute."""
+        wanted = {place: end for place, (begin, end) in bounds.items() if begin < end}
+        self._consumer.assign([ck.TopicPartition(self.name, place, bounds[place][0]) for place in wanted])
+        read = {place: bounds[place][0] for place in wanted}
+        heard = time.monotonic()
+        while wanted:
+            messages = self._consumer.consume(500, 0.5)
+            if messages:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _SILENCE_S:
+                raise RequestTimeoutError(f"The queue {self.name} gave nothing for {_SILENCE_S:.0f} s: are its brokers well?")
+            for message in messages:
+                error, place, offset = message.error(), message.partition() or 0, message.offset() or 0
+                if error is not None and error.code() == ck.KafkaError._PARTITION_EOF:
+                    wanted.pop(place, None)
+                elif error is not None:
+                    raise ConnectError(f"The queue {self.name} can't be read: {error.str()}")
+                elif place in wanted:
+                    if offset < wanted[place]:
+                        yield Letter.of(message, max(offset - read[place], 0))
+                        read[place] = offset + 1
+                    if offset + 1 >= wanted[place]:
+                        del wanted[place]
+        self._consumer.unassign()
+
+    def replayed(self, settled: bool = False) -> dict[int, Done]:
+        """
+        What has been replayed of each partition. ConflictError for notes of somebody else.
+
+        A replay that was killed may have left a note whose transaction brokers end a minute later. It does not count yet, or,
+        if it is to be `settled`, is waited for: whoever has taken over the replays has ended it already.
+        """
+        consumer = self._consumer if settled else ck.Consumer({**self._settings, "isolation.level": "read_uncommitted"})
+        places = [ck.TopicPartition(self.name, place) for place in self.partitions()]
+        try:
+            found = consumer.committed(places, timeout=_ANSWER_S)
+        except ck.KafkaException as error:
+            told = error.args[0].str()
+            raise ConnectError(f"The group {group_of(self.name)}, with what was replayed, can't be read: {told}") from error
+        for each in found:
+            if each.error is not None:
+                raise ConnectError(f"What has been replayed of {self.name} can't be read: {each.error.str()}")
+        return {each.partition: Done.read(each.offset, each.metadata, self._watermarks(each.partition)[1]) for each in found}
+
+    def _watermarks(self, place: int) -> tuple[int, int]:
+        try:
+            low, high = self._consumer.get_watermark_offsets(ck.TopicPartition(self.name, place), timeout=_ANSWER_S)
+        except ck.KafkaException as error:
+            kind = UnavailableError if error.args[0].code() in AWAY else ConnectError
+            raise kind(f"The ends of {self.name}-{place} can't be had: {error.args[0].str()}") from error
+        return low, high
+
+
+def find(brokers: Brokers, target: Target, name: str) -> Queue:
+    """
+    The queue of that name, or of the connector of that name. NotFoundError if there is none.
+
+    A sink may be called like the topic that it reads, so a topic which nobody names as a queue gives way to the connector's
+    queue. Where no worker can be asked, the topic is meant.
+    """
+    asked, why = _asked(target)
+    named = meant(name, asked)
+    queue = Queue(brokers, named)
+    if not any(owner.queue == named for owner in owners_in(asked or {})):
+        queue.unnamed = f"no worker could be asked ({why})" if asked is None else f"no connector at {target.url} names it"
+    if queue.partitions():
+        return queue
+    queue.__exit__()
+    if named != name:
+        raise NotFoundError(f"The connector {name} names the queue {named}, but no task has made that topic yet")
+    if asked is not None and name in asked:
+        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {DLQ_TOPIC}")
+    known = f"and no worker could be asked ({why})" if asked is None else "and no connector of that name"
+    raise NotFoundError(f"There is no topic {name}, {known}. `kconnect dlq list` shows the queues")
+
+
+def _asked(target: Target) -> tuple[dict[str, Any] | None, str]:
+    """The configs by connector, or why no worker tells them."""
+    try:
+        return _configs(target, _ANSWER_S), ""
+    except (ConnectError, click.UsageError) as error:
+        return None, " ".join(str(error).split())
+
+
+def meant(name: str, configs: Mapping[str, Mapping[str, str | None]] | None) -> str:
+    """The topic that `name` stands for. `configs` by connector, None if nobody told them."""
+    found = owners_in(configs or {})
+    if any(owner.queue == name for owner in found):
+        return name
+    return next((owner.queue for owner in found if owner.connector == name), name)
+
+
+def require_queue(queue: Queue) -> None:
+    """BadRequestError unless a connector names the topic, or its first letters have Connect's headers."""
+    if not queue.unnamed:
+        return
+    bounds = {place: (low, min(high, low + 1)) for place, (low, high) in queue.bounds().items()}
+    if any(name.startswith(CONTEXT) for letter in queue.letters(bounds) for name, _ in letter.headers):
+        return
+    raise BadRequestError(
+        f"Nothing says that {queue.name} is a dead letter queue: {queue.unnamed}, and its first letters have no headers of "
+        "Connect. Give the --url of a worker of its connector"
+    )

@@ -1,0 +1,190 @@
+"""`kconnect dlq show`: letters, with where they came from and what went wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from kconnect.api.errors import ConnectError
+from kconnect.cli import connection, outcome_text, output
+from kconnect.cli.brokers import Brokers
+from kconnect.cli.connection import Target
+from kconnect.cli.dlq import choice as choices
+from kconnect.cli.dlq import queues
+from kconnect.cli.dlq.chains import Chains
+from kconnect.cli.dlq.choice import Choice
+from kconnect.cli.dlq.letters import Letter, counted, moment, short
+from kconnect.cli.dlq.memory import Done
+from kconnect.cli.dlq.queues import Queue
+from kconnect.cli.outcome_text import bytes_text, echo, printable
+
+_LABEL = 12
+
+
+@click.command()
+@click.argument("name", metavar="QUEUE")
+@connection.options
+@connection.kafka_options
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most.")
+@click.option("--oldest", is_flag=True, help="The first ones rather than the last.")
+@click.option("--decode", is_flag=True, help="Keys and values as the connector's converters read them.")
+@click.option("--chain-of", metavar="CONNECTOR", help="With --decode: whose converters, if not those of who wrote the letter.")
+@click.option("-o", "--output", "form", type=click.Choice(["text", "table", "json", "yaml"]), default="text", show_default=True)
+@choices.options
+def show(
+    name: str,
+    target: Target,
+    brokers: Brokers,
+    limit: int,
+    oldest: bool,
+    decode: bool,
+    chain_of: str | None,
+    form: str,
+    choice: Choice,
+) -> None:
+    """
+    Show letters: where they came from and what went wrong.
+
+    \b
+      kconnect dlq show orders-dead
+      kconnect dlq show orders-dead --stage VALUE_CONVERTER --exception 'Json*' -n 3
+      kconnect dlq show orders-dead --since -2h --contains 4711 --decode
+      kconnect dlq show orders-dead --offset 12:40 -o json
+
+    QUEUE is the topic, or a connector that names it. A letter has the time of the record that failed. Keys and values are
+    shown as text, else in hexadecimal; -o json has all of them, and the stack trace. Nothing is committed.
+    """
+    with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
+        done = _replayed(queue)
+        found = _read(queue, choice, limit, oldest)
+        chains = stack.enter_context(Chains(brokers, target, queue.name, chain_of, whole=False)) if decode else None
+        bodies = [_decoded(letter, chains) for letter in found]
+    if form in ("json", "yaml"):
+        output.write([_json(letter, body, done) for letter, body in zip(found, bodies)], form)
+    elif form == "table":
+        output.table(("letter", "from", "connector", "why", "message", "time"), map(_row, found))
+    else:
+        console = outcome_text.console()
+        for letter, body in zip(found, bodies):
+            _print(console, letter, body, done)
+    if not found:
+        what = "is empty" if choice.everything else "has no letter that matches all of that"
+        click.echo(f"The queue {queue.name} {what}", err=True)
+    elif len(found) == limit and form == "text":
+        click.echo(f"Not more than {counted(limit)}, the {'oldest' if oldest else 'newest'}; -n shows others", err=True)
+
+
+def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> list[Letter]:
+    bounds = queue.bounds(choice)
+    if choice.by_place and not oldest:
+        bounds = {place: (max(begin, end - limit), end) for place, (begin, end) in bounds.items()}
+    letters: Iterator[Letter] = filter(choice.takes, queue.letters(bounds))
+    if oldest:
+        return list(itertools.islice(letters, limit))
+    newest: dict[int, deque[Letter]] = defaultdict(lambda: deque(maxlen=limit))
+    for letter in letters:
+        newest[letter.partition].append(letter)
+    found = [letter for some in newest.values() for letter in some]
+    if len(newest) > 1:
+        found.sort(key=lambda each: (each.timestamp or 0, each.partition, each.offset))
+    return found[-limit:]
+
+
+def _replayed(queue: Queue) -> dict[int, Done]:
+    try:
+        return queue.replayed()
+    except ConnectError as error:
+        # Whoever may only read topics sees the letters all the same.
+        click.echo(f"What has been replayed is not shown: {error}", err=True)
+        return {}
+
+
+def _decoded(letter: Letter, chains: Chains | None) -> dict[str, Any] | str | None:
+    """The record as converters read it, or why they can't."""
+    if chains is None:
+        return None
+    try:
+        outcome = chains.run(letter)
+    except ConnectError as error:
+        return str(error)
+    if outcome.error is not None:
+        told = " ".join(f"{short(outcome.error.class_name)}: {outcome.error.message} {outcome.error.cause}".split())
+        return f"{outcome.error.stage}: {told}"
+    return outcome.record
+
+
+def _json(letter: Letter, body: Any, done: dict[int, Done]) -> dict[str, Any]:
+    found = {**letter.as_json(), "replayed": _is_done(letter, done)}
+    if isinstance(body, str):
+        found["decode_error"] = body
+    elif body is not None:
+        found["decoded"] = {"key": body["key"]["payload"], "value": body["value"]["payload"]}
+    return found
+
+
+def _row(letter: Letter) -> tuple[str, ...]:
+    at = "-" if letter.timestamp is None else moment(letter.timestamp)
+    message = printable(" ".join((letter.message or letter.cause or "-").split()))
+    message = message if len(message) <= 60 else f"{message[:59]}…"
+    return f"{letter.partition}@{letter.offset}", letter.origin or "-", letter.connector or "-", letter.why, message, at
+
+
+def _print(console: Console, letter: Letter, body: dict[str, Any] | str | None, done: dict[int, Done]) -> None:
+    at = "no time" if letter.timestamp is None else moment(letter.timestamp)
+    head = Text.assemble((printable(letter.place), "bold"), f"  {at}")
+    if _is_done(letter, done):
+        head.append("  replayed", "green")
+    echo(console, head)
+    for label, text, style in _lines(letter, body):
+        lead = f"  {label:<{_LABEL}} "
+        # Folded at the width of a terminal; elsewhere a line is a line, however long.
+        folded = text.wrap(console, max(24, console.width - len(lead)), overflow="fold") if console.is_terminal else [text]
+        for number, line in enumerate(folded):
+            echo(console, Text.assemble((lead if number == 0 else " " * len(lead), style), line))
+    echo(console, Text())
+
+
+def _lines(letter: Letter, body: dict[str, Any] | str | None) -> Iterator[tuple[str, Text, str]]:
+    def line(label: str, text: str, style: str = "") -> tuple[str, Text, str]:
+        return printable(label), Text(printable(text), style), "cyan"
+
+    if not letter.context:
+        yield line("from", "not told: it has no headers of Connect (errors.deadletterqueue.context.headers.enable)")
+    elif letter.of_source:
+        place = " ".join(letter.context.get(name, "") for name in ("source.partition", "source.offset"))
+        yield line("for", f"{letter.topic or '?'}, from {place}")
+    else:
+        yield line("from", letter.origin or "not told")
+    if letter.connector:
+        yield line("by", f"{letter.connector}, task {letter.context.get('task.id', '?')}")
+    if letter.stage:
+        yield line("at", " ".join(part for part in (letter.stage, letter.context.get("class.name")) if part))
+    if letter.exception:
+        message = " ".join((letter.message or "").split())
+        yield line("failed", f"{letter.exception}: {message}" if message else letter.exception, "red")
+    if letter.cause:
+        yield line("first cause", letter.cause, "red")
+    if letter.replays:
+        yield line("came back", f"after {counted(letter.replays, 'replay')}", "yellow")
+    if isinstance(body, dict):
+        for place, cell in outcome_text.cells(body).items():
+            if place.split(".")[0].split("[")[0] in ("key", "value") or place.startswith("header "):
+                yield line(place, cell.shown)
+        return
+    yield line("key", bytes_text(letter.key))
+    yield line("value", bytes_text(letter.value))
+    for name, data in letter.own_headers:
+        yield line(f"header {name}", bytes_text(data))
+    if isinstance(body, str):
+        yield line("not decoded", body, "yellow")
+
+
+def _is_done(letter: Letter, done: dict[int, Done]) -> bool:
+    return letter.offset in done.get(letter.partition, Done())

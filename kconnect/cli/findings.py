@@ -1,0 +1,74 @@
+"""
+What checks say, line by line: for `kconnect doctor`, `kconnect plugin doctor` and `kconnect plugin install`.
+
+A finding of `plugins/examination.py`, a `Problem`, is shown in the same form.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import click
+
+from kconnect.plugins.examination import ERROR, WARNING, Problem
+
+__all__ = ["ERROR", "OK", "SKIPPED", "WARNING", "Finding", "count", "of_problem", "write"]
+
+OK, SKIPPED = "ok", "skipped"
+
+_COLOURS = {OK: "green", SKIPPED: "bright_black", WARNING: "yellow", ERROR: "red"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """
+    `severity` is OK, SKIPPED (it could not be looked at, or there is nothing to look at), WARNING or ERROR. `check` names what
+    was looked at, for programs, `location` where.
+    """
+
+    severity: str
+    check: str
+    location: str
+    message: str
+    remedy: str = ""
+
+
+class Shown(Protocol):
+    """A Finding or a Problem."""
+
+    @property
+    def severity(self) -> str: ...
+    @property
+    def location(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def remedy(self) -> str: ...
+
+
+def of_problem(problem: Problem) -> Finding:
+    return Finding(problem.severity, problem.check, problem.location, problem.message, problem.remedy)
+
+
+def write(found: Iterable[Shown], err: bool = False) -> None:
+    """Below each place what there is to say of it, in one line each, and what to do, in another."""
+    place = None
+    for each in found:
+        if each.location != place:
+            place = each.location
+            click.echo(place, err=err)
+        click.echo(f"  {_coloured(each.severity)}: {each.message}", err=err)
+        if each.remedy:
+            click.echo(f"    → {each.remedy}", err=err)
+
+
+def count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _coloured(severity: str) -> str:
+    # click leaves colours out where there is no terminal.
+    return severity if os.environ.get("NO_COLOR") else click.style(severity, fg=_COLOURS.get(severity))

@@ -1,0 +1,70 @@
+"""
+What `kconnect topics check` says: findings, each with how bad it is, what it means, and what helps.
+
+Made by `checking.py` and `settings.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kconnect.core.state.records import Topic
+
+
+class Severity(enum.Enum):
+    """
+    An error is what a worker fails or goes wrong on, a warning what it may go wrong on, or after a while; a note is what
+    somebody who looks for something wants to know.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`kind` is a stable word for programs; `names` are the connectors, keys or workers that it is about."""
+
+    severity: Severity
+    kind: str
+    topic: Topic
+    text: str
+    remedy: str = ""
+    names: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {
+            "severity": self.severity.value,
+            "kind": self.kind,
+            "topic": self.topic.value,
+            "text": self.text,
+            "remedy": self.remedy,
+            "names": list(self.names),
+        }
+
+
+ORDER = {severity: number for number, severity in enumerate(Severity)}
+
+_MOST_NAMES = 5
+
+
+def listed(names: Iterable[object]) -> str:
+    """The first of them, and how many more there are."""
+    texts = [str(name) for name in names]
+    more = len(texts) - _MOST_NAMES
+    return ", ".join(texts[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def about(
+    severity: Severity, kind: str, topic: Topic, names: Iterable[str], text: Callable[[str, bool], str], remedy: str = ""
+) -> list[Finding]:
+    """One finding for all of `names`, none if there are none. `text` gets them as a text, and whether they are several."""
+    found = list(dict.fromkeys(names))
+    if not found:
+        return []
+    return [Finding(severity, kind, topic, text(listed(found), len(found) > 1), remedy, found)]

@@ -1,0 +1,74 @@
+"""
+A click group that knows its commands' names and one-line helps, and imports a command only when it is called.
+
+`main.py` and `plugin.py` list theirs in one. `--help` stays quick, whatever a command needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+
+class LazyGroup(click.Group):
+    """
+    `commands_in` holds, for each name, where it is (`module`, or `module:function` if the name is another) and its help.
+    `sections`, headings with names in an order of their own, divide the list in `--help`; what is in none comes last.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        commands_in: Mapping[str, tuple[str, str]],
+        sections: Mapping[str, Sequence[str]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._commands_in = commands_in
+        self._sections = sections or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._commands_in)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._commands_in:
+            return None
+        module, _, function = self._commands_in[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), function or cmd_name)
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = [CompletionItem(name, help=self.line(name)) for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        # Not click's own for groups, which would import every command to ask for its help.
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def line(self, name: str) -> str:
+        """A command's help in one line, without importing it."""
+        return self._commands_in[name][1]
+
+    def in_sections(self) -> list[tuple[str, list[str]]]:
+        """Headings, each with the names of its commands; every command is in one."""
+        found = [(heading, [name for name in names if name in self._commands_in]) for heading, names in self._sections.items()]
+        named = {name for _, names in found for name in names}
+        rest = sorted(self._commands_in.keys() - named)
+        return [*found, ("More commands" if named else "Commands", rest)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # One column for all sections.
+        widest = max(map(len, self._commands_in), default=0)
+        for heading, names in self.in_sections():
+            if names:
+                with formatter.section(heading):
+                    formatter.write_dl([(name.ljust(widest), self.line(name)) for name in names])
+
+
+class KindsGroup(LazyGroup):
+    """Its commands are kinds of things, singular or plural, and are found by the other form and their first two letters too."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        one = (kind for kind in self.list_commands(ctx) if cmd_name in (kind, kind.rstrip("s"), f"{kind}s", kind[:2]))
+        return super().get_command(ctx, next(one, cmd_name))

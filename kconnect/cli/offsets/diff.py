@@ -1,0 +1,52 @@
+"""`kconnect offsets diff`: a connector's offsets against a file, or against another cluster's."""
+
+from __future__ import annotations
+
+import click
+
+from kconnect.api.errors import ConnectError
+from kconnect.cli import connection, selection
+from kconnect.cli.connection import Target
+from kconnect.cli.detailed_exit import DIFFERS, DetailedExit
+from kconnect.cli.offsets import changes, entries, snapshot, subject
+
+
+@click.command(cls=DetailedExit)
+@click.argument("name", shell_complete=selection.complete)
+@click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--to-url", metavar="URL", help="A worker of another cluster, which is compared instead of a file.")
+@click.option("--to-user", metavar="NAME", help="Who you are there, as --user is here.")
+@click.option("--to-name", metavar="NAME", help="The connector's name there, if it is another.")
+@connection.options
+def diff(
+    name: str, file: str | None, to_url: str | None, to_user: str | None, to_name: str | None, target: Target
+) -> int:
+    """
+    Compare a connector's offsets with a file's or another cluster's.
+
+    \b
+      kconnect offsets diff orders-sink offsets.yaml
+      kconnect offsets diff orders-sink --to-url http://connect-b:8083
+
+    The file is what `export` wrote, or the REST API's body. Exit status 0: no difference; 2: there are some; 1: an error.
+    """
+    if (file is None) == (to_url is None):
+        raise click.UsageError("Say what to compare with: a FILE, or --to-url URL.")
+    with target.connect() as client:
+        here = subject.of(client, name)
+        mine = here.offsets(client)
+        if file is not None:
+            body, where = snapshot.read(file)
+            others = snapshot.of_one(body, where, to_name or name, here.kind)
+        else:
+            with connection.named(to_url or "", to_user).connect() as other:
+                there = subject.of(other, to_name or name)
+                if there.kind != here.kind:
+                    raise ConnectError(f"{name} is a {here.kind} here, but {there.name} is a {there.kind} at {to_url}")
+                others, where = there.offsets(other), "there"
+    found = entries.differences(mine, others)
+    if not found:
+        click.echo("No difference", err=True)
+        return 0
+    changes.table(here.kind, found, ("here", "file" if file is not None else "there"))
+    return DIFFERS

@@ -1,0 +1,60 @@
+"""Where `offsets rewind` moves each partition of a sink, decided from offsets and the partitions' spans alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kconnect.kafka.positions import Place, Span
+
+
+@dataclass(frozen=True)
+class Move:
+    """One partition. `now` is None where the sink has committed nothing: it begins where its consumer is set to begin."""
+
+    place: Place
+    now: int | None
+    new: int
+    span: Span
+
+    @property
+    def again(self) -> int:
+        """How many records come a second time, at most: compaction and transactions leave offsets without records."""
+        return 0 if self.now is None else max(min(self.now, self.span.end) - self.new, 0)
+
+    @property
+    def skipped(self) -> int:
+        """How many records never come, at most."""
+        return max(self.new - max(self.now or 0, self.span.start), 0)
+
+    @property
+    def changes(self) -> bool:
+        return self.now != self.new
+
+
+def to_times(now: Mapping[Place, int], spans: Mapping[Place, Span], at: Mapping[Place, int | None]) -> list[Move]:
+    """`at` is the first record that is not older than the time; behind the last record is the end."""
+    return _moves(now, spans, {place: spans[place].end if at[place] is None else at[place] for place in spans})
+
+
+def to_earliest(now: Mapping[Place, int], spans: Mapping[Place, Span]) -> list[Move]:
+    return _moves(now, spans, {place: span.start for place, span in spans.items()})
+
+
+def to_latest(now: Mapping[Place, int], spans: Mapping[Place, Span]) -> list[Move]:
+    return _moves(now, spans, {place: span.end for place, span in spans.items()})
+
+
+def back_by(now: Mapping[Place, int], spans: Mapping[Place, Span], count: int) -> list[Move]:
+    """From where the sink is, so that partitions without an offset stay without one."""
+    return _moves(now, spans, {place: now[place] - count for place in spans if place in now})
+
+
+def _moves(now: Mapping[Place, int], spans: Mapping[Place, Span], wanted: Mapping[Place, int | None]) -> list[Move]:
+    """Never before the first record that is still there, nor behind the end: Kafka would go somewhere else by itself."""
+    found = []
+    for place, offset in sorted(wanted.items()):
+        span = spans[place]
+        new = min(max(span.start if offset is None else offset, span.start), span.end)
+        found.append(Move(place, now.get(place), new, span))
+    return found

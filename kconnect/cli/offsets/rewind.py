@@ -1,0 +1,161 @@
+"""`kconnect offsets rewind`: a sink goes on at a time, at an end of its topics, or some records before where it is."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
+from kconnect.cli import asking, connection, output, selection
+from kconnect.cli.brokers import Brokers
+from kconnect.cli.connection import Target
+from kconnect.cli.offsets import moments, plan, stopped, subject
+from kconnect.cli.offsets.entries import sink_entry, sink_offsets
+from kconnect.cli.offsets.plan import Move
+from kconnect.cli.offsets.subject import Subject
+
+if TYPE_CHECKING:
+    from kconnect.kafka.positions import Place, Positions
+    from kconnect.rest.client import ConnectClient
+
+_TOPIC = re.compile(r"([^/]+)(?:/(\d+))?")
+
+
+@click.command()
+@click.argument("name", shell_complete=selection.complete)
+@click.option("--to-time", type=moments.Moment(), help="To the first record of that time or later: 2026-01-31T12:00:00Z, -2h.")
+@click.option("--to-earliest", is_flag=True, help="To the first record that is still there.")
+@click.option("--to-latest", is_flag=True, help="To the end: only new records come.")
+@click.option("--by", type=click.IntRange(min=1), metavar="N", help="Back by N records in each partition.")
+@click.option("--topic", "topics", multiple=True, metavar="T[/P]", help="This topic or partition only; may be repeated.")
+@stopped.options
+@asking.option
+@connection.options
+@connection.kafka_options
+def rewind(
+    name: str,
+    to_time: datetime.datetime | None,
+    to_earliest: bool,
+    to_latest: bool,
+    by: int | None,
+    topics: tuple[str, ...],
+    stop: bool,
+    dry_run: bool,
+    yes: bool,
+    target: Target,
+    brokers: Brokers,
+) -> None:
+    """
+    Move a sink to a time, to a topic's beginning or end, or back by some records.
+
+    \b
+      kconnect offsets rewind orders-sink --to-time 2026-01-31T12:00:00Z --dry-run --bootstrap-server localhost:9092
+      kconnect offsets rewind orders-sink --to-time -2h --stop -w worker.properties
+      kconnect offsets rewind orders-sink --by 100 --topic orders/0 --stop -w worker.properties
+
+    Shows where each partition goes and how many records come again, at most: where a topic is compacted or written in
+    transactions, offsets are fewer records. A time after the last record is the end. Nothing goes before the first record
+    that is still there, nor behind the end. A time without a zone is UTC.
+    """
+    if sum((to_time is not None, to_earliest, to_latest, by is not None)) != 1:
+        raise click.UsageError("Say where to in one way: --to-time TIME, --to-earliest, --to-latest, or --by N.")
+    with target.connect() as client:
+        of = subject.of(client, name)
+        _require_sink(of)
+        positions = of.positions(brokers)
+
+        def decide() -> list[Move]:
+            return _decide(client, of, positions, topics, to_time, to_earliest, by)
+
+        if not dry_run:
+            stopped.require(client, name, stop)
+        moves = decide()
+        if to_time is not None:
+            click.echo(f"To {moments.shown(to_time)}", err=True)
+        _show(moves)
+        if dry_run or not _wanted(moves):
+            return
+        asking.confirm(f"Move {name}?", yes)
+        with stopped.changing(client, name, stop):
+            # It may have read on since.
+            wanted = [sink_entry(move.place, move.new) for move in _wanted(decide())]
+            if wanted:
+                click.echo(stopped.write(client, name, lambda: client.alter_offsets(name, wanted), wanted), err=True)
+
+
+def _require_sink(of: Subject) -> None:
+    if of.kind != "sink":
+        raise BadRequestError(
+            f"{of.name} is a {of.kind}: its offsets are what its plugin counts by, which no broker can find by time or number. "
+            f"See them with kconnect offsets get {of.name} -o json, change them with kconnect offsets set {of.name} -f FILE, "
+            f"or have it begin anew with kconnect offsets reset {of.name}"
+        )
+
+
+def _decide(
+    client: ConnectClient,
+    of: Subject,
+    positions: Positions,
+    topics: tuple[str, ...],
+    to_time: datetime.datetime | None,
+    to_earliest: bool,
+    by: int | None,
+) -> list[Move]:
+    read = of.offsets(client)
+    places = positions.partitions(of.topics(client, read))
+    if not places:
+        raise NotFoundError(f"None of the topics of {of.name} is on these brokers; are they those that it reads from?")
+    if topics:
+        chosen = {place for argument in topics for place in _chosen(of, argument, places)}
+        places = [place for place in places if place in chosen]
+    now, spans = sink_offsets(read), positions.spans(places)
+    if to_time is not None:
+        return plan.to_times(now, spans, positions.at(places, moments.milliseconds(to_time)))
+    if by is not None:
+        return plan.back_by(now, spans, by)
+    return plan.to_earliest(now, spans) if to_earliest else plan.to_latest(now, spans)
+
+
+def _chosen(of: Subject, argument: str, places: list[Place]) -> list[Place]:
+    match = _TOPIC.fullmatch(argument)
+    if match is None:
+        raise click.UsageError(f"--topic {argument} is no TOPIC or TOPIC/PARTITION.")
+    topic, number = match[1], match[2]
+    there = [place for place in places if place.topic == topic]
+    if not there:
+        known = ", ".join(sorted({place.topic for place in places}))
+        raise NotFoundError(f"{of.name} reads no topic {topic}; it reads {known}")
+    found = [place for place in there if number is None or place.partition == int(number)]
+    if not found:
+        raise NotFoundError(f"The topic {topic} has no partition {number}: it has 0 to {len(there) - 1}")
+    return found
+
+
+def _wanted(moves: list[Move]) -> list[Move]:
+    return [move for move in moves if move.changes]
+
+
+def _show(moves: list[Move]) -> None:
+    if not moves:
+        raise ConnectError("The sink has no offsets yet, so there is nothing to go back from: start it first, or use --to-time")
+    rows = [
+        (
+            move.place.topic,
+            str(move.place.partition),
+            "-" if move.now is None else str(move.now),
+            str(move.new),
+            str(move.again),
+            str(move.skipped),
+        )
+        for move in moves
+    ]
+    output.table(("topic", "partition", "now", "then", "again", "skipped"), rows)
+    again, skipped = (sum(getattr(move, what) for move in moves) for what in ("again", "skipped"))
+    told = [f"{again} record(s) come again"] if again else []
+    told += [f"{skipped} never come"] if skipped else []
+    click.echo(f"At most {' and '.join(told)}" if told else "No record comes again, and none is skipped", err=True)
+    if not _wanted(moves):
+        click.echo("The offsets are like that already", err=True)

@@ -1,0 +1,122 @@
+"""
+Files of offsets: what `offsets export` writes, and what `set`, `diff` and `import` read.
+
+    exported_at: '2026-11-22T04:00:00Z'
+    cluster: {url: http://localhost:8083, version: 4.3.1, kafka_cluster_id: 4L6g3nShT-eMCtK--X86sw}
+    connectors:
+    - {name: orders-sink, type: sink, class: FileStreamSink, offsets: [{partition: {…}, offset: {…}}]}
+
+The REST API's own body, `{"offsets": […]}`, or its list alone, is read as well: it is of no connector in particular.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kconnect.api.errors import NotFoundError
+from kconnect.cli import files
+from kconnect.cli.files import InputError
+from kconnect.cli.offsets import entries
+from kconnect.cli.offsets.entries import Entries
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A connector's offsets. `kind` is source or sink."""
+
+    name: str
+    kind: str
+    plugin: str
+    offsets: Entries
+
+
+def document(url: str, root: dict[str, Any], saved: Iterable[Saved], now: datetime.datetime) -> dict[str, Any]:
+    """What is exported; `root` is the answer of the worker's `/`."""
+    return {
+        "exported_at": now.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "cluster": {"url": url, "version": root.get("version"), "kafka_cluster_id": root.get("kafka_cluster_id")},
+        "connectors": [
+            {"name": each.name, "type": each.kind, "class": each.plugin, "offsets": each.offsets} for each in saved
+        ],
+    }
+
+
+def read(path: str) -> tuple[Any, str]:
+    """What a file holds, `-` is standard input; and its name for messages. InputError if it is neither JSON nor YAML."""
+    if path == "-":
+        return parse(sys.stdin.read(), "standard input"), "standard input"
+    return parse(files.text_of(Path(path)), path), path
+
+
+def parse(text: str, where: str) -> Any:
+    import json
+
+    try:
+        if text.lstrip()[:1] in ("{", "["):
+            return json.loads(text)
+        from kconnect.cli import yaml_file
+
+        return yaml_file.load(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: this is neither JSON nor YAML ({error})") from None
+
+
+def parse_json(where: str, text: str) -> Any:
+    """InputError with the place if it is none."""
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: {text} is no JSON ({error}); in a shell, put it in single quotes") from None
+
+
+def is_export(body: Any) -> bool:
+    return isinstance(body, dict) and "connectors" in body
+
+
+def saved(body: Any, where: str) -> list[Saved]:
+    """All connectors of an export. InputError, naming the place, if it is none."""
+    if not is_export(body):
+        remedy = "give what kconnect offsets export wrote, or use kconnect offsets set NAME -f FILE"
+        raise InputError(f"{where}: it names no connectors: {remedy}")
+    if not isinstance(body["connectors"], list):
+        raise InputError(f"{where}: its connectors are no list")
+    found: dict[str, Saved] = {}
+    for number, each in enumerate(body["connectors"], 1):
+        one = _saved(each, f"{where}, connector {number}")
+        if one.name in found:
+            raise InputError(f"{where}: the connector {one.name} comes twice")
+        found[one.name] = one
+    return list(found.values())
+
+
+def _saved(each: Any, where: str) -> Saved:
+    if not isinstance(each, dict) or not isinstance(each.get("name"), str):
+        raise InputError(f"{where}: it has no name")
+    kind = each.get("type")
+    if kind not in ("source", "sink"):
+        raise InputError(f"{where}: the type of {each['name']} is {kind}, but must be source or sink")
+    offsets = entries.checked(kind, each, f"{where} ({each['name']})")
+    return Saved(each["name"], kind, str(each.get("class", "")), offsets)
+
+
+def of_one(body: Any, where: str, name: str, kind: str) -> Entries:
+    """The offsets for one connector: of an export those under its name."""
+    if not is_export(body):
+        return entries.checked(kind, body, where)
+    for each in saved(body, where):
+        if each.name == name:
+            require_kind(each, kind, where)
+            return each.offsets
+    raise NotFoundError(f"{where}: it has no offsets of {name}")
+
+
+def require_kind(one: Saved, kind: str, where: str) -> None:
+    if one.kind != kind:
+        raise InputError(f"{where}: it has offsets of a {one.kind} named {one.name}, but on this cluster that is a {kind}")

@@ -1,0 +1,183 @@
+"""
+Changing the offsets of a connector, which must be STOPPED for it (KIP-875).
+
+`changing` sees to that, `write` asks the worker and reads back what it has now. `set`, `reset`, `rewind` and `import` use both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
+from kconnect.cli.offsets import entries
+from kconnect.cli.offsets.entries import Entries
+
+if TYPE_CHECKING:
+    from kconnect.rest.client import ConnectClient
+
+_STOP_S = 120.0
+_WRITE_S = 60.0
+_PAUSE_S = 0.3
+
+_NOT_YET = ("must be in the STOPPED state", "haven't stopped completely yet")
+"""In Connect's refusals while the tasks of a stopped connector end."""
+
+
+class NotStoppedError(BadRequestError):
+    """With the commands that help."""
+
+    exit_code = 6
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--stop` and `--dry-run`, which the command gets as `stop` and `dry_run`."""
+    stop = click.option("--stop", is_flag=True, help="Stop the connector for it, and bring it back to where it was.")
+    return stop(click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(command))
+
+
+@contextmanager
+def changing(client: ConnectClient, name: str, stop: bool) -> Iterator[None]:
+    """
+    The connector is STOPPED inside. With `stop` it is stopped for that, and brought back to where it was, whether the change
+    worked or not. Ctrl-C leaves it as it is and says so: nobody knows what the change had come to.
+
+    NotStoppedError if it isn't stopped and must not be.
+    """
+    state = require(client, name, stop)
+    if state == "STOPPED":
+        _wait_stopped(client, name)
+        yield
+        return
+    back, word = (client.pause, "pause") if state == "PAUSED" else (client.resume, "resume")
+    try:
+        click.echo(f"Stopping {name}", err=True)
+        _ask_stop(client, name)
+        _wait_stopped(client, name)
+        yield
+    except KeyboardInterrupt:
+        _say_where_it_is(client, name, word)
+        raise
+    except Exception:
+        _bring_back(name, back, word, "The offsets may not be as wanted")
+        raise
+    _bring_back(name, back, word, "Its offsets are changed")
+
+
+def require(client: ConnectClient, name: str, stop: bool) -> str:
+    """The connector's state. NotStoppedError if it isn't STOPPED and must not be stopped, so that nobody is asked in vain."""
+    state: str = client.status(name)["connector"]["state"]
+    if state != "STOPPED" and not stop:
+        raise NotStoppedError(
+            f"{name} is {state}, and offsets change only while a connector is STOPPED. Type: kconnect stop {name}, then this "
+            f"again; or add --stop, which stops {name} for the change and then brings it back"
+        )
+    return state
+
+
+def _ask_stop(client: ConnectClient, name: str) -> None:
+    from kconnect.rest.client import RestError
+
+    try:
+        client.stop(name)
+    except RestError as error:
+        raise explained(client, name, error) from error
+
+
+def _wait_stopped(client: ConnectClient, name: str) -> None:
+    client.wait_for(name, "STOPPED", tasks=0, timeout=_STOP_S)
+
+
+def _bring_back(name: str, back: Callable[[str], None], word: str, so_far: str) -> None:
+    try:
+        back(name)
+        click.echo(f"{name} is {word}d again", err=True)
+    except ConnectError as error:
+        raise ConnectError(
+            f"{so_far}, but {name} could not be brought back ({error}): it is STOPPED. Type: kconnect {word} {name}"
+        ) from error
+
+
+def _say_where_it_is(client: ConnectClient, name: str, word: str) -> None:
+    try:
+        state = f"is {client.status(name)['connector']['state']}"
+    except ConnectError as error:
+        state = f"was to be stopped (its state is not known: {error})"
+    click.echo(
+        f"Interrupted: {name} {state}, and its offsets may have been changed or not. See them with: kconnect offsets get "
+        f"{name}. To have it go on: kconnect {word} {name}",
+        err=True,
+    )
+
+
+def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: Entries | None) -> str:
+    """
+    What the worker says of the change, once the offsets that are read back are those wanted; None for none at all.
+
+    A worker that says that the tasks are still ending, or that it has no leader, is asked again for a while.
+    """
+    from kconnect.rest.client import RestError
+
+    end = time.monotonic() + _WRITE_S
+    while True:
+        try:
+            said = change()
+            break
+        except RestError as error:
+            if not _not_yet(error) or time.monotonic() > end:
+                raise explained(client, name, error) from error
+        time.sleep(_PAUSE_S)
+    found = client.offsets(name)
+    wrong = entries.differences(found, []) if wanted is None else entries.unlike(wanted, found)
+    if wrong:
+        first = wrong[0]
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise ConnectError(
+            f"{name}: the worker has taken the offsets, but now says others: {entries.text(first.partition)} is at "
+            f"{entries.text(first.here)}{more}. Does something else change them?"
+        )
+    return said
+
+
+def _not_yet(error: Any) -> bool:
+    return error.status == 409 or (error.status in (400, 500) and any(text in error.message for text in _NOT_YET))
+
+
+def explained(client: ConnectClient, name: str, error: Any) -> ConnectError:
+    """A refusal by a worker, with what helps where its own words don't say it."""
+    from kconnect.rest.client import RestError
+
+    if lacks_offsets(error):
+        version = _version(client)
+        return NotFoundError(f"The worker at {client.url} ({version}) can't do that: it needs Kafka Connect 3.6 or newer")
+    said = str(error.message)
+    if error.status == 500 and "consumer group" in said and ": " not in said:
+        return RestError(error.status, f"{said.rstrip('.')}. {_group_remedy(client, name)}")
+    if error.status == 500:
+        return RestError(error.status, f"{name}: its plugin refused, or the worker could not do it: {said}")
+    return RestError(error.status, said) if error.status is not None else error
+
+
+def lacks_offsets(error: Any) -> bool:
+    """Whether that is a worker's answer to a path that it has not, or not for that method. Of 3.5 and before."""
+    return error.status == 405 or (error.status == 404 and error.message.startswith("HTTP 404"))
+
+
+def _version(client: ConnectClient) -> str:
+    try:
+        return f"version {client.root()['version']}"
+    except (ConnectError, KeyError):
+        return "of an unknown version"
+
+
+def _group_remedy(client: ConnectClient, name: str) -> str:
+    try:
+        own = client.get_config(name).get("consumer.override.group.id")
+    except ConnectError:
+        own = None
+    group = f"the group {own}, which its consumer.override.group.id names," if own else f"its group connect-{name}"
+    return f"Do all these topics and partitions exist, and is {group} used by nobody else?"

@@ -1,0 +1,182 @@
+"""
+What `pause`, `resume`, `stop`, `restart` and `wait` share: `--wait`, `--timeout`, and when a state has been reached.
+
+A connector's state is wanted at once and reached later: a worker answers as soon as it has written down what is wanted. Read
+next: `pause.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kconnect.cli import selection
+from kconnect.cli.connection import Target
+from kconnect.cli.selection import Wanted
+
+if TYPE_CHECKING:
+    from kconnect.rest.client import ConnectClient
+
+_NO_TASKS_S = 5.0
+"""A connector runs before its tasks are there. One that has none for so long has none."""
+
+_UNSEEN_S = 6.0
+"""
+A restart that no status has shown is taken for done after so long: Connect lets tasks have five seconds to end
+(task.shutdown.graceful.timeout.ms) before it writes that they restart, and then they may be quicker than who asks.
+"""
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+class _Duration(click.ParamType):
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
+        if found is None:
+            self.fail(f"{value} is no time: it should be seconds, or such as 90s, 5m or 1h.", param, ctx)
+        return float(found[1]) * _UNITS[found[2]]
+
+
+def timeout(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--timeout`, in seconds."""
+    option = click.option(
+        "--timeout", type=_Duration(), default="60s", show_default=True, help="How long to wait, such as 90s or 5m."
+    )
+    return option(command)
+
+
+def waiting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--wait`, and `--timeout` for it."""
+    wait = click.option("--wait", is_flag=True, help="Until all its tasks are so as well; exit status 7 if not in time.")
+    return wait(timeout(command))
+
+
+def change(
+    target: Target,
+    wanted: Wanted,
+    ask: Callable[[ConnectClient, str], None],
+    state: str,
+    wait: bool,
+    timeout: float,
+    words: tuple[str, str],
+) -> int:
+    """Has each connector that is meant change its state; `words` such as `("Pausing", "Paused")`. Gives the exit status."""
+    with target.connect() as client:
+
+        def do(name: str) -> str:
+            ask(client, name)
+            if not wait:
+                return f"{words[0]} {name}"
+            selection.then(f"{words[0]} {name}", lambda: reach(client, name, state, timeout))
+            return f"{words[1]} {name}"
+
+        return selection.each(wanted.names(client), do, words[0])
+
+
+def reach(
+    client: ConnectClient, name: str, state: str, timeout: float, tasks: int | None = None, steady: float = 0.0
+) -> dict[str, Any]:
+    """
+    Wait until the connector and all its tasks are in a state, `steady` seconds long, and give the status.
+
+    WaitError, which says what was seen last and why, when the time is over.
+    """
+    empty_since: float | None = None
+    so_since: float | None = None
+
+    def so_for_long(status: dict[str, Any]) -> bool:
+        nonlocal so_since
+        so_since = (so_since or time.monotonic()) if reached(status) else None
+        return so_since is not None and time.monotonic() - so_since >= steady
+
+    def reached(status: dict[str, Any]) -> bool:
+        nonlocal empty_since
+        states = [unit["state"] for unit in (status["connector"], *status["tasks"])]
+        if state == "FAILED" and tasks is None:
+            return "FAILED" in states
+        if state == "FAILED":
+            # The connector itself mostly runs on.
+            states = states[1:]
+        if any(each != state for each in states):
+            return False
+        if tasks is not None:
+            return len(status["tasks"]) == tasks
+        if state == "STOPPED":
+            return True
+        # A task that has only just been made has no status yet.
+        if len(client.connector(name)["tasks"]) != len(status["tasks"]):
+            return False
+        if status["tasks"] or state != "RUNNING":
+            return True
+        empty_since = empty_since or time.monotonic()
+        return time.monotonic() - empty_since >= _NO_TASKS_S
+
+    return client.wait_until(name, so_for_long, state if tasks is None else f"{state} with {tasks} task(s)", timeout)
+
+
+class Restart:
+    """
+    Tells what has restarted since from what has not begun to: made before the request, asked after it.
+
+    A worker answers before the statuses say so, and a status that says RUNNING of before says the same after. So each unit
+    counts only once its status was seen to be another one, or after six seconds of nothing: more can't be known by REST.
+    """
+
+    def __init__(self, client: ConnectClient, name: str) -> None:
+        from kconnect.rest.client import RestError
+
+        self._client = client
+        self._name = name
+        try:
+            self._before = self._rows(client.status(name))
+        except RestError as error:
+            if error.status != 404:
+                raise
+            self._before = {}
+
+    def settle(self, ids: Collection[int | None], timeout: float) -> None:
+        """
+        Wait until all of `ids`, where None is the connector, have started again; what is paused is so again. WaitError.
+        """
+        begun = time.monotonic()
+        seen: set[int | None] = set()
+
+        def reached(status: dict[str, Any]) -> bool:
+            now = {number: row for number, row in self._rows(status).items() if number in ids}
+            seen.update(number for number, row in now.items() if row != self._before.get(number))
+            if not now or any(row["state"] not in ("RUNNING", "PAUSED", "STOPPED") for row in now.values()):
+                return False
+            return seen >= set(now) or time.monotonic() - begun >= _UNSEEN_S
+
+        self._client.wait_until(self._name, reached, "seen to start again", timeout)
+
+    @staticmethod
+    def _rows(status: Mapping[str, Any]) -> dict[int | None, dict[str, Any]]:
+        units = (status["connector"], *status["tasks"])
+        return {unit.get("id"): {key: unit.get(key) for key in ("state", "worker_id", "trace")} for unit in units}
+
+
+def be_gone(client: ConnectClient, name: str, timeout: float) -> None:
+    """Wait until there is no such connector any more. WaitError."""
+    from kconnect.rest.client import RestError, WaitError
+
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            client.connector(name)
+            seen = "it is there"
+        except RestError as error:
+            if error.status == 404:
+                return
+            if error.status not in (None, 409, 500, 503):
+                raise
+            seen = error.message
+        if time.monotonic() >= end:
+            raise WaitError(f"Connector {name} was not deleted within {timeout:g} s; last seen: {seen}", None)
+        time.sleep(0.2)

@@ -1,0 +1,125 @@
+"""What a replay would write, and what it leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kconnect.api.errors import ConnectError
+from kconnect.cli.dlq.dropping import prefix
+from kconnect.cli.dlq.letters import LETTER, REPLAYS, Letter
+from kconnect.cli.dlq.memory import Done
+from kconnect.cli.dlq.planning import Rules, plan
+from kconnect.cli.dlq.retention import told
+from kconnect.worker.preview import Done as Step
+from kconnect.worker.preview import Outcome, Problem
+
+from .letters import bare, letter
+
+_TOPICS = {"orders": [0, 1, 2], "retry": [0], "orders-dead": [0]}
+
+
+def rules(**given: Any) -> Rules:
+    return Rules("orders-dead", lambda topic: _TOPICS.get(topic, []), **given)
+
+
+def whys(*letters: Letter, **given: Any) -> list[str]:
+    return [left.why for left in plan(letters, {}, rules(**given)).left]
+
+
+def test_a_record_goes_where_it_came_from_as_it_was() -> None:
+    (found,) = plan([letter(headers=(("trace", b"1"),))], {}, rules()).outgoing
+    assert (found.topic, found.partition, found.key, found.value, found.timestamp) == ("orders", 2, b"k", b"poison", 1000)
+    assert found.headers == (("trace", b"1"), (REPLAYS, b"1"), (LETTER, b"orders-dead-0@0"))
+
+
+def test_by_the_key_if_asked_for_or_if_the_partition_is_no_more_or_in_another_topic() -> None:
+    def partition(**given: Any) -> int:
+        return plan([letter()], {}, rules(**given)).outgoing[0].partition
+
+    assert partition() == 2
+    assert partition(by_key=True) == -1
+    assert partition(to_topic="retry") == -1
+    fewer = Rules("orders-dead", lambda topic: [0, 1])
+    assert plan([letter()], {}, fewer).outgoing[0].partition == -1
+
+
+def test_what_can_not_go_anywhere_stays_and_says_why() -> None:
+    assert whys(bare()) == ["it does not tell which topic it came from: give --to-topic"]
+    assert whys(bare(), to_topic="retry") == []
+    assert whys(letter(topic="gone")) == ["the topic gone is not there: create it, or give --to-topic"]
+    assert whys(letter(topic="orders-dead")) == ["it would go to the queue itself: give --to-topic"]
+    assert whys(letter(), to_topic="orders-dead") == ["it would go to the queue itself: give --to-topic"]
+    assert "use --through-chain" in whys(letter(source_partition="{}", source_offset="{}"))[0]
+
+
+def test_what_came_back_too_often_stays() -> None:
+    back = letter(headers=((REPLAYS, b"3"),))
+    assert whys(back) == ["it was replayed 3 times and came back (--max-replays)"]
+    assert whys(back, max_replays=4) == []
+
+
+def test_what_was_replayed_is_passed_by_unless_it_is_to_go_again() -> None:
+    letters = [letter(offset) for offset in range(4)]
+    done = {0: Done(2)}
+    made = plan(letters, done, rules())
+    assert ([each.letter.offset for each in made.outgoing], made.passed_by) == ([2, 3], 2)
+    assert len(plan(letters, done, rules(again=True)).outgoing) == 4
+
+
+def test_the_limit_says_that_there_is_more() -> None:
+    letters = [letter(offset) for offset in range(4)]
+    made = plan(letters, {0: Done(1)}, rules(limit=2))
+    assert ([each.letter.offset for each in made.outgoing], made.more) == ([1, 2], True)
+    assert not plan(letters, {}, rules(limit=4)).more
+
+
+def outcome(**given: Any) -> Outcome:
+    return Outcome({}, **{"steps": (), "out": {"topic": "eu-orders"}, **given})
+
+
+def test_through_the_chain_only_what_passes_goes_and_as_it_was_consumed() -> None:
+    failing = Problem("TRANSFORMATION", "org.apache.kafka.connect.errors.DataException", "no\n such field", "cast", True)
+    ways = {
+        0: outcome(value=b"other"),
+        1: outcome(out=None, error=failing),
+        2: outcome(out=None, steps=(Step("filter", None, True, None),)),
+    }
+
+    def run(each: Letter) -> Outcome:
+        if each.offset == 3:
+            raise ConnectError("The connector sink is not there")
+        return ways[each.offset]
+
+    made = plan([letter(offset) for offset in range(4)], {}, rules(run=run))
+    (passed,) = made.outgoing
+    assert (passed.topic, passed.partition, passed.value) == ("orders", 2, b"poison"), "the sink converts it itself"
+    assert [(left.letter.offset, left.why, left.failed) for left in made.left] == [
+        (1, "still fails at cast: DataException: no such field", True),
+        (2, "the chain would drop it: filter", False),
+        (3, "The connector sink is not there", True),
+    ]
+    assert made.failed == 2
+
+
+def test_a_sources_letter_goes_as_the_chain_makes_it() -> None:
+    of_source = letter(source_partition="{}", source_offset="{}", timestamp=0)
+    made = outcome(out={"topic": "retry"}, key=b"K", value=b"V", headers=(("h", b"1"),))
+    (found,) = plan([of_source], {}, rules(run=lambda _: made)).outgoing
+    assert (found.topic, found.partition, found.key, found.value, found.timestamp) == ("retry", -1, b"K", b"V", 0)
+    assert found.headers[0] == ("h", b"1")
+
+
+def test_only_the_first_letters_can_be_dropped() -> None:
+    places = [(offset, partition) for partition in (0, 1) for offset in (1, 2, 3)]
+    letters = [letter(*place, stage="A" if sum(place) % 3 else "B") for place in places]
+    found = prefix(letters, lambda each: each.stage == "A")
+    assert (found.ends, found.count, found.beyond) == ({0: 3, 1: 2}, 3, 1)
+    assert prefix(letters, lambda _: True).beyond == 0
+
+
+def test_who_keeps_letters_longer_than_notes_is_warned() -> None:
+    assert told("dead", str(7 * 86_400_000), "10080") is None
+    assert told("dead", None, "10080") is None
+    said = told("dead", "-1", "10080")
+    assert said is not None and "7 days after the last replay" in said and "the letters for ever" in said
+    assert "for 30 days" in (told("dead", str(30 * 86_400_000), "10080") or "")

@@ -1,0 +1,138 @@
+"""The file of a snapshot: byte-exact, for its owner's eyes only, and known when it is not whole."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from kconnect.api.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError
+from kconnect.cli.internal_topics import restoring, snapshot
+from kconnect.cli.internal_topics.contents import Contents, Stored
+from kconnect.core.state.records import Topic
+from tests.cli.internal_topics.logs import Log
+from tests.cli.internal_topics.test_checking import healthy
+
+
+def odd() -> Contents:
+    """What a topic may hold besides."""
+    contents = healthy().contents(tuple(Topic))
+    contents.created_ms, contents.missing = 17, {Topic.STATUS: "s"}
+    contents.records += [
+        Stored(Topic.CONFIG, 0, 9, b"\xff\x00", b"\xfe\n", -1, 0, (("h", b"\x80"), ("h", None), ("ü", b"text"))),
+        Stored(Topic.CONFIG, 0, 12, None, b"", 5, 2),
+        Stored(Topic.CONFIG, 0, 13, "line\u2028sep\r\n\x0b\x85".encode(), None, 6, 1),
+        Stored(Topic.CONFIG, 0, 14, b"", b'{"a": 1.0, "b":"\\u00e9"}', 6, 1),
+    ]
+    return contents
+
+
+@pytest.mark.parametrize("name", ["s.jsonl", "s.jsonl.gz"])
+def test_all_comes_back(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    contents = odd()
+    snapshot.write(contents, path)
+    assert snapshot.read(path) == contents
+    assert path.read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_only_its_owner_may_read_it_whatever_the_mask_is(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        snapshot.write(odd(), tmp_path / "s")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o600
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("mine")
+    with pytest.raises(AlreadyExistsError, match="is there already"):
+        snapshot.write(odd(), tmp_path / "s")
+    assert (tmp_path / "s").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["s"]
+
+
+def test_what_is_not_whole_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    snapshot.write(odd(), path)
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for damaged in (
+        whole[: len(whole) // 2],
+        b"".join(lines[:-1]),
+        b"".join([*lines[:3], *lines[4:]]),
+        whole.replace(b"FileStreamSink", b"FileStreamSunk"),
+        lines[0],
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(BadRequestError, match="is not complete"):
+            snapshot.read(path)
+    zipped = gzip.compress(whole)
+    for damaged in (zipped[:-20], zipped[:10] + b"\xff" * 40 + zipped[50:], zipped[:-8] + bytes(8)):
+        path.write_bytes(damaged)
+        with pytest.raises(BadRequestError, match="is not complete"):
+            snapshot.read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is no snapshot; `kconnect topics export`"),
+        (b"hello\n", "is no snapshot"),
+        (b"[1]\n", "is no snapshot"),
+        (b'{"kconnect_topics_snapshot":2}\n', "format 2, and this kconnect reads format 1: update it"),
+    ],
+)
+def test_what_is_none_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "s").write_bytes(content)
+    with pytest.raises(BadRequestError, match=said):
+        snapshot.read(tmp_path / "s")
+    with pytest.raises(NotFoundError, match="There is no file"):
+        snapshot.read(tmp_path / "t")
+
+
+def test_nothing_is_restored_if_nobody_may_know_whether_workers_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = healthy().contents()
+    names = {role: facts.name for role, facts in contents.topics.items()}
+    monkeypatch.setattr(restoring.reading, "describe", lambda *_: Contents({}, [], dict(names), members=None))
+    with pytest.raises(ForbiddenError, match="workers of the group connect live: give the login of somebody who may describe"):
+        restoring.plan(contents, names, {}, "connect", create=True, repartition=False)
+
+
+class TestComparing:
+    """What is read back after a restore is compared with what should be there."""
+
+    def step(self) -> restoring.Step:
+        log = Log().status("status-connector-a", {"n": 1}).status("status-connector-b", {"n": 2})
+        log.status("status-connector-a", None)
+        return restoring.Step(Topic.STATUS, "s", 3, log.contents().of(Topic.STATUS), moved=False)
+
+    def test_equal_is_equal_whatever_the_offsets_are(self) -> None:
+        step = self.step()
+        there = [Stored(*(r.role, r.partition, r.offset + 5, r.key, r.value, r.timestamp_ms, 1)) for r in step.records]
+        assert restoring.difference(step, there) == ""
+
+    def test_each_difference_is_told(self) -> None:
+        step = self.step()
+        first, *rest = step.records
+        assert "records instead of" in restoring.difference(step, rest)
+        assert "records instead of" in restoring.difference(step, [first, *step.records])
+        place = (first.role, first.partition, first.offset)
+        other = Stored(*place, first.key, b"{}", first.timestamp_ms, 1)
+        assert f"offset 0 of partition {first.partition} differs" in restoring.difference(step, [other, *rest])
+        late = Stored(*place, first.key, first.value, first.timestamp_ms + 1, 1)
+        assert restoring.difference(step, [late, *rest]).startswith("the time of the record")
+        brokers_time = Stored(*place, first.key, first.value, first.timestamp_ms + 1, 2)
+        assert restoring.difference(step, [brokers_time, *rest]) == ""
+
+    def test_keys_that_move_go_where_java_puts_them(self) -> None:
+        log = Log().put(Topic.STATUS, "k", {"n": 1}, partition=2).put(Topic.STATUS, "k", {"n": 2}, partition=0)
+        step = restoring.Step(Topic.STATUS, "s", 5, log.contents().of(Topic.STATUS), moved=True)
+        (partition,) = {step.partition(record) for record in step.records}
+        there = [Stored(Topic.STATUS, partition, n, r.key, r.value, r.timestamp_ms, 1) for n, r in enumerate(log.records)]
+        assert restoring.difference(step, there) == "", "the older of the two comes first"

@@ -1,0 +1,61 @@
+"""`kconnect doctor` with files that can't be used: they are findings, and what needs none of them is looked at all the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kconnect.local.broker import free_port
+from tests.cli.calls import call
+from tests.integration.doctored import be_patient, worker_file
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "No such file or directory"),
+        (b"a=\xff", "not UTF-8"),
+        (b"group.id=x\n", "It does not say where Kafka is"),
+        (b"bootstrap.servers=localhost:1\nsession.timeout.ms=soon\n", "session.timeout.ms"),
+        (b"bootstrap.servers=localhost:1\nsasl.jaas.config=canary-7\n", "The login module must be one of"),
+        (
+            b"bootstrap.servers=localhost:1\nsasl.jaas.config=${file:/no/such/file:key}\nconfig.providers=file\n"
+            b"config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n",
+            "/no/such/file",
+        ),
+    ],
+)
+def test_a_worker_file_that_can_not_be_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: bytes | None, told: str
+) -> None:
+    be_patient(monkeypatch)
+    file = tmp_path / "worker.properties"
+    if text is not None:
+        file.write_bytes(text)
+    url = f"http://127.0.0.1:{free_port()}"
+    called = call("doctor", "-o", "json", "-w", str(file), "--url", url)
+    found = json.loads(called.out)["findings"]
+    assert (called.status, "canary" in called.out) == (1, False)
+    wrong = found[0]
+    assert (wrong["severity"], wrong["check"], wrong["location"]) == ("error", "files", f"File {file}")
+    assert told in wrong["message"]
+    assert {"java", "spark", "worker"} <= {each["check"] for each in found}
+    assert not [each for each in found if "failed (" in each["message"]], found
+
+
+def test_a_worker_file_that_lacks_what_a_worker_must_have(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    be_patient(monkeypatch)
+    file = tmp_path / "worker.properties"
+    file.write_text(f"bootstrap.servers=127.0.0.1:{free_port()}\ngroup.id=x\n")
+    called = call("doctor", "-o", "json", "-w", str(file), "--url", f"http://127.0.0.1:{free_port()}")
+    assert called.status == 1
+    wrong, *others = json.loads(called.out)["findings"]
+    assert (wrong["severity"], wrong["location"]) == ("error", f"File {file}")
+    assert "Missing required configuration \"config.storage.topic\"" in wrong["message"]
+    assert "group.id" not in wrong["message"]
+    assert {"java", "connection"} <= {each["check"] for each in others}
+    # The control: with them it is one that a worker starts with.
+    called = call("doctor", "-o", "json", "-w", worker_file(tmp_path, "127.0.0.1:1", "whole"), "--url", "http://127.0.0.1:1")
+    assert json.loads(called.out)["findings"][0]["severity"] == "ok"

@@ -1,0 +1,170 @@
+"""`kconnect logs`: whose lines are whose, in the three forms that workers write."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import click
+import pytest
+
+from kconnect.cli import log_lines
+from kconnect.cli import main as cli
+from kconnect.cli.logs import moment
+
+# As workers wrote them, but shorter: kconnect, the same with log.format=json, Kafka Connect 4.3.1 with Kafka's own file.
+KCONNECT = """\
+2026-11-22 03:37:14.058 INFO    kconnect.worker.host Host 1 of worker 127.0.0.1:18923 starts
+2026-11-22 03:44:46.764 INFO    kconnect.connectors.file_source [orders|task-0] Reading /etc/services from position 0
+2026-11-22 03:44:47.090 ERROR   kconnect.worker.unit [orders|task-1] Failed: ConnectError: no
+Traceback (most recent call last):
+  File "x.py", line 1, in run
+kconnect.api.errors.ConnectError: no
+2026-11-22 03:44:47.095 WARNING kconnect.worker.unit [orders] The connector is slow
+2026-11-22 03:44:47.100 INFO    kconnect.worker.unit [orders-eu|task-0] Started
+2026-11-22 03:44:47.214 INFO    kconnect.audit user=- request="POST /connectors" connector="orders" status=201
+"""
+JSON = """\
+{"timestamp": "2026-11-22T03:44:46.764000Z", "level": "info", "message": "Reading", "connector": "orders", "task": 0}
+{"timestamp": "2026-11-22T03:44:47.090000Z", "level": "error", "message": "Failed", "connector": "orders", "task": 1}
+{"timestamp": "2026-11-22T03:44:47.100000Z", "level": "info", "logger": "a", "message": "About orders"}
+"""
+CONNECT = """\
+[2026-11-22 03:44:46,764] INFO Kafka version: 4.3.1 (org.apache.kafka.common.utils.AppInfoParser:124)
+[2026-11-22 03:44:46,800] INFO [orders|worker] Creating connector orders of type x (org.apache.kafka.connect.runtime.Worker:312)
+[2026-11-22 03:44:46,900] INFO [orders|task-0] Source task finished initialization (o.a.k.c.r.AbstractWorkerSourceTask:280)
+[2026-11-22 03:44:46,950] INFO [orders|task-1|offsets] Committing offsets (org.apache.kafka.connect.runtime.X:133)
+[2026-11-22 03:44:47,000] ERROR [orders|task-1] WorkerSourceTask{id=orders-1} Task threw (o.a.k.c.r.WorkerTask:212)
+org.apache.kafka.connect.errors.ConnectException: no
+\tat org.apache.kafka.connect.file.FileStreamSourceTask.poll(FileStreamSourceTask.java:90)
+"""
+
+
+@pytest.fixture(params=[KCONNECT, JSON, CONNECT], ids=["kconnect", "json", "connect"])
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "worker.log"
+    path.write_text(request.param, "utf-8")
+    return path
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, list[str], str]:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["logs", *map(str, arguments)])
+    written = capsys.readouterr()
+    return int(str(ended.value.code)), written.out.splitlines(), written.err
+
+
+def test_a_connector_has_its_own_lines_and_those_of_its_tasks(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines, _ = shown(capsys, "orders", "--file", log)
+    whole = log.read_text("utf-8").splitlines()
+    mine = [line for line in whole if "[orders|" in line or "[orders]" in line or '"connector": "orders"' in line]
+    traces = [line for line in whole if not line.startswith(("2026", "[2026", "{"))]
+    assert status == 0
+    assert lines == [line for line in whole if line in mine + traces]
+    assert len(mine) >= 2
+
+
+def test_a_task_has_its_lines_with_their_traces(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, lines, _ = shown(capsys, "orders/1", "--file", log, "--level", "error")
+    assert len(lines) == {"2": 4, "{": 1, "[": 3}[log.read_text()[0]]
+    assert shown(capsys, "orders", "--task", "1", "--file", log, "--level", "ERROR")[1] == lines
+
+
+def test_the_last_entries_with_their_traces(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    every = shown(capsys, "orders/1", "--file", log)[1]
+    last = shown(capsys, "orders/1", "--file", log, "--tail", "1")[1]
+    assert last == shown(capsys, "orders/1", "--file", log, "--level", "error")[1]
+    assert shown(capsys, "orders/1", "--file", log, "--tail", "100")[1] == every
+    assert shown(capsys, "orders/1", "--file", log, "--tail", "0")[1] == []
+
+
+def test_mentions_are_whole_names_only(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    without = shown(capsys, "orders", "--file", log)[1]
+    more = [line for line in shown(capsys, "orders", "--file", log, "--mentions")[1] if line not in without]
+    assert more == [line for line in log.read_text().splitlines() if 'connector="orders"' in line or "About orders" in line]
+    assert not log_lines.mentions("orders-eu started", "orders")
+    assert not log_lines.mentions("my.orders started", "orders")
+    assert log_lines.mentions("Stopping orders-12.", "orders")
+    assert log_lines.mentions("of orders.", "orders")
+
+
+def test_since_and_level(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "orders", "--file", log, "--since", "2126-01-01")[1] == []
+    assert shown(capsys, "orders", "--file", log, "--since", "2026-11-20")[1] == shown(capsys, "orders", "--file", log)[1]
+    since = "2026-11-22T03:44:47Z" if log.read_text().startswith("{") else "2026-11-22T03:44:47"
+    later = shown(capsys, "orders", "--file", log, "--since", since)[1]
+    assert later[0] in shown(capsys, "orders/1", "--file", log, "--level", "error")[1]
+
+
+def test_times_are_read() -> None:
+    now = datetime.now().astimezone()
+    assert abs(moment("10m") - (now - timedelta(minutes=10))) < timedelta(minutes=1)
+    assert moment("2026-01-31T12:00:00Z").timestamp() == 1769860800
+    for wrong in ("ten minutes", "10", "10w", "99999999999d", "0001-01-01T00:00+23:00"):
+        with pytest.raises(click.UsageError, match="give 90s"):
+            moment(wrong)
+
+
+def test_nothing_found_says_why(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines, words = shown(capsys, "nobody", "--file", log)
+    assert (status, lines) == (0, [])
+    assert "No line carries the context of nobody; the log has those of orders" in words
+    bare = tmp_path / "bare.log"
+    bare.write_text("03:44:46.764 [main] ERROR o.a.k.X - no\n")
+    assert "%X{connector.context}" in shown(capsys, "orders", "--file", bare)[2]
+    (tmp_path / "empty").touch()
+    assert "The log is empty." in shown(capsys, "orders", "--file", tmp_path / "empty")[2]
+
+
+def test_wrong_use(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "--task", "1", "--file", log)[0] == 2
+    assert shown(capsys, "orders/1", "--task", "2", "--file", log)[0] == 2
+    assert shown(capsys, "orders", "--file", tmp_path / "gone")[0] == 2
+    assert shown(capsys, "orders/²", "--file", log)[0] == 0
+    assert shown(capsys, "orders", "-f", "--file", log, "--file", log)[0] == 2
+
+
+def test_a_pipe_is_read_as_it_comes() -> None:
+    command = [sys.executable, "-m", "kconnect", "logs", "orders"]
+    done = subprocess.run(command, input=KCONNECT, text=True, capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 6
+
+
+def test_a_pipe_may_have_bytes_of_any_encoding(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = KCONNECT.splitlines(keepends=True)[1:3]
+    written = first.encode() + b"caf\xe9\n" + second.encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(written), encoding="utf-8"))
+    assert shown(capsys, "orders")[:2] == (0, [first.rstrip(), "caf\ufffd", second.rstrip()])
+
+
+def test_follows_a_file_that_is_rotated(tmp_path: Path) -> None:
+    path, told = tmp_path / "worker.log", tmp_path / "told"
+    line = "2026-11-22 03:44:46.764 INFO    kconnect.x [orders|task-0] number "
+    path.write_text(line + "1\n" + line + "2\n", "utf-8")
+    command = [sys.executable, "-u", "-m", "kconnect", "logs", "orders", "-f", "--tail", "1", "--file", str(path)]
+    with told.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out)
+    try:
+
+        def waits_for(*numbers: int) -> None:
+            end = time.monotonic() + 120
+            while told.read_text() != "".join(f"{line}{number}\n" for number in numbers):
+                assert time.monotonic() < end, told.read_text()
+                time.sleep(0.05)
+
+        waits_for(2)
+        with path.open("a") as log:
+            log.write(line + "3\n")
+        waits_for(2, 3)
+        os.rename(path, tmp_path / "worker.log.1")
+        path.write_text(line + "4\n", "utf-8")
+        waits_for(2, 3, 4)
+    finally:
+        process.terminate()
+        process.wait()
