@@ -10,15 +10,17 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, NamedTuple
 
+from kconnect.api.errors import ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.state import records
 from kconnect.core.state.records import UnitId
 from kconnect.core.task.sink_offsets import SinkOffsets
 
 if TYPE_CHECKING:
+    from kconnect.core.cluster.host import UnitSpec
     from kconnect.testing.histories import History
 
-_DATA = "data"
+DATA = "data"
 
 
 class SourceTask:
@@ -48,6 +50,24 @@ class SourceTask:
         """It has nothing open."""
 
 
+class ExactlyOnceTask(SourceTask):
+    """Sends and stores in transactions, each of one piece (KIP-618)."""
+
+    def __init__(self, history: History, spec: UnitSpec, epoch: int) -> None:
+        super().__init__(history, spec.unit)
+        self._spec, self._epoch = spec, epoch
+
+    def work(self, choose: random.Random) -> None:
+        if not self._history.producers.commit(self._spec, self._epoch):
+            raise ConnectError("the producer was fenced")
+        self._sent += 1
+        self._history.emit(self._unit, self._sent, self._history.stored.get(self._unit, 0))
+        super().store()
+
+    def store(self) -> None:
+        """There is nothing that is sent and not stored."""
+
+
 class _Message(NamedTuple):
     place: TopicPartition
     number: int
@@ -73,7 +93,7 @@ class SinkGroup:
         self.members: list[SinkTask] = []
         self.silent: dict[SinkTask, int] = {}
         self.owners: dict[TopicPartition, SinkTask] = {}
-        self.stored = {TopicPartition(_DATA, number): 0 for number in range(2)}
+        self.stored = {TopicPartition(DATA, number): 0 for number in range(2)}
 
     def share(self, task: SinkTask) -> list[TopicPartition]:
         return [place for place in self.stored if self.members[place.partition % len(self.members)] is task]

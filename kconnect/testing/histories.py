@@ -5,30 +5,28 @@ order, then peace.
 `History` plays a list of actions over real herders and host states, whose tasks count upwards and store how far they came:
 source tasks in the offset topic, sink tasks in a consumer group. `invariants.violations` then says what was wrong. Used by
 `tests/scenarios/test_histories.py`, which draws the actions with hypothesis; the same actions and seed give the same
-history. Read first: `cluster.py`. Read next: `invariants.py`.
+history. Read first: `cluster.py`. Read next: `history_users.py`,
+`history_actors.py`, `invariants.py`.
 """
 
 from __future__ import annotations
 
-import itertools
 import random
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from kconnect.api.errors import ConnectError
-from kconnect.core.cluster import host as decisions
+from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as ask
 from kconnect.core.state import records
-from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId
+from kconnect.core.state.assignment_records import HostSpec
+from kconnect.core.state.records import Entry, LogRecord, State, Topic, UnitId
 from kconnect.core.state.status import StatusState
-from kconnect.testing.cluster import Answer, MemoryCluster, MemoryHost, MemoryWorker
-from kconnect.testing.counting import SinkGroup, SinkTask, SourceTask
+from kconnect.testing.cluster import MemoryHost, MemoryWorker, spec_of
+from kconnect.testing.history_actors import HistoryHost, HistoryWorker
+from kconnect.testing.history_users import WORKERS, Action, Users
 
-SOURCES = ("x", "y-1")
-SINK = "to-file"
-NAMES = (*SOURCES, SINK)
-WORKERS = ("a:1", "b:1", "c:1")
 _WAITS = (300, 1000, 2500, 4000, 6000, 9000, 11_000, 16_000)
 _LAG_MS = 400
 """A slow actor does nothing for about as long as this."""
@@ -49,16 +47,6 @@ _JUNK = (
     (b"assignment-", None),
     (b"tasks-gone", b'{"configs":[1]}'),
 )
-T = TypeVar("T")
-
-
-class Action(NamedTuple):
-    """`what` is one of `ACTIONS`; `worker` and `name` are numbers into `WORKERS` and `NAMES`, `number` is its detail."""
-
-    what: str
-    worker: int = 0
-    name: int = 0
-    number: int = 0
 
 
 class Emitted(NamedTuple):
@@ -75,40 +63,30 @@ class Emitted(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A sink's group stored `seqno`, when so many `emitted` had been there."""
+    """A sink's group stored `seqno`, when so many `emitted` had been there; `altered` if a user wanted it."""
 
     key: UnitId
     seqno: int
     emitted: int
+    altered: bool = False
 
 
-class Asked(NamedTuple):
-    """`request` was made of a worker; `marker` is in the config that it wants written, if any."""
-
-    request: ask.Request
-    marker: str | None
-    answer: Answer
-
-
-class History(MemoryCluster):
+class History(Users):
     """One history; `play` does all of it. `overlaps` and `restless` are what can only be seen while it is played."""
 
     def __init__(self, seed: int, workers: int = 2) -> None:
         super().__init__(seed)
         self.delay_ms = self.pick((0, 0, 0, 4000))
+        self.exactly_once = self.random.random() < 0.5
+        self.task_grace_ms = self.pick((500, 5000))
         self.one_machine = self.random.random() < 0.5
         """Whether one process can see whether another is dead."""
         self.emitted: list[Emitted] = []
         self.committed: list[Committed] = []
-        self.asked: list[Asked] = []
-        self.refused_last: list[tuple[Asked, int]] = []
-        """What was asked at rest, to be refused, and how many records the log had more after that."""
         self.overlaps: list[str] = []
         self.restless = False
         self.junk: set[int] = set()
         self.emitting = True
-        self.stored: dict[UnitId, int] = {}
-        self.groups: dict[str, SinkGroup] = {}
         self.runners: dict[UnitId, HistoryHost] = {}
         self.twins: list[HistoryWorker] = []
         """Processes that were suspended when another one was started as the same worker."""
@@ -117,8 +95,6 @@ class History(MemoryCluster):
         self._silent: dict[str, int] = {}
         self._electing: int | None = None
         self._no_host_before: dict[tuple[str, int], int] = {}
-        self._markers = itertools.count(1)
-        self._pending: list[tuple[ask.Request, Answer, int]] = []
         for name in WORKERS[:workers]:
             self.add_worker(name, self.pick((1, 1, 2)))
 
@@ -153,7 +129,7 @@ class History(MemoryCluster):
 
     def _have_a_worker(self) -> None:
         free = [name for name in WORKERS if name not in self.workers]
-        if free and all(worker.herder._leaving for worker in self.workers.values()):
+        if free and all(worker.herder.leaving for worker in self.workers.values()):
             self.add_worker(free[0])
 
     def steps(self, count: int) -> None:
@@ -198,31 +174,10 @@ class History(MemoryCluster):
             # Each pause is shorter than what puts a host out of touch, all are longer than session, delay and grace.
             self._pass(self.session_ms // 2)
             quiet = quiet + 1 if len(self.log.records) == before and self.workers and not self._pending else 0
-            if quiet == 4:
+            # A host without use is kept for 30 s.
+            if quiet == 8:
                 return
         self.restless = True
-
-    def ask_in_vain(self) -> None:
-        """Requests that must be refused, of a cluster at rest, in which nobody else writes."""
-        requests: list[ask.Request] = [
-            ask.CreateConnector("new", {}),
-            ask.CreateConnector("new", {"connector.class": "FileStreamSource", "name": "other"}),
-            ask.DeleteConnector("new"),
-            ask.StopConnector("new"),
-            ask.SetTargetState("new", TargetState.PAUSED),
-            ask.RestartConnector("new"),
-            ask.RestartTask("new", 0),
-            ask.PatchConfig("new", {}),
-        ]
-        worker = self.pick(list(self.workers.values()))
-        requests += [ask.CreateConnector(name, self._config(0, SINK)[0]) for name in worker.herder.config.connectors]
-        before = len(self.log.records)
-        for request in self.random.sample(requests, 3):
-            asked = Asked(request, None, Answer())
-            worker.ask(request, asked.answer)
-            self._pending.append((request, asked.answer, 0))
-            self._drain()
-            self.refused_last.append((asked, len(self.log.records) - before))
 
     def _pass(self, ms: int, turns: int = 150) -> None:
         """
@@ -287,23 +242,6 @@ class History(MemoryCluster):
         if worker.member in self.group.members:
             self._silent.setdefault(worker.member, self.now)
 
-    def _forward(self) -> None:
-        """What REST does with a refusal that names another worker."""
-        for pending in list(self._pending):
-            request, answer, hops = pending
-            if not answer.settled:
-                continue
-            self._pending.remove(pending)
-            if isinstance(answer.error, ask.ForwardError) and hops < 2:
-                target = answer.error.url.split("//")[1].rstrip("/")
-                if target in self.workers:
-                    answer.settled, answer.error = False, None
-                    self.workers[target].ask(request, answer)
-                    self._pending.append((request, answer, hops + 1))
-
-    def pick(self, choices: Sequence[T]) -> T:
-        return choices[int(self.random.random() * len(choices))]
-
     # --- actors ---
 
     def add_worker(self, name: str, hosts: int = 1) -> MemoryWorker:
@@ -312,8 +250,8 @@ class History(MemoryCluster):
         self.workers[name] = worker
         return worker
 
-    def make_host(self, worker: str, number: int, worker_incarnation: str, life: int) -> MemoryHost:
-        return HistoryHost(self, worker, number, worker_incarnation, life)
+    def make_host(self, worker: str, number: int, worker_incarnation: str, life: int, spec: HostSpec) -> MemoryHost:
+        return HistoryHost(self, worker, number, worker_incarnation, life, spec)
 
     def may_start(self, worker: str, number: int) -> bool:
         return self.now >= self._no_host_before.get((worker, number), 0)
@@ -332,8 +270,10 @@ class History(MemoryCluster):
     def check(self) -> None:
         """Overlaps are looked for where a unit starts."""
 
-    def started(self, unit: UnitId, host: HistoryHost) -> None:
-        other = self.runners.get(unit)
+    def started(self, spec: UnitSpec, host: HistoryHost) -> None:
+        unit, other = spec.unit, self.runners.get(spec.unit)
+        if replace(host.spec, group=0) != spec_of(spec):
+            self.overlaps.append(f"{unit} is for {spec_of(spec)} and starts on {host}, which is for {host.spec}")
         # Who is suspended, or knows that it may do nothing any more, may not have ended what it ran.
         if other is not None and not other.suspended and other.in_touch() and unit not in other.abandoned:
             self.overlaps.append(f"{unit} starts on {host} while it runs on {other}")
@@ -360,8 +300,21 @@ class History(MemoryCluster):
     def store(self, key: UnitId, seqno: int) -> None:
         self.committed.append(Committed(key, seqno, len(self.emitted)))
 
-    def group_of(self, connector: str) -> SinkGroup:
-        return self.groups.setdefault(connector, SinkGroup(self.session_ms))
+    def alter_source(self, record: LogRecord) -> None:
+        """What the leader has written to the offset topic."""
+        decoded = records.decode_offset(record)
+        if isinstance(decoded, records.SourceOffset):
+            self.stored[UnitId(decoded.connector, decoded.partition["task"])] = (decoded.offset or {"seqno": 0})["seqno"]
+
+    def alter_group(self, effect: effects.AlterGroup) -> None:
+        group = self.group_of(effect.connector)
+        if group.members:
+            raise effects.GroupInUseError("the group has members")
+        wanted = dict.fromkeys(group.stored, None) if effect.offsets is None else effect.offsets
+        for place, offset in wanted.items():
+            group.stored[place] = offset or 0
+            key = UnitId(effect.connector, place.partition)
+            self.committed.append(Committed(key, group.stored[place], len(self.emitted), altered=True))
 
     def _present(self, action: Action) -> HistoryWorker | None:
         workers = [worker for worker in self.workers.values() if isinstance(worker, HistoryWorker) and not worker.suspended]
@@ -390,66 +343,6 @@ class History(MemoryCluster):
         """
         known = {worker.incarnation for worker in self._processes() if not (worker.suspended or worker.cut)}
         return host.state.worker_incarnation not in known
-
-    # --- actions: users ---
-
-    def _request(self, action: Action, request: ask.Request, marker: str | None = None) -> None:
-        worker = self._present(action)
-        if worker is None:
-            return
-        asked = Asked(request, marker, Answer())
-        self.asked.append(asked)
-        worker.ask(request, asked.answer)
-        self._pending.append((request, asked.answer, 0))
-
-    def _config(self, number: int, name: str) -> tuple[dict[str, str | None], str]:
-        marker = f"m{next(self._markers)}"
-        plugin = "FileStreamSink" if name == SINK else "FileStreamSource"
-        config: dict[str, str | None] = {"connector.class": plugin, "tasks.max": str(1 + number % 2), "marker": marker}
-        if number % 4 == 3:
-            config |= {"errors.restart.max.attempts": "-1", "errors.restart.backoff.ms": "500"}
-            config |= {"errors.restart.max.backoff.ms": "1000", "tasks.weight": "2"}
-        return config, marker
-
-    def _do_create(self, action: Action) -> None:
-        name = NAMES[action.name]
-        config, marker = self._config(action.number, name)
-        state = (None, "RUNNING", None, "PAUSED", None, "STOPPED")[action.number // 2 % 6]
-        self._request(action, ask.CreateConnector(name, config, state), marker)
-
-    def _do_put(self, action: Action) -> None:
-        name = NAMES[action.name]
-        config, marker = self._config(action.number, name)
-        self._request(action, ask.PutConfig(name, config), marker)
-
-    def _do_patch(self, action: Action) -> None:
-        name = NAMES[action.name]
-        config, marker = self._config(action.number, name)
-        self._request(action, ask.PatchConfig(name, config), marker)
-
-    def _do_delete(self, action: Action) -> None:
-        self._request(action, ask.DeleteConnector(NAMES[action.name]))
-
-    def _do_pause(self, action: Action) -> None:
-        self._request(action, ask.SetTargetState(NAMES[action.name], TargetState.PAUSED))
-
-    def _do_resume(self, action: Action) -> None:
-        self._request(action, ask.SetTargetState(NAMES[action.name], TargetState.STARTED))
-
-    def _do_stop(self, action: Action) -> None:
-        self._request(action, ask.StopConnector(NAMES[action.name]))
-
-    def _do_restart(self, action: Action) -> None:
-        include, failed = bool(action.number & 1), bool(action.number & 2)
-        self._request(action, ask.RestartConnector(NAMES[action.name], include, failed))
-
-    def _do_restart_task(self, action: Action) -> None:
-        self._request(action, ask.RestartTask(NAMES[action.name], action.number % 2))
-
-    def _do_read(self, action: Action) -> None:
-        name = NAMES[action.name]
-        reads = (ask.ListConnectors(("status", "info")), ask.GetStatus(name), ask.GetConnector(name), ask.GetCluster())
-        self._request(action, reads[action.number % len(reads)])
 
     # --- actions: faults ---
 
@@ -486,6 +379,13 @@ class History(MemoryCluster):
         if units:
             unit = units[action.number % len(units)]
             self.runners[unit].fail(unit)
+
+    def _do_hang(self, action: Action) -> None:
+        """A unit will not stop when it is asked to."""
+        units = sorted(self.runners)
+        if units:
+            unit = units[action.number % len(units)]
+            self.runners[unit].hangs.add(unit)
 
     def _do_suspend(self, action: Action) -> None:
         """A worker, or it and its hosts, or a host alone; woken by another action, or at the end."""
@@ -558,7 +458,7 @@ class History(MemoryCluster):
 
     def _do_shutdown(self, action: Action) -> None:
         worker = self._present(action)
-        if worker is not None and not worker.herder._leaving:
+        if worker is not None and not worker.herder.leaving:
             worker._inbox.append(events.ShutDown())
 
     def _do_lose_answer(self, action: Action) -> None:
@@ -585,7 +485,7 @@ class History(MemoryCluster):
             self.now += _WAITS[action.number % len(_WAITS)]
 
 
-ACTIONS = tuple(name.removeprefix("_do_") for name in vars(History) if name.startswith("_do_"))
+ACTIONS = tuple(name.removeprefix("_do_") for name in (*vars(Users), *vars(History)) if name.startswith("_do_"))
 
 
 def some_kinds(seed: int) -> tuple[str, ...]:
@@ -594,185 +494,3 @@ def some_kinds(seed: int) -> tuple[str, ...]:
     """
     choose = random.Random(seed)
     return tuple(choose.sample(ACTIONS, choose.choice((3, 6, 6, len(ACTIONS)))))
-
-
-class HistoryWorker(MemoryWorker):
-    """As `worker/loop.py` and its outside, on a machine and a network that fail."""
-
-    cluster: History
-
-    def __init__(self, cluster: History, name: str, hosts: int, incarnation: str, member: str) -> None:
-        super().__init__(cluster, name, hosts, incarnation, member)
-        self.lose: str | None = None
-        self.cut = False
-        self.suspended = False
-        self.slow = cluster.random.random() < 0.2
-        self.stepped_at = cluster.now
-
-    @property
-    def busy(self) -> bool:
-        if self.cut:
-            return bool(self._inbox or self._writes)
-        if self._inbox or self._writes or self._asks or not self._caught_up or not self._reader.at_end:
-            return True
-        return self._owner != (self.cluster.group.owner == self.member)
-
-    def step(self) -> None:
-        self.stepped_at = self.cluster.now
-        if not self.cut:
-            super().step()
-        elif self._inbox:
-            self._handle(self._inbox.popleft())
-        elif self._writes and self.cluster.random.random() < 0.3:
-            self._written = {}
-            self._fail(self._writes.popleft())
-        else:
-            self._asks = [effect for effect in self._asks if not isinstance(effect, effects.FindMembers)]
-            self._handle(events.Tick())
-
-    def _fail(self, effect: Any) -> None:
-        self._inbox.append(events.Failed(effect.id, ConnectError("no answer in time")))
-
-    def _perform(self, effect: effects.Effect) -> None:
-        if self.lose is not None and isinstance(effect, effects.Write | effects.TakeLead):
-            when, self.lose = self.lose, None
-            if when == "after":
-                before = len(self._inbox)
-                super()._perform(effect)
-                # It may have been refused, or written only in part: then the rest goes lost.
-                if len(self._inbox) == before:
-                    self._writes.popleft()
-                elif isinstance(answer := self._inbox.pop(), events.Failed):
-                    self._inbox.append(answer)
-                    return
-            self._written = {}
-            self._fail(effect)
-            return
-        super()._perform(effect)
-
-    def _dead_hosts(self) -> frozenset[tuple[str, int, str]]:
-        herder = self.herder
-        if not self.cluster.one_machine or not herder.assignment.held:
-            return frozenset()
-        return frozenset(
-            (held.worker, held.host, held.incarnation)
-            for held in herder.assignment.held.values()
-            if (held.worker == self.name or (herder.leads and held.worker not in herder.members)) and self._is_dead(held)
-        )
-
-
-class HistoryHost(MemoryHost):
-    """As `worker/host.py`: it knows by its clock whether it is in touch with the log, and does nothing while it is not."""
-
-    cluster: History
-
-    def __init__(self, cluster: History, worker: str, number: int, worker_incarnation: str, life: int) -> None:
-        super().__init__(cluster, worker, number, worker_incarnation, life)
-        self.cut = False
-        self.suspended = False
-        self.slow = cluster.random.random() < 0.2
-        self.tasks: dict[UnitId, SourceTask | SinkTask] = {}
-        self.abandoned: set[UnitId] = set()
-        self._ends_at: dict[UnitId, int] = {}
-        self.stepped_at = cluster.now
-        self._seen_at = cluster.now
-
-    @property
-    def busy(self) -> bool:
-        return super().busy or not (self.cut or self.state.is_readable)
-
-    def step(self) -> None:
-        self.stepped_at = self.cluster.now
-        lost = self.state.is_readable and not self.in_touch()
-        if lost:
-            self._readable(False)
-            self._unsent.clear()
-            for unit in self._stopping:
-                self._abandon(unit)
-        # Not in the same step: first the units go.
-        elif not self.cut and self._reader.at_end:
-            self._seen_at = self.cluster.now
-            if not self.state.is_readable:
-                self._readable(True)
-        self._cut_off = self.cut
-        super().step()
-        if self.tasks and self.cluster.emitting and self.in_touch() and not self.cut:
-            unit = self.cluster.pick(list(self.tasks))
-            if not self.tasks[unit].abandoned:
-                self.cluster.works(unit, self)
-                self.tasks[unit].work(self.cluster.random)
-
-    def __str__(self) -> str:
-        return f"host {self.number} of {self.worker}, life {self.incarnation}"
-
-    def silence(self) -> None:
-        """Its clients' groups hear nothing of it from now on."""
-        for task in self.tasks.values():
-            task.silence(self.cluster.now)
-
-    def fail(self, unit: UnitId) -> None:
-        super().fail(unit)
-        if unit in self.failed:
-            self.cluster.ended(unit, self)
-            self._drop(unit, store=False)
-
-    def in_touch(self) -> bool:
-        return self.cluster.now - self._seen_at < self.cluster.session_ms * 0.75
-
-    def _is_dead(self, held: records.Held) -> bool:
-        return self.cluster.one_machine and super()._is_dead(held)
-
-    def _ending(self) -> list[UnitId]:
-        if not self._stopping:
-            return []
-        return [unit for unit in self._stopping if self._ends_at[unit] <= self.cluster.now]
-
-    def _end(self, unit: UnitId) -> None:
-        unsent = len(self._unsent)
-        super()._end(unit)
-        del self._ends_at[unit]
-        abandoned = unit in self.abandoned
-        self.abandoned.discard(unit)
-        while abandoned and len(self._unsent) > unsent:
-            self._unsent.pop()
-        self.cluster.ended(unit, self)
-        self._drop(unit, store=not abandoned)
-
-    def _perform(self, effect: decisions.HostEffect) -> None:
-        match effect:
-            case decisions.Start(spec, target, _):
-                self.cluster.started(spec.unit, self)
-                self._begin(spec.unit, target)
-            case decisions.Stop(unit, abandon):
-                # Mostly at once, but a plugin may take its time.
-                self._ends_at.setdefault(unit, self.cluster.now + self.cluster.pick((0, 0, 0, 0, 0, 0, 700, 4000)))
-                if abandon:
-                    self._abandon(unit)
-            case decisions.SetTarget(unit, TargetState.STARTED, _) if unit not in self.tasks and unit not in self.failed:
-                self._begin(unit, TargetState.STARTED)
-            case decisions.SetTarget(unit, target, _) if target is not TargetState.STARTED:
-                self._drop(unit, store=True)
-            case decisions.Exit() if self.cut:
-                self._unsent.clear()
-        super()._perform(effect)
-
-    def _begin(self, unit: UnitId, target: TargetState) -> None:
-        if not unit.is_connector and target is TargetState.STARTED:
-            self.tasks[unit] = (SinkTask if unit.connector == SINK else SourceTask)(self.cluster, unit)
-
-    def _abandon(self, unit: UnitId) -> None:
-        self.abandoned.add(unit)
-        if unit in self.tasks:
-            self.tasks[unit].abandoned = True
-
-    def _drop(self, unit: UnitId, store: bool) -> None:
-        """The task ends, or is paused: in order, or by itself without storing anything."""
-        task = self.tasks.pop(unit, None)
-        if task is None:
-            return
-        if self.cut or not self.in_touch():
-            task.silence(self.cluster.now)
-            return
-        if store:
-            task.store()
-        task.close()

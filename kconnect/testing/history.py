@@ -12,12 +12,14 @@ gives the violations, by name:
     overlap         two lives of one task worked at a time
     two-leaders     a leader of a generation that was taken, or an assignment by one that had been replaced
     generation-back a leader used a generation lower than one before it
+    torn            exactly once: records without the offset of their transaction, or the other way round
     unseen          a record in the topic that no sink task got
+    phantom         a sink task got a record that no reader finds, as one of a transaction that was aborted
     other-value     a sink task got another value than the topic holds at that offset
     status-lie      a status says RUNNING, for long, and no life works
 
 Repeats that at least once allows are counted only, and so are late records: those that a life's client sent before it ended,
-and that arrived after the next life had begun. Pure: tests build histories by hand.
+and that arrived after the next life had begun. Exactly once, each repeat is a `duplicate`. Pure: tests build histories by hand.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kconnect.core.state.records import Assignment, AssignmentRecord, Leader
+from kconnect.core.state.assignment_records import Assignment, AssignmentRecord, Leader
 
 Place = tuple[str, int]
 """A topic and its partition."""
@@ -128,6 +130,12 @@ class History:
     """When no status can be expected to tell the truth: the broker was away, or the task's worker and all its hosts stood."""
     until_ms: int | None = None
     """Records appended later may still be on their way to the sink; None: none may."""
+    stored_after: list[Stored] | None = None
+    """Exactly once: all source offsets again, as they were after `emitted` had been read, while `stored` was before."""
+
+
+UNSETTLED = frozenset({"unseen", "lost", "torn"})
+"""What may mend by itself: markers of one transaction come to its partitions one after the other, and sinks lag behind."""
 
 
 @dataclass
@@ -158,7 +166,12 @@ def _sources(history: History, counts: Counter[str]) -> Iterator[Violation]:
     counts["records"] = len(history.emitted)
     for unit in sorted({*emitted, *stored}):
         yield from _numbers(unit, emitted[unit], stored[unit], events[unit])
-        yield from _ahead(unit, emitted[unit], stored[unit])
+        if history.stored_after is None:
+            yield from _ahead(unit, emitted[unit], stored[unit])
+        else:
+            after = {offset.seqno for offset in history.stored_after if offset.unit == unit}
+            yield from _once(unit, emitted[unit])
+            yield from _whole(unit, emitted[unit], stored[unit], after, counts)
         for before, after in itertools.pairwise(stored[unit]):
             if after.seqno < before.seqno:
                 yield Violation("offset-back", unit, f"{after.seqno} was stored after {before.seqno}")
@@ -194,6 +207,37 @@ def _ahead(unit: str, emitted: list[Emitted], stored: list[Stored]) -> Iterator[
             yield Violation("offset-ahead", unit, f"{offset.seqno} was stored {late} ms before the record was there")
 
 
+def _once(unit: str, emitted: list[Emitted]) -> Iterator[Violation]:
+    highest: Emitted | None = None
+    for record in sorted(emitted, key=lambda record: record.offset):
+        if highest is not None and record.seqno <= highest.seqno:
+            evidence = f"{record.seqno} of life {record.life} at {record.offset}, after {highest.seqno} of life {highest.life}"
+            yield Violation("duplicate", unit, f"{evidence} at {highest.offset}")
+        else:
+            highest = record
+
+
+def _whole(
+    unit: str, emitted: list[Emitted], stored: list[Stored], after: set[int], counts: Counter[str]
+) -> Iterator[Violation]:
+    """
+    Both or neither, for each transaction: its marker takes an offset of the partition, which only one task writes to, so
+    where offsets skip one a transaction ended, and the number before is what its own offset says.
+    """
+    ordered = sorted(emitted, key=lambda record: record.offset)
+    last = {
+        record.seqno for record, following in itertools.zip_longest(ordered, ordered[1:])
+        if following is None or following.offset != record.offset + 1
+    }
+    counts["transactions"] += len(last)
+    without = sorted(last - after)
+    if without:
+        yield Violation("torn", unit, _some(without, "numbers that a transaction ended with and no offset says"))
+    alone = sorted({offset.seqno for offset in stored} - last)
+    if alone:
+        yield Violation("torn", unit, _some(alone, "offsets that no transaction of records ended with"))
+
+
 def _repeats(
     unit: str, emitted: list[Emitted], stored: list[Stored], events: list[Event], counts: Counter[str]
 ) -> Iterator[Violation]:
@@ -223,13 +267,18 @@ def _repeats(
 
 def _sinks(history: History, counts: Counter[str]) -> Iterator[Violation]:
     values = {(r.place, r.offset): (r.unit, r.seqno, r.life) for r in history.emitted if r.place[0] in history.sunk}
+    phantoms: dict[Place, list[int]] = defaultdict(list)
     first: dict[tuple[Place, int], float] = {}
     for got in history.delivered:
         key = (got.place, got.offset)
         counts["delivered again"] += key in first
         first[key] = min(got.at, first.get(key, got.at))
-        if key in values and values[key] != got.value:
+        if key not in values and got.place[0] in history.sunk:
+            phantoms[got.place].append(got.offset)
+        elif values.get(key, got.value) != got.value:
             yield Violation("other-value", _name(got.place), f"{got.value} at {got.offset}, not {values[key]}")
+    for place, offsets in sorted(phantoms.items()):
+        yield Violation("phantom", _name(place), _some(offsets, "delivered"))
     counts["delivered"] = len(history.delivered)
     unseen: dict[Place, list[int]] = defaultdict(list)
     for record in history.emitted:
@@ -371,6 +420,6 @@ def _name(place: Place) -> str:
     return f"{place[0]}-{place[1]}"
 
 
-def _some(numbers: list[int]) -> str:
+def _some(numbers: list[int], what: str = "missing") -> str:
     shown = ", ".join(str(number) for number in numbers[:5])
-    return f"{len(numbers)} missing: {shown}{', ...' if len(numbers) > 5 else ''}"
+    return f"{len(numbers)} {what}: {shown}{', ...' if len(numbers) > 5 else ''}"

@@ -7,6 +7,7 @@ It looks at what was recorded: every record of the log, every answer, whatever a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,15 +18,18 @@ from kconnect.api.errors import AlreadyExistsError, BadRequestError, ConflictErr
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.state.assignment_records import PLAIN
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord, State, TargetState, Topic, UnitId
 from kconnect.core.state.status import StatusState
 from kconnect.kafka.memory import compacted
-from kconnect.testing.histories import NAMES, History
+from kconnect.testing.histories import History
+from kconnect.testing.history_actors import REFUSAL
+from kconnect.testing.history_users import NAMES, SINK, Asked
 
 REFUSALS = (AlreadyExistsError, BadRequestError, ConflictError, NotFoundError)
-_PRIVILEGED = (b"connector-", b"task-", b"commit-", b"session-key", b"restart-connector-")
+_PRIVILEGED = (b"connector-", b"task-", b"commit-", b"session-key", b"restart-connector-", b"tasks-fencing-")
 
 
 @dataclass
@@ -67,6 +71,8 @@ class _Stored(NamedTuple):
     key: UnitId
     seqno: int
     emitted: int
+    altered: bool
+    """Whether a user wanted it so (KIP-875): then it may go back."""
 
 
 def _stored(history: History) -> Iterator[_Stored]:
@@ -76,10 +82,12 @@ def _stored(history: History) -> Iterator[_Stored]:
         while emitted < len(history.emitted) and history.emitted[emitted].log_length <= index:
             emitted += 1
         decoded = records.decode_offset(record) if record.topic is Topic.OFFSET else None
-        if isinstance(decoded, records.SourceOffset) and decoded.offset is not None:
-            yield _Stored(UnitId(decoded.connector, decoded.partition["task"]), decoded.offset["seqno"], emitted)
-    for key, seqno, emitted in history.committed:
-        yield _Stored(key, seqno, emitted)
+        if isinstance(decoded, records.SourceOffset):
+            seqno = decoded.offset["seqno"] if decoded.offset is not None else 0
+            altered = history.log.epochs[index] > 0
+            yield _Stored(UnitId(decoded.connector, decoded.partition["task"]), seqno, emitted, altered)
+    for committed in history.committed:
+        yield _Stored(*committed)
 
 
 def no_loss(history: History, whole: Folds) -> Iterator[str]:
@@ -87,12 +95,12 @@ def no_loss(history: History, whole: Folds) -> Iterator[str]:
     sent: dict[UnitId, set[int]] = {}
     for emitted in history.emitted:
         sent.setdefault(emitted.key, set()).add(emitted.seqno)
-    last = {key: seqno for key, seqno, _ in _stored(history)}
+    last = {key: seqno for key, seqno, *_ in _stored(history)}
     for key, seqno in last.items():
         missing = set(range(1, seqno + 1)) - sent.get(key, set())
         if missing:
             yield f"{key} has stored {seqno} and never sent {sorted(missing)[:5]}"
-    values = [record.value for record in history.log.topics[Topic.CONFIG] if record.value]
+    values = [record.value for topic in (Topic.CONFIG, Topic.OFFSET) for record in history.log.topics[topic] if record.value]
     for asked in history.asked:
         if asked.marker is not None and asked.answer.settled and asked.answer.error is None:
             mark = f'"{asked.marker}"'.encode()
@@ -108,9 +116,13 @@ def no_repeat(history: History, whole: Folds) -> Iterator[str]:
 
 
 def no_gap(history: History, whole: Folds) -> Iterator[str]:
-    """I3: from 1 upwards, nothing is skipped."""
+    """I3: from 1 upwards, nothing is skipped; and nobody goes on from before the offset was altered."""
     highest: dict[UnitId, int] = {}
-    for emitted in history.emitted:
+    altered = deque(sorted((each for each in _stored(history) if each.altered), key=lambda each: each.emitted))
+    for at, emitted in enumerate(history.emitted):
+        while altered and altered[0].emitted <= at:
+            key, seqno, *_ = altered.popleft()
+            highest[key] = seqno
         before = highest.get(emitted.key, 0)
         if emitted.seqno > before + 1:
             yield f"{emitted.key} goes from {before} to {emitted.seqno}"
@@ -118,10 +130,10 @@ def no_gap(history: History, whole: Folds) -> Iterator[str]:
 
 
 def offsets_rise(history: History, whole: Folds) -> Iterator[str]:
-    """I4: stored offsets don't go back."""
+    """I4: stored offsets don't go back, unless a user wants them to."""
     last: dict[UnitId, int] = {}
-    for key, seqno, _ in _stored(history):
-        if seqno < last.get(key, 0):
+    for key, seqno, _, altered in _stored(history):
+        if seqno < last.get(key, 0) and not altered:
             yield f"{key} stores {seqno} after {last[key]}"
         last[key] = seqno
 
@@ -133,7 +145,7 @@ def offsets_not_ahead(history: History, whole: Folds) -> Iterator[str]:
     for emitted in history.emitted:
         sent[emitted.key] = max(sent.get(emitted.key, 0), emitted.seqno)
         highest.append(sent[emitted.key])
-    for key, seqno, at in _stored(history):
+    for key, seqno, at, _ in _stored(history):
         before = next((high for e, high in zip(history.emitted[:at][::-1], highest[:at][::-1]) if e.key == key), 0)
         if seqno > before:
             yield f"{key} stores {seqno}, sent is {before}"
@@ -144,6 +156,11 @@ def stopped_is_stopped(history: History, whole: Folds) -> Iterator[str]:
     for emitted in history.emitted:
         if emitted.stopped:
             yield f"{emitted.key} sends {emitted.seqno} after its status said STOPPED"
+
+
+def fenced_first(history: History, whole: Folds) -> Iterator[str]:
+    """No exactly-once task sends before all of earlier task sets are fenced (KIP-618), and none of those sends after it."""
+    yield from history.producers.unfenced
 
 
 # --- what stands in the log -------------------------------------------------------------------------------------------
@@ -202,6 +219,7 @@ def _told(folds: Folds, but_tasks_of: Iterable[str] = ()) -> dict[str, Any]:
         "target states": [(name, config.target_state(name)) for name in names],
         "statuses": sorted((str(unit), known.state.value, known.worker_id) for unit, known in status.units.items()),
         "offsets": [sorted(str((o.partition, o.offset)) for o in offsets.of(name)) for name in NAMES],
+        "topics": [(name, status.topics_of(name), assignment.topic_resets.get(name)) for name in NAMES],
         "leader": assignment.leader,
         "assignments": sorted((worker, sorted(map(str, a.units or ()))) for worker, a in assignment.assignments.items()),
         "placements": sorted((worker, p.revision, p.incarnation) for worker, p in assignment.placements.items()),
@@ -225,9 +243,10 @@ def refused_wrote_nothing(history: History, whole: Folds) -> Iterator[str]:
     refused = {
         f'"{asked.marker}"'.encode()
         for asked in history.asked
-        if asked.marker is not None and isinstance(asked.answer.error, REFUSALS)
+        if asked.marker is not None and _is_refused(asked)
     }
-    for record in history.log.topics[Topic.CONFIG] if refused else ():
+    both = [*history.log.topics[Topic.CONFIG], *history.log.topics[Topic.OFFSET]]
+    for record in both if refused else ():
         for marker in refused:
             if record.value is not None and marker in record.value:
                 yield f"{record.key!r} holds what the refused request {marker!r} wanted"
@@ -236,6 +255,10 @@ def refused_wrote_nothing(history: History, whole: Folds) -> Iterator[str]:
             yield f"{asked.request} was not refused: {asked.answer.value}, {asked.answer.error!r}"
         elif written:
             yield f"{asked.request} was refused, and {written} records were written"
+
+
+def _is_refused(asked: Asked) -> bool:
+    return isinstance(asked.answer.error, REFUSALS) or REFUSAL in str(asked.answer.error)
 
 
 def all_is_answered(history: History, whole: Folds) -> Iterator[str]:
@@ -265,6 +288,18 @@ def one_owner(history: History, whole: Folds) -> Iterator[str]:
         where = [key for key, host in history.hosts.items() if unit in host.threads]
         if len(where) != 1 or where[0][0] not in history.workers:
             yield f"{unit} runs on {where}"
+
+
+def no_host_too_many(history: History, whole: Folds) -> Iterator[str]:
+    """At rest each worker has its plain hosts, and others only for what they run."""
+    for name, worker in history.workers.items():
+        hosts = [host for (owner, _), host in sorted(history.hosts.items()) if owner == name]
+        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.identity.hosts
+        if not worker.herder.leaving and len(plain) < wanted:
+            yield f"{name} has {len(plain)} plain hosts instead of {wanted}"
+        for host in hosts:
+            if not host.threads and (host.spec != PLAIN or len(plain) > wanted):
+                yield f"{host} is for {host.spec}, and runs nothing"
 
 
 def _asleep(history: History, whole: Folds) -> set[UnitId]:
@@ -300,6 +335,27 @@ def honest_status(history: History, whole: Folds) -> Iterator[str]:
             yield f"{unit} does not run, and its status says {said}"
 
 
+def is_tidy(history: History, whole: Folds) -> Iterator[str]:
+    """At rest nothing is known of what connectors that are gone have used, nor of what a sink reads no longer (KIP-558)."""
+    config, status, _, assignment = whole
+    for name in [*status.connectors_with_topics(), *assignment.topic_resets]:
+        if name not in config.connectors:
+            yield f"{name} is gone; topics: {status.topics_of(name)}, forgotten: {assignment.topic_resets.get(name)}"
+    sink = config.connectors.get(SINK)
+    for topic in status.topics_of(SINK):
+        if sink is not None and topic != sink.properties["topics"]:
+            yield f"{SINK} has used {topic}, and reads {sink.properties['topics']}"
+
+
+def levels_arrive(history: History, whole: Folds) -> Iterator[str]:
+    """Each worker has set all levels that came after its start (KIP-976)."""
+    found = (records.decode_config(record) for record in history.log.topics[Topic.CONFIG])
+    wanted = [(each.namespace, each.level) for each in found if isinstance(each, records.LoggerLevel)]
+    for worker in history.workers.values():
+        if not history.log.compacted and worker.levels != wanted[len(wanted) - len(worker.levels) :]:
+            yield f"{worker.name} has set {worker.levels}, asked for was {wanted}"
+
+
 def comes_to_rest(history: History, whole: Folds) -> Iterator[str]:
     """Once no more happens, nobody goes on writing, and no herder has stumbled."""
     if history.restless:
@@ -317,11 +373,15 @@ CHECKS: dict[str, Callable[[History, Folds], Iterator[str]]] = {
     "I5 offsets not ahead": offsets_not_ahead,
     "I6 one leader": one_leader,
     "I7 one owner": one_owner,
+    "hosts": no_host_too_many,
     "I8 replay is a function": replay_is_a_function,
     "I9 unknown survives": unknown_survives,
     "I10 honest status": honest_status,
     "I11 stopped is stopped": stopped_is_stopped,
     "I12 refused wrote nothing": refused_wrote_nothing,
+    "fenced first": fenced_first,
     "answered": all_is_answered,
+    "tidy": is_tidy,
+    "levels": levels_arrive,
     "rest": comes_to_rest,
 }

@@ -102,12 +102,15 @@ class WorkerProcess:
             if self._process is not None and self._process.poll() is not None:
                 raise ConnectError(f"The worker ended with status {self._process.returncode}: {self.last_line()}")
             try:
-                if self.client.health().get("status") == "healthy":
+                if self._is_up():
                     return
             except RestError:
                 pass
             time.sleep(0.1)
         raise ConnectError(f"The worker was not healthy within {timeout:.0f} s; its log is {self.log}")
+
+    def _is_up(self) -> bool:
+        return self.client.health().get("status") == "healthy"
 
     def last_line(self) -> str:
         lines = self.log.read_text("utf-8", "replace").strip().splitlines() if self.log.exists() else []
@@ -143,7 +146,7 @@ class WorkerProcess:
 
     def wait_ended(self, tree: list[psutil.Process], timeout: float = 30.0) -> list[psutil.Process]:
         """Those of `tree` that still live after at most `timeout` seconds."""
-        return psutil.wait_procs(tree, timeout)[1]
+        return still_alive(tree, timeout)
 
     # --- the processes of its tree ---
 
@@ -202,11 +205,29 @@ class WorkerProcess:
 
 
 class ConnectProcess(WorkerProcess):
-    """A worker of Apache Kafka Connect itself, to compare with: the same file, run by Java with Kafka's usual options."""
+    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java with Kafka's usual options."""
+
+    def __init__(
+        self,
+        directory: Path,
+        bootstrap_servers: str,
+        group: str = "kconnect",
+        port: int = 0,
+        properties: Mapping[str, str] | None = None,
+        version: str = jars.KAFKA_VERSION,
+    ) -> None:
+        super().__init__(directory, bootstrap_servers, group, port, properties)
+        self.version = version
+
+    def _is_up(self) -> bool:
+        # Before 3.9 there was no /health; a list is answered once the worker has read its topics.
+        return isinstance(self.client.connectors(), list)
 
     def _command(self) -> list[str]:
         options = ("-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
-        classes = jars.class_path(jars.connect())
+        # Connect sets the levels of Log4j's loggers, which its own artefacts leave to whoever packs them.
+        loggers = map(str, sorted(jars.kafka().glob("log4j-*.jar")))
+        classes = os.pathsep.join((jars.class_path(jars.connect(self.version)), *loggers))
         return [java.checked(), *options, "-cp", classes, "org.apache.kafka.connect.cli.ConnectDistributed", str(self._file)]
 
 
@@ -217,9 +238,26 @@ def _name(process: psutil.Process) -> str:
         return ""
 
 
+def still_alive(processes: list[psutil.Process], timeout: float) -> list[psutil.Process]:
+    """
+    Those that have not ended within so many seconds. `psutil.wait_procs` raises a FileNotFoundError for one that ends just as
+    it looks.
+    """
+    end = time.monotonic() + timeout
+    while (alive := [process for process in processes if _lives(process)]) and time.monotonic() < end:
+        time.sleep(0.05)
+    return alive
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def _end(processes: list[psutil.Process], timeout: float) -> None:
-    _, alive = psutil.wait_procs(processes, timeout)
-    for process in alive:
+    for process in still_alive(processes, timeout):
         try:
             process.send_signal(signal.SIGKILL)
         except psutil.NoSuchProcess:

@@ -2,7 +2,8 @@
 A TCP proxy on loopback whose link can be cut, stopped or slowed down: a partition between two processes of one machine.
 
 `Proxy` listens on one port and connects to another; the chaos runs (`chaos/cluster.py`) put one between each worker and the
-broker, and one before each worker's REST. Read next: `chaos/faults.py`.
+broker, and one before each worker's REST. `broker_behind` makes a broker that clients can't go round. Read next:
+`chaos/faults.py`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,42 @@ from __future__ import annotations
 import asyncio
 import enum
 import threading
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
-from kconnect.local.broker import free_port
+from kconnect.local.broker import Broker, free_port
 
 _BLOCK = 64 * 1024
 _DELAY_S = 0.1
 _BYTES_PER_S = 3_000_000 / 8
+
+
+class Ports(Protocol):
+    """What every proxy has: where it listens, and where it connects to."""
+
+    port: int
+    target_port: int
+
+
+def broker_behind(proxies: Sequence[Ports], directory: Path) -> Broker:
+    """
+    With a listener of its own for each proxy, which is advertised at the proxy: clients go where a broker sends them, so a
+    proxy before the one listener would be left at once. `bootstrap_servers` is past all of them.
+    """
+    port, controller = free_port(), free_port()
+    names = {f"P{number}": proxy for number, proxy in enumerate(proxies, 1)}
+    own = f"PLAINTEXT://127.0.0.1:{port}"
+    real = [f"{name}://127.0.0.1:{proxy.target_port}" for name, proxy in names.items()]
+    shown = [f"{name}://127.0.0.1:{proxy.port}" for name, proxy in names.items()]
+    protocols = ["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT", *(f"{name}:PLAINTEXT" for name in names)]
+    properties = {
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": ",".join([own, *real, f"CONTROLLER://127.0.0.1:{controller}"]),
+        "advertised.listeners": ",".join([own, *shown]),
+        "listener.security.protocol.map": ",".join(protocols),
+    }
+    return Broker(directory, port, properties)
 
 
 class Link(enum.Enum):
@@ -62,11 +91,11 @@ class Proxy:
             return
         self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(60)
         self._loop.close()
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=_BLOCK)

@@ -16,35 +16,47 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.core.state import records
+from kconnect.core.state import assignment_records, records
 from kconnect.core.state.records import LogRecord, SourceOffset, Topic
 from kconnect.testing import verifiable
 from kconnect.testing.history import Delivered, Emitted, Event, History, Place, Stored
 
 
 def collect(
-    bootstrap_servers: str, directory: Path, internal: Mapping[Topic, str], topics: list[str], sunk: list[str]
+    bootstrap_servers: str,
+    directory: Path,
+    internal: Mapping[Topic, str],
+    topics: list[str],
+    sunk: list[str],
+    exactly_once: bool = False,
 ) -> History:
     """What `verifiable.py` did in `topics`, of which `sunk` are read by sinks. Sightings and commits are for others to add."""
     history = History(sunk=frozenset(sunk))
-    for message in read(bootstrap_servers, internal[Topic.OFFSET]):
-        stored = records.decode_offset(_record(Topic.OFFSET, message))
-        if isinstance(stored, SourceOffset) and stored.offset is not None:
-            unit = f"{stored.connector}-{stored.partition['task']}"
-            history.stored.append(Stored(unit, stored.offset["seqno"], message.timestamp()[1]))
+    history.stored = list(_stored(bootstrap_servers, internal[Topic.OFFSET]))
     for message in read(bootstrap_servers, internal[Topic.ASSIGNMENT]):
-        decoded = records.decode_assignment(_record(Topic.ASSIGNMENT, message))
-        if not isinstance(decoded, (records.Broken, records.NewerFormat)):
+        decoded = assignment_records.decode_assignment(_record(Topic.ASSIGNMENT, message))
+        if not isinstance(decoded, (records.Broken, assignment_records.NewerFormat)):
             history.control.append(decoded)
-    history.events = list(Tail(directory / verifiable.JOURNAL).read())
+    # In this order: a life says that it was given a partition before it says what it got from there.
     history.delivered = list(delivered(directory))
+    history.events = list(Tail(directory / verifiable.JOURNAL).read())
     for topic in topics:
         for message in read(bootstrap_servers, topic):
             value = json.loads(message.value() or b"null")
             place = (topic, message.partition() or 0)
             made = (value["unit"], value["seqno"], value["life"])
             history.emitted.append(Emitted(place, message.offset() or 0, message.timestamp()[1], *made))
+    if exactly_once:
+        history.stored_after = list(_stored(bootstrap_servers, internal[Topic.OFFSET]))
     return history
+
+
+def _stored(bootstrap_servers: str, topic: str) -> Iterator[Stored]:
+    for message in read(bootstrap_servers, topic):
+        stored = records.decode_offset(_record(Topic.OFFSET, message))
+        if isinstance(stored, SourceOffset) and stored.offset is not None:
+            unit = f"{stored.connector}-{stored.partition['task']}"
+            yield Stored(unit, stored.offset["seqno"], message.timestamp()[1])
 
 
 class Tail:

@@ -22,6 +22,7 @@ import psutil
 from kconnect.api.errors import ConnectError
 from kconnect.local import java
 from kconnect.local.broker import free_port
+from kconnect.testing.processes import still_alive
 
 _UP_S = 60.0
 
@@ -77,7 +78,7 @@ class SparkCluster:
         for name in ("Worker", "Master"):
             if name in self._running:
                 self._running.pop(name).end(kill=False)
-        for process in psutil.wait_procs(left, 10)[1]:
+        for process in still_alive(left, 10):
             process.kill()
 
     # --- what it does now ---

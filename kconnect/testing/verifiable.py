@@ -3,7 +3,7 @@ Connectors whose data can be checked: each source task counts, each sink task wr
 
 Loaded by workers as a plugin that `write_plugin` makes, so that no user's worker shows them. Every life of a task also keeps a
 journal of what it does, from which `history.py` tells whether two lives of one task ever worked at a time: what runs counts,
-not what a status says. Imports the public API only, as any plugin. Read next: `history.py`.
+not what a status says. Its classes use the public API only, as any plugin's. Read next: `history.py`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
-from kconnect.api.connector import SinkConnector, SourceConnector
+from kconnect.api.connector import ExactlyOnceSupport, SinkConnector, SourceConnector
 from kconnect.api.record import RecordMetadata, SinkRecord, SourceRecord, TopicPartition
 from kconnect.api.schema import STRING_SCHEMA
 from kconnect.api.task import SinkTask, SourceTask
+from kconnect.testing.plugin_packages import PluginPackage
 
 VERSION = "1.0"
 SOURCE_CLASS = "VerifiableSourceConnector"
@@ -29,7 +30,6 @@ SINK_CLASS = "VerifiableSinkConnector"
 JOURNAL = "journal.jsonl"
 DELIVERED = "delivered-*.jsonl"
 
-_POLL_S = 0.1
 _IDLE_S = 1.0
 
 _DIRECTORY = ConfigKey(
@@ -39,6 +39,7 @@ SOURCE = ConfigDef(
     _DIRECTORY,
     ConfigKey("topic", Type.STRING, importance=Importance.HIGH, doc="The topic; task N writes to its partition N."),
     ConfigKey("rate", Type.INT, 50, Importance.LOW, "Records a second of each task."),
+    ConfigKey("poll.ms", Type.INT, 100, Importance.LOW, "How long a poll takes: it gives what is due by then."),
     ConfigKey("revision", Type.INT, 0, Importance.LOW, "Means nothing: another number is another config."),
 )
 SINK = ConfigDef(_DIRECTORY)
@@ -46,12 +47,8 @@ SINK = ConfigDef(_DIRECTORY)
 
 def write_plugin(directory: Path) -> Path:
     """Make a directory for `plugin.path` that holds nothing but these connectors; gives it back."""
-    metadata = directory / "verifiable" / f"kconnect_verifiable-{VERSION}.dist-info"
-    metadata.mkdir(parents=True, exist_ok=True)
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: kconnect-verifiable\nVersion: {VERSION}\n", "utf-8")
-    names = (SOURCE_CLASS, SINK_CLASS)
-    entries = "".join(f"{name} = {__name__}:{name}\n" for name in names)
-    (metadata / "entry_points.txt").write_text(f"[kconnect.connectors]\n{entries}", "utf-8")
+    entries = {name: f"{__name__}:{name}" for name in (SOURCE_CLASS, SINK_CLASS)}
+    PluginPackage("kconnect-verifiable", VERSION, {}, {"kconnect.connectors": entries}).unpack(directory / "verifiable")
     return directory
 
 
@@ -74,6 +71,9 @@ class VerifiableSourceConnector(SourceConnector):
 
     def config(self) -> ConfigDef:
         return SOURCE
+
+    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
 
 
 class VerifiableSinkConnector(SinkConnector):
@@ -107,7 +107,7 @@ class VerifiableSourceTask(SourceTask):
         settings = SOURCE.parse(props)
         self._topic: str = settings["topic"]
         self._task = int(props["task"])
-        self._count = max(1, int(settings["rate"] * _POLL_S))
+        self._count = max(1, settings["rate"] * settings["poll.ms"] // 1000)
         self._pause = self._count / settings["rate"]
         self._partition = {"task": self._task}
         self._stopped = threading.Event()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from kconnect.core.state.records import Assignment, Leader
+from kconnect.core.state.assignment_records import Assignment, Leader
 from kconnect.testing.history import Committed, Delivered, Emitted, Event, History, Sighting, Stored, check
 
 PLACE = ("data", 0)
@@ -208,6 +208,62 @@ def test_other_value(story: Story) -> None:
     wrong = story.history.delivered[0]
     story.history.delivered[0] = Delivered(SINK, wrong.life, PLACE, wrong.offset, wrong.at, (UNIT, 77, "A"))
     assert story.names() == ["other-value"]
+
+
+@pytest.fixture
+def transactions(story: Story) -> Story:
+    """The same two lives, exactly once: what A had not committed went with its transaction; markers take offsets."""
+    history = story.history
+    history.emitted, history.stored, history.delivered, history.committed, story.end = [], [], [], [], 0
+    history.events = [event for event in history.events if event.acked != 5]
+    for at, life, numbers in ((1.2, "A", range(1, 4)), (6.2, "B", range(4, 7)), (6.5, "B", range(7, 9))):
+        story.emits(at, life, numbers)
+        story.stores(at, numbers[-1])
+        story.delivers(at + 1, "S", range(story.end - len(numbers), story.end))
+        story.end += 3 if life == "A" else 1
+    history.stored_after = list(history.stored)
+    return story
+
+
+def test_exactly_once(transactions: Story) -> None:
+    assert transactions.names() == []
+    assert transactions.counts("transactions") == 3
+
+
+def test_exactly_once_a_transaction_after_the_first_reading_of_offsets_is_whole(transactions: Story) -> None:
+    transactions.history.stored.pop()
+    assert transactions.names() == []
+
+
+def test_exactly_once_nothing_may_come_again(transactions: Story) -> None:
+    transactions.history.sunk = frozenset()
+    transactions.history.events = [event for event in transactions.history.events if event.life != "B"]
+    transactions.starts(6, "B", stored=2)
+    transactions.history.emitted[3:3] = [Emitted(PLACE, 5, 6200, UNIT, 3, "B")]
+    assert transactions.names() == ["duplicate", "duplicate"], "that B began too early, and that 3 came again"
+
+
+def test_exactly_once_a_record_that_was_lost(transactions: Story) -> None:
+    transactions.history.sunk = frozenset()
+    del transactions.history.emitted[4]
+    assert {"lost", "torn"} <= set(transactions.names())
+
+
+def test_exactly_once_records_without_their_offset(transactions: Story) -> None:
+    transactions.history.stored_after = transactions.history.stored = transactions.history.stored[:2]
+    assert transactions.names() == ["torn"]
+
+
+def test_exactly_once_half_a_transaction(transactions: Story) -> None:
+    transactions.history.sunk = frozenset()
+    transactions.history.emitted.pop()
+    assert set(transactions.names()) == {"lost", "torn"}
+
+
+def test_phantom_when_a_sink_gets_what_was_aborted(transactions: Story) -> None:
+    transactions.opens(8, "T")
+    transactions.history.delivered.append(Delivered(SINK, "T", PLACE, 4, 8.1, (UNIT, 4, "A")))
+    assert transactions.names() == ["phantom"]
 
 
 def test_generations_of_leaders_that_follow_each_other(story: Story) -> None:

@@ -11,15 +11,14 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.core.state.records import Topic
-from kconnect.local.broker import Broker, free_port
+from kconnect.local.broker import free_port
 from kconnect.rest.client import ConnectClient, RestError
-from kconnect.testing import verifiable
+from kconnect.testing import proxy, verifiable
 from kconnect.testing.processes import WorkerProcess
 from kconnect.testing.proxy import Proxy
 from kconnect.testing.recorder import Tail
 
 GROUP = "chaos"
-SESSION_S = 4.0
 INTERNAL = {
     Topic.CONFIG: f"{GROUP}-configs",
     Topic.OFFSET: f"{GROUP}-offsets",
@@ -28,13 +27,22 @@ INTERNAL = {
 }
 DATA, CHURN = "data", "churn"
 SOURCE, SINK = "source", "sink"
-SOURCE_TASKS, SINK_TASKS, CHURN_TASKS = 4, 2, 3
+SOURCE_TASKS, SINK_TASKS = 4, 2
+CHURN_TASKS = (1, 2, 3)
+CHURN_TASKS_ONCE = (3, 5, 1)
+"""How many tasks `churn` has, one after the other; the second when sources are exactly-once."""
 UNITS = [f"{SOURCE}-{n}" for n in range(SOURCE_TASKS)] + [f"{SINK}-{n}" for n in range(SINK_TASKS)]
 """The tasks that run all the time; those of the connector `churn` come and go."""
 
-_RATE = 30
+_PACE = {"rate": "30"}
+_PACE_ONCE = {"rate": "10", "poll.ms": "500"}
+"""Each poll of an exactly-once task is a transaction, which costs the broker more than its records do."""
 _APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 """The broker's clock says what was there first: a source offset or the record that it covers."""
+
+
+SESSION_S = 4.0
+"""After how long without a word a worker counts as dead. More, where the machine has so much to do that words take longer."""
 
 
 class Member:
@@ -44,13 +52,12 @@ class Member:
     `up`: started and not suspended, so that its REST must answer. `sees`: what it says of the cluster is not outdated.
     """
 
-    def __init__(self, number: int, directory: Path, listener_port: int, plugins: Path) -> None:
+    def __init__(self, number: int, directory: Path, listener_port: int, plugins: Path, settings: dict[str, str]) -> None:
         self.number = number
         self.kafka = Proxy(listener_port)
         self.rest = Proxy()
         self.up, self.sees = False, True
         properties = {
-            "session.timeout.ms": str(int(SESSION_S * 1000)),
             "heartbeat.interval.ms": "1000",
             "offset.flush.interval.ms": "500",
             "offset.storage.message.timestamp.type": "LogAppendTime",
@@ -58,6 +65,7 @@ class Member:
             "plugin.path": str(plugins),
             "task.hosts": "2",
             "rest.advertised.port": str(self.rest.port),
+            **settings,
         }
         self.worker = WorkerProcess(directory, f"127.0.0.1:{self.kafka.port}", GROUP, properties=properties)
         self.rest.target_port = self.worker.port
@@ -85,14 +93,21 @@ class Member:
 
 
 class ChaosCluster:
-    def __init__(self, directory: Path, workers: int = 3) -> None:
+    def __init__(
+        self, directory: Path, workers: int = 3, exactly_once: bool = False, session_s: float = SESSION_S
+    ) -> None:
         self.directory = directory
+        self.exactly_once, self.session_s = exactly_once, session_s
+        self._churn_tasks = CHURN_TASKS_ONCE if exactly_once else CHURN_TASKS
         self.outages: list[tuple[float, float]] = []
         """For `history.History.outages`."""
         listeners = [free_port() for _ in range(workers)]
         plugins = verifiable.write_plugin(directory / "plugins")
-        self.members = [Member(n + 1, directory / "workers", port, plugins) for n, port in enumerate(listeners)]
-        self.broker = _broker(directory / "broker", self.members)
+        settings = {"session.timeout.ms": str(int(session_s * 1000))}
+        if exactly_once:
+            settings["exactly.once.source.support"] = "enabled"
+        self.members = [Member(n + 1, directory / "workers", port, plugins, settings) for n, port in enumerate(listeners)]
+        self.broker = proxy.broker_behind([member.kafka for member in self.members], directory / "broker")
         self._tail = Tail(directory / verifiable.JOURNAL)
         self._worked: dict[str, float] = {}
 
@@ -102,7 +117,8 @@ class ChaosCluster:
             member.rest.start()
         self.broker.start()
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        topics = [NewTopic(DATA, SOURCE_TASKS, 1, config=_APPEND_TIME), NewTopic(CHURN, CHURN_TASKS, 1, config=_APPEND_TIME)]
+        partitions = {DATA: SOURCE_TASKS, CHURN: max(self._churn_tasks)}
+        topics = [NewTopic(topic, number, 1, config=_APPEND_TIME) for topic, number in partitions.items()]
         for created in admin.create_topics(topics).values():
             created.result(30)
         for member in self.members:
@@ -110,25 +126,39 @@ class ChaosCluster:
         for member in self.members:
             member.worker.wait_healthy()
             member.up = True
-        directory = {"directory": str(self.directory)}
-        source = {"connector.class": verifiable.SOURCE_CLASS, **directory}
         with self.members[0].client() as client:
-            client.create(
-                SINK,
-                {"connector.class": verifiable.SINK_CLASS, **directory, "topics": DATA, "tasks.max": str(SINK_TASKS)},
-            )
-            client.create(SOURCE, {**source, "topic": DATA, "tasks.max": str(SOURCE_TASKS), "rate": str(_RATE)})
+            client.create(SINK, self._sink_config())
+            client.create(SOURCE, self._source_config(DATA, SOURCE_TASKS))
             client.create(CHURN, self.churn_config(0))
 
     def churn_config(self, revision: int) -> dict[str, str]:
         """Each revision has another number of tasks than the one before."""
+        tasks = self._churn_tasks[revision % len(self._churn_tasks)]
+        interval = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "300"}
+        return {
+            **self._source_config(CHURN, tasks),
+            "revision": str(revision),
+            **(interval if self.exactly_once else {}),
+        }
+
+    def _source_config(self, topic: str, tasks: int) -> dict[str, str]:
         return {
             "connector.class": verifiable.SOURCE_CLASS,
             "directory": str(self.directory),
-            "topic": CHURN,
-            "rate": str(_RATE),
-            "tasks.max": str(1 + revision % CHURN_TASKS),
-            "revision": str(revision),
+            "topic": topic,
+            "tasks.max": str(tasks),
+            **(_PACE_ONCE if self.exactly_once else _PACE),
+            **({"exactly.once.support": "required"} if self.exactly_once else {}),
+        }
+
+    def _sink_config(self) -> dict[str, str]:
+        committed = {"consumer.override.isolation.level": "read_committed"}
+        return {
+            "connector.class": verifiable.SINK_CLASS,
+            "directory": str(self.directory),
+            "topics": DATA,
+            "tasks.max": str(SINK_TASKS),
+            **(committed if self.exactly_once else {}),
         }
 
     def stop(self) -> list[str]:
@@ -196,26 +226,6 @@ class ChaosCluster:
                     return f"by {member}, {found}"
         idle = [unit for unit in UNITS if self._worked.get(unit, 0.0) <= since]
         return f"no work of {', '.join(idle)}" if idle else None
-
-
-def _broker(directory: Path, members: list[Member]) -> Broker:
-    """
-    With a listener of its own for each worker, which is advertised at the worker's proxy: clients go where a broker sends
-    them, so a proxy before the one listener would be left at once.
-    """
-    port, controller = free_port(), free_port()
-    listeners = {f"W{member.number}": member for member in members}
-    own = f"PLAINTEXT://127.0.0.1:{port}"
-    real = [f"{name}://127.0.0.1:{member.kafka.target_port}" for name, member in listeners.items()]
-    shown = [f"{name}://127.0.0.1:{member.kafka.port}" for name, member in listeners.items()]
-    protocols = ["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT", *(f"{name}:PLAINTEXT" for name in listeners)]
-    properties = {
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listeners": ",".join([own, *real, f"CONTROLLER://127.0.0.1:{controller}"]),
-        "advertised.listeners": ",".join([own, *shown]),
-        "listener.security.protocol.map": ",".join(protocols),
-    }
-    return Broker(directory, port, properties)
 
 
 def _not_running(statuses: dict, names: list[str], live: set[str]) -> str | None:

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING
 import confluent_kafka as ck
 import psutil
 
-from kconnect.core.state.records import Assignment, Topic, UnitId, assignment
-from kconnect.testing.chaos.cluster import GROUP, INTERNAL, SESSION_S, SOURCE, Member
+from kconnect.core.state.assignment_records import Assignment, assignment
+from kconnect.core.state.records import Topic, UnitId
+from kconnect.testing.chaos.cluster import GROUP, INTERNAL, SOURCE, Member
 from kconnect.testing.proxy import Link
 
 if TYPE_CHECKING:
     from kconnect.testing.chaos.run import ChaosRun
 
 Fault = Callable[["ChaosRun"], None]
+
+_SERVE_S = 60.0
 
 
 def kill_leader(run: ChaosRun) -> None:
@@ -35,7 +38,7 @@ def kill_follower(run: ChaosRun) -> None:
 
 def _kill_worker(run: ChaosRun, member: Member) -> None:
     tree = member.worker.tree()
-    run.blow(f"kill -9 {member}, pid {member.worker.pid}")
+    run.blow(f"kill -9 {member}, pid {member.worker.pid}", "worker")
     member.kill()
     if run.random.random() < 0.7:
         run.wait_whole("all runs on the others")
@@ -62,26 +65,44 @@ def kill_host_then_driver(run: ChaosRun) -> None:
         run.pause(0.0, 6.0)
 
 
+def kill_host(run: ChaosRun) -> None:
+    member = run.victim()
+    hosts = member.worker.hosts()
+    if hosts:
+        host = run.random.choice(hosts)
+        run.blow(f"kill -9 a host of {member}, pid {host.pid}", "host")
+        _kill(host)
+
+
+def kill_jvm(run: ChaosRun) -> None:
+    """The Spark executor, with all hosts of a worker: in local mode it lives in the driver's JVM."""
+    member = run.victim()
+    process = member.worker.jvm()
+    if process is not None:
+        run.blow(f"kill -9 the jvm of {member}, pid {process.pid}", "executor")
+        _kill(process)
+
+
 def kill_broker(run: ChaosRun) -> None:
-    _restart_broker(run, run.cluster.broker.kill, "kill -9")
+    _restart_broker(run, run.cluster.broker.kill, "kill -9", "broker")
 
 
 def stop_broker(run: ChaosRun) -> None:
     _restart_broker(run, run.cluster.broker.stop, "stop")
 
 
-def _restart_broker(run: ChaosRun, end: Callable[[], None], how: str) -> None:
+def _restart_broker(run: ChaosRun, end: Callable[[], None], how: str, killed: str | None = None) -> None:
     began = time.monotonic()
-    run.blow(f"{how} the broker")
+    run.blow(f"{how} the broker", killed)
     end()
-    run.pause(0.0, SESSION_S * 1.5)
+    run.pause(0.0, run.cluster.session_s * 1.5)
     run.cluster.broker.start()
     run.cluster.outages.append((began, time.monotonic()))
     run.say("the broker is up again")
 
 
 def suspend_broker(run: ChaosRun) -> None:
-    _suspend_broker(run, run.random.choice((5.0, SESSION_S - 1, SESSION_S + 1)))
+    _suspend_broker(run, run.random.choice((5.0, run.cluster.session_s - 1, run.cluster.session_s + 1)))
 
 
 def suspend_broker_for_long(run: ChaosRun) -> None:
@@ -94,7 +115,25 @@ def _suspend_broker(run: ChaosRun, seconds: float) -> None:
     stopped = _suspend([psutil.Process(run.cluster.broker.pid)])
     run.pause(seconds, seconds)
     _resume(stopped)
+    _await_leaders(run.cluster.broker.bootstrap_servers)
     run.cluster.outages.append((began, time.monotonic()))
+    run.say("the broker serves again")
+
+
+def _await_leaders(servers: str) -> None:
+    """
+    Until every partition has a leader. The controller, which was suspended too, fences a broker that it has not heard of for
+    9 s: on a busy machine it takes until then, and nothing can be read or written before.
+    """
+    client, end = ck.Producer({"bootstrap.servers": servers, "log_level": 0}), time.monotonic() + _SERVE_S
+    while time.monotonic() < end:
+        try:
+            topics = client.list_topics(timeout=2).topics.values()
+        except ck.KafkaException:
+            continue
+        if topics and all(part.leader >= 0 for topic in topics for part in topic.partitions.values()):
+            return
+        time.sleep(0.1)
 
 
 def suspend_worker(run: ChaosRun) -> None:
@@ -112,7 +151,7 @@ def _suspend_member(run: ChaosRun, member: Member, processes: list[psutil.Proces
     leads = " (the leader)" if member is run.cluster.leader() else ""
     member.up = False
     stopped = _suspend(processes)
-    seconds = run.random.uniform(SESSION_S + 1, SESSION_S + 6)
+    seconds = run.random.uniform(run.cluster.session_s + 1, run.cluster.session_s + 6)
     run.blow(f"SIGSTOP {what} {member}{leads} for {seconds:.1f} s")
     run.pause(seconds, seconds)
     run.random.shuffle(stopped)
@@ -141,7 +180,7 @@ def slow(run: ChaosRun) -> None:
 def _partition(run: ChaosRun, link: Link) -> None:
     member = run.victim()
     leads = " (the leader)" if member is run.cluster.leader() else ""
-    seconds = run.random.uniform(SESSION_S - 1, SESSION_S + 5)
+    seconds = run.random.uniform(run.cluster.session_s - 1, run.cluster.session_s + 5)
     run.blow(f"the link of {member}{leads} to the broker is {link.value}, for {seconds:.1f} s")
     member.sees = False
     member.kafka.set(link)
@@ -211,14 +250,41 @@ LONG: tuple[tuple[str, Fault], ...] = (("F5", suspend_broker_for_long),)
 """Only worth their time in a long run."""
 
 
-def mix(seed: int, only: Collection[str] | None = None) -> Iterable[tuple[str, Fault]]:
+KILLS: dict[str, tuple[Fault, ...]] = {
+    "host": (kill_host,),
+    "executor": (kill_jvm,),
+    "worker": (kill_leader, kill_follower),
+    "broker": (kill_broker,),
+}
+"""Each ends one kind of process, at a random point."""
+
+
+def kill_some(run: ChaosRun) -> None:
+    """Two to four kills of any kind, the next one perhaps before all runs again after the one before."""
+    for _ in range(run.random.randint(2, 4)):
+        name = run.random.choice(list(KILLS))
+        run.random.choice(KILLS[name])(run)
+        run.pause(0.0, 8.0)
+
+
+EXACTLY_ONCE: tuple[tuple[str, Fault], ...] = (
+    *[("kills", kill_some)] * 3,
+    *(("suspend", suspend_tree), ("suspend", suspend_broker)),
+)
+"""What exactly-once sources must survive: processes that end, and those that sleep and wake up late."""
+
+EVERYTHING = (*((name, fault) for name, faults in FAULTS.items() for fault in faults), *LONG)
+
+
+def mix(
+    seed: int, only: Collection[str] | None = None, faults: Collection[tuple[str, Fault]] = EVERYTHING
+) -> Iterable[tuple[str, Fault]]:
     """All faults, or those of some ids, in rounds of which each is in another order, without an end."""
     order = random.Random(seed)
-    everything = [(name, fault) for name, faults in FAULTS.items() for fault in faults]
-    everything = [(name, fault) for name, fault in (*everything, *LONG) if only is None or name in only]
+    chosen = [(name, fault) for name, fault in faults if only is None or name in only]
     while True:
-        order.shuffle(everything)
-        yield from everything
+        order.shuffle(chosen)
+        yield from chosen
 
 
 def _kill(process: psutil.Process) -> None:

@@ -17,14 +17,15 @@ from pathlib import Path
 
 from kconnect.rest.client import RestError
 from kconnect.testing import history, recorder
-from kconnect.testing.chaos.cluster import CHURN, DATA, INTERNAL, ChaosCluster, Member
+from kconnect.testing.chaos.cluster import CHURN, DATA, INTERNAL, SESSION_S, ChaosCluster, Member
 from kconnect.testing.chaos.faults import Fault
 from kconnect.testing.chaos.watch import Commits, Reads, Writes
 from kconnect.testing.history import Violation
 
-_HEAL_S = 120.0
+_HEAL_S = 240.0
 _DELIVER_S = 60.0
 _LOOK_S = 0.2
+_LIE_S = 15.0
 
 
 class ChaosRun:
@@ -34,13 +35,23 @@ class ChaosRun:
     `recoveries` are the seconds from each blow until everything ran again, by the name of the fault.
     """
 
-    def __init__(self, directory: Path, seed: int, tell: Callable[[str], None] = print) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        tell: Callable[[str], None] = print,
+        workers: int = 3,
+        exactly_once: bool = False,
+        session_s: float = SESSION_S,
+    ) -> None:
         self.seed = seed
         self.random = random.Random(seed)
-        self.cluster = ChaosCluster(directory)
+        self.cluster = ChaosCluster(directory, workers, exactly_once, session_s)
         self.violations: list[Violation] = []
         self.recoveries: list[tuple[str, float]] = []
         self.counts: Counter[str] = Counter()
+        self.kills: Counter[str] = Counter()
+        """By the kind of process, as `faults.KILLS` names it."""
         self._tell = tell
         self._began = time.monotonic()
         self._struck: float | None = None
@@ -108,6 +119,9 @@ class ChaosRun:
                 f"{name}: whole again {len(seconds)} times, median {statistics.median(seconds):.1f} s, "
                 f"longest {max(seconds):.1f} s after the blow"
             )
+        if self.kills:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kills.items()))
+            lines.append(f"{self.kills.total()} kills: {kinds}")
         lines += [f"VIOLATION {violation}" for violation in self.violations]
         lines.append(f"{len(self.violations)} violations, seed {self.seed}")
         return "\n".join(lines)
@@ -117,9 +131,13 @@ class ChaosRun:
     def say(self, text: str) -> None:
         self._tell(f"[{time.monotonic() - self._began:7.1f} s] {text}")
 
-    def blow(self, text: str) -> None:
-        """Say what is done, and begin to count the time that the healing takes, unless it has begun."""
+    def blow(self, text: str, killed: str | None = None) -> None:
+        """
+        Say what is done, and begin to count the time that the healing takes, unless it has begun. `killed`: a kind of process.
+        """
         self.say(f"  {text}")
+        if killed is not None:
+            self.kills[killed] += 1
         self._struck = self._struck or time.monotonic()
 
     def _since_blow(self) -> str:
@@ -200,9 +218,11 @@ class ChaosRun:
     def check(self) -> None:
         """All checkers over all that has happened; what the sinks have not got yet may still come for a while."""
         until_ms, end = int(time.time() * 1000), time.monotonic() + _DELIVER_S
+        known = {(violation.name, violation.subject) for violation in self.violations}
         while True:
-            findings = history.check(self._history(until_ms))
-            if time.monotonic() > end or not any(violation.name == "unseen" for violation in findings.violations):
+            findings = history.check(self._history(until_ms), max(_LIE_S, 3 * self.cluster.session_s))
+            new = {each.name for each in findings.violations if (each.name, each.subject) not in known}
+            if time.monotonic() > end or not new & history.UNSETTLED:
                 break
             time.sleep(0.5)
         self.counts = findings.counts
@@ -214,7 +234,8 @@ class ChaosRun:
         commits = list(self._commits.seen) if self._commits else []
         sightings = [sighting for reads in self._reads for sighting in list(reads.sightings)]
         servers, directory = self.cluster.broker.bootstrap_servers, self.cluster.directory
-        collected = recorder.collect(servers, directory, INTERNAL, [DATA, CHURN], [DATA])
+        topics = [DATA, CHURN]
+        collected = recorder.collect(servers, directory, INTERNAL, topics, [DATA], self.cluster.exactly_once)
         collected.committed, collected.sightings = commits, sightings
         collected.outages, collected.until_ms = list(self.cluster.outages), until_ms
         return collected

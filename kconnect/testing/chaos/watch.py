@@ -8,41 +8,16 @@ Read next: `run.py`.
 from __future__ import annotations
 
 import random
-import threading
 import time
-from abc import ABC, abstractmethod
 
 import confluent_kafka as ck
 
 from kconnect.rest.client import RestError
 from kconnect.testing.chaos.cluster import CHURN, DATA, SINK, SOURCE_TASKS, ChaosCluster, Member
 from kconnect.testing.history import Committed, Sighting, Violation
+from kconnect.testing.watcher import Watcher
 
 READ_LIMIT_S = 5.0
-
-
-class Watcher(ABC):
-    """Calls `look` again and again until it is told to end."""
-
-    def __init__(self, name: str, pause_s: float) -> None:
-        self._pause_s = pause_s
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def end(self, timeout: float = 100.0) -> None:
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
-
-    def _run(self) -> None:
-        while not self._ended.wait(self._pause_s):
-            self.look()
-
-    @abstractmethod
-    def look(self) -> None: ...
 
 
 class Reads(Watcher):
@@ -110,7 +85,8 @@ class Writes(Watcher):
     """
 
     def __init__(self, cluster: ChaosCluster, seed: int) -> None:
-        super().__init__("writes", 1.5)
+        # What is exactly-once must get to commit something in between: a new set of tasks waits for the end of the old one.
+        super().__init__("writes", 5.0 if cluster.exactly_once else 1.5)
         self._cluster = cluster
         self._random = random.Random(seed)
         self._clients = {member: member.client() for member in cluster.members}

@@ -1,0 +1,177 @@
+"""
+The real thing for tests of plugins: a Kafka broker and a worker with Spark on this machine.
+
+Used by few of an author's tests: it takes ten seconds to start, needs Java 17, and fetches the broker's files once. What
+needs none of that is in `kconnect.testing` itself. Read next: `processes.py`, `kconnect/local/broker.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.api.errors import ConnectError
+from kconnect.local.broker import Broker
+from kconnect.rest.client import ConnectClient
+from kconnect.testing.processes import WorkerProcess
+
+BROKER = "KCONNECT_TEST_BROKER"
+"""The environment variable that names a broker to use, instead of starting one."""
+
+_QUICK = {
+    "session.timeout.ms": "6000",
+    "heartbeat.interval.ms": "1500",
+    "offset.flush.interval.ms": "500",
+    "task.hosts": "1",
+}
+
+
+class LocalConnect:
+    """
+    A broker and a worker, for the length of a `with` block or until `stop`.
+
+        with LocalConnect(tmp_path, plugin_path=[plugins]) as connect:
+            connect.run("orders", {"connector.class": "OrdersSourceConnector", "topic": "orders"})
+            messages = connect.read("orders", 3)
+
+    The worker has the plugins below the directories of `plugin_path`, and those installed beside kconnect: this Python's. Its
+    converters are JsonConverter without schemas; `properties` are added to its file. All is kept in `directory`, with the logs.
+    `bootstrap_servers` names brokers that are there already, as the environment variable KCONNECT_TEST_BROKER does.
+    """
+
+    def __init__(
+        self,
+        directory: Path | str,
+        plugin_path: Iterable[Path | str] = (),
+        properties: Mapping[str, str] | None = None,
+        bootstrap_servers: str | None = None,
+    ) -> None:
+        self.directory = Path(directory)
+        self.bootstrap_servers = bootstrap_servers or os.environ.get(BROKER, "")
+        converters: dict[str, str] = {}
+        for which in ("key.converter", "value.converter"):
+            converters |= {which: "org.apache.kafka.connect.json.JsonConverter", f"{which}.schemas.enable": "false"}
+        self._properties = {**_QUICK, **converters, **(properties or {})}
+        places = ",".join(str(Path(each).absolute()) for each in plugin_path)
+        if places:
+            self._properties["plugin.path"] = places
+        self._worker: WorkerProcess | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> LocalConnect:
+        return self.start()
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+
+    @property
+    def client(self) -> ConnectClient:
+        """The worker's REST API."""
+        return self._started.client
+
+    @property
+    def url(self) -> str:
+        """Of the worker's REST API."""
+        return self._started.url
+
+    @property
+    def log(self) -> Path:
+        """The worker's log, with what tasks and plugins say."""
+        return self._started.log
+
+    def start(self) -> LocalConnect:
+        """Start what is needed, and wait until the worker is healthy. ConnectError, saying why, if that can't be."""
+        with ExitStack() as stack:
+            if not self.bootstrap_servers:
+                broker = Broker(self.directory / "broker")
+                stack.callback(broker.stop)
+                self.bootstrap_servers = broker.start().bootstrap_servers
+                stack.callback(setattr, self, "bootstrap_servers", "")
+            # A broker that is there already may know an earlier test's topics.
+            group = f"test-{os.getpid()}-{time.time_ns()}"
+            worker = WorkerProcess(self.directory / "worker", self.bootstrap_servers, group, properties=self._properties)
+            stack.callback(worker.stop)
+            self._worker = worker.start()
+            self._stack = stack.pop_all()
+        return self
+
+    def stop(self) -> None:
+        """End all that was started, in order."""
+        self._worker = None
+        self._stack.close()
+
+    def run(self, name: str, config: Mapping[str, str], tasks: int | None = None, timeout: float = 240.0) -> dict[str, Any]:
+        """
+        Create a connector, or change it, and wait until it and its tasks run; gives its status. The first one also waits for
+        Spark, which takes seconds, or minutes on a machine with much else to do.
+
+        RestError if the config is refused, WaitError with the reason if something fails, or does not run in time.
+        """
+        self.client.put_config(name, dict(config))
+        return self.client.wait_for(name, "RUNNING", tasks, timeout, fail_fast=True)
+
+    def write(self, topic: str, *values: Any, key: Any = None) -> None:
+        """
+        Put messages into a topic, which is created if need be. Bytes and texts go as they are, None is a tombstone, all else is
+        JSON. ConnectError if Kafka does not take them.
+        """
+        producer = ck.Producer({"bootstrap.servers": self.bootstrap_servers, "message.timeout.ms": 60_000})
+        problems: list[str] = []
+
+        def told(error: ck.KafkaError | None, message: ck.Message) -> None:
+            if error is not None:
+                problems.append(error.str())
+
+        for value in values:
+            producer.produce(topic, _bytes(value), _bytes(key), on_delivery=told)
+        left = producer.flush(60)
+        if problems or left:
+            raise ConnectError(f"The topic {topic} can't be written: {problems[0] if problems else 'no answer in 60 s'}")
+
+    def read(self, topic: str, count: int, timeout: float = 120.0) -> list[ck.Message]:
+        """The first `count` committed messages of a topic. AssertionError, with those that came, after `timeout` s."""
+        consumer = ck.Consumer(
+            {
+                "bootstrap.servers": self.bootstrap_servers,
+                "group.id": f"test-{os.getpid()}-{time.time_ns()}",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                # A topic that a connector is about to make.
+                "topic.metadata.refresh.interval.ms": 500,
+                "allow.auto.create.topics": False,
+            }
+        )
+        found: list[ck.Message] = []
+        end = time.monotonic() + timeout
+        try:
+            consumer.subscribe([topic])
+            while len(found) < count:
+                message = consumer.poll(0.2)
+                if message is not None and message.error() is None:
+                    found.append(message)
+                elif time.monotonic() > end:
+                    values = [each.value() for each in found]
+                    raise AssertionError(f"{topic} had {len(found)} of {count} messages within {timeout:g} s: {values[-5:]}")
+        finally:
+            consumer.close()
+        return found
+
+    @property
+    def _started(self) -> WorkerProcess:
+        if self._worker is None:
+            raise ConnectError("No worker runs: call start() first, or use LocalConnect in a `with` block")
+        return self._worker
+
+
+def _bytes(value: Any) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    return (value if isinstance(value, str) else json.dumps(value)).encode()

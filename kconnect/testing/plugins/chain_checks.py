@@ -1,0 +1,141 @@
+"""
+What commonly goes wrong in plugins that stand between connectors and Kafka, once they are configured: transforms, predicates,
+converters and config providers. Called by `checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kconnect.api.config_provider import ConfigData
+from kconnect.api.errors import ConnectError
+from kconnect.api.record import SinkRecord, SourceRecord
+from kconnect.testing.plugins.configs import configured, kind_of
+from kconnect.testing.plugins.records import applied, holds, sink_records, source_record
+
+Records = Sequence["SourceRecord | SinkRecord"]
+
+
+def problems(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+    """Of a configured plugin, as sentences; `config` makes another one like it."""
+    checks: dict[str, Callable[[Any, Mapping[str, str], Records], Iterator[str]]] = {
+        "transformation": _of_transform,
+        "predicate": _of_predicate,
+        "converter": _of_converter,
+        "header_converter": _of_header_converter,
+        "config_provider": _of_provider,
+    }
+    yield from checks[kind_of(type(made))](made, config, records)
+
+
+def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+    for number, record in enumerate(records, 1):
+        try:
+            result = applied(made, record)
+        except Exception as error:  # noqa: BLE001 - a plugin's own
+            yield f"record {number}: {error if isinstance(error, AssertionError) else 'apply() raised ' + told(error)}"
+            continue
+        if result is not None:
+            yield from _same_place(number, record, result)
+    # A tombstone comes to every transform of a compacted topic.
+    tombstones: Records = (source_record(), *sink_records(None))
+    for record in tombstones:
+        try:
+            applied(made, record)
+        except (ConnectError, AssertionError):
+            continue
+        except Exception as error:  # noqa: BLE001 - a plugin's own
+            yield f"apply() of a tombstone (its value is None) raised {told(error)}: let it pass, or raise a DataError"
+            return
+
+
+def _same_place(number: int, record: Any, result: Any) -> Iterator[str]:
+    names = ("source_partition", "source_offset") if isinstance(record, SourceRecord) else ("original_topic", "original_offset")
+    if any(getattr(record, name) != getattr(result, name) for name in names):
+        yield f"record {number}: apply() lost where it came from ({', '.join(names)}): make records with record.new_record()"
+
+
+def _of_predicate(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+    for record in (*records, source_record(), *sink_records(None)):
+        try:
+            if not isinstance(made.test(record), bool):
+                yield f"test() gives {made.test(record)!r}, where True or False is due"
+                return
+            holds(type(made), config, record)
+        except ConnectError:
+            continue
+        except Exception as error:  # noqa: BLE001 - a plugin's own
+            yield str(error) if isinstance(error, AssertionError) else f"test() of {record!r} raised {told(error)}"
+            return
+
+
+def _of_converter(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+    for number, record in enumerate(records, 1):
+        try:
+            data = made.from_connect_data(record.topic, record.value_schema, record.value)
+            if data is not None and not isinstance(data, bytes):
+                yield f"record {number}: from_connect_data() gives a {type(data).__name__}, where bytes or None are due"
+                continue
+            found = configured(type(made), config).to_connect_data(record.topic, data)
+            if getattr(found, "value", None) != record.value:
+                yield f"record {number}: its value comes back from to_connect_data() as another one"
+        except Exception as error:  # noqa: BLE001 - a plugin's own
+            yield f"record {number}: the conversion raised {told(error)}"
+    if not hasattr(_quietly(made.to_connect_data, "test", None), "schema"):
+        yield "to_connect_data() of None, a tombstone, must give a SchemaAndValue"
+    yield from _of_garbage(lambda: made.to_connect_data("test", b"\xff\x00garbage"), "to_connect_data()")
+
+
+def _of_header_converter(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+    for record in records:
+        for header in record.headers:
+            try:
+                data = made.from_connect_header(record.topic, header.key, header.schema, header.value)
+                if data is not None and not isinstance(data, bytes):
+                    yield f"from_connect_header() gives a {type(data).__name__}, where bytes or None are due"
+                    continue
+                made.to_connect_header(record.topic, header.key, data)
+            except Exception as error:  # noqa: BLE001 - a plugin's own
+                yield f"the conversion of the header {header.key} raised {told(error)}"
+    yield from _of_garbage(lambda: made.to_connect_header("test", "h", b"\xff\x00garbage"), "to_connect_header()")
+
+
+def _of_garbage(read: Callable[[], Any], what: str) -> Iterator[str]:
+    try:
+        read()
+    except ConnectError:
+        return
+    except Exception as error:  # noqa: BLE001 - a plugin's own
+        yield f"{what} of bytes that mean nothing raised {told(error)}: raise a DataError that says what they should be"
+
+
+def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+    try:
+        found = made.get("", {"no-such-key"})
+    except ConnectError:
+        return
+    except Exception as error:  # noqa: BLE001 - a plugin's own
+        yield f"get() of a key that is not there raised {told(error)}: leave the key out, or raise a ConnectError"
+        return
+    if not isinstance(found, ConfigData):
+        yield f"get() gives a {type(found).__name__}, where a ConfigData is due"
+
+
+def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except Exception:  # noqa: BLE001 - a plugin's own
+        return None
+
+
+def told(error: BaseException) -> str:
+    """With the place in the plugin: a test shows no traceback of it."""
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    file, line = frames[-1] if frames else ("", 0)
+    return f"{type(error).__name__}: {error} ({Path(file).name}, line {line})"

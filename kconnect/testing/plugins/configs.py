@@ -1,0 +1,159 @@
+"""
+What the framework does with a plugin's config before any data flows, for tests of plugins: validation as REST answers it, and
+`configure`.
+
+Called by authors' tests by way of `kconnect.testing`, and by `source.py`, `sink.py` and `checks.py` here. It runs the same code
+as `PUT /connector-plugins/{plugin}/config/validate`, in this process instead of a sandbox. Read next: `checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from kconnect.api.config import ConfigDef
+from kconnect.api.config_provider import ConfigProvider
+from kconnect.api.connector import Connector, SinkConnector, SourceConnector
+from kconnect.api.converter import Converter, HeaderConverter
+from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.api.predicate import Predicate
+from kconnect.api.transformation import Transformation
+from kconnect.plugins.asking import Asking
+from kconnect.plugins.providers import Providers
+from kconnect.plugins.registry import PluginDesc, Registry
+from kconnect.plugins.scan import INSTALLED
+from kconnect.plugins.validation import Validation
+
+P = TypeVar("P")
+
+NAME = "test"
+"""Of a connector whose config gives none; also the topic of a sink that names none."""
+
+KINDS: dict[type[Any], str] = {
+    SourceConnector: "connector",
+    SinkConnector: "connector",
+    Transformation: "transformation",
+    Predicate: "predicate",
+    Converter: "converter",
+    HeaderConverter: "header_converter",
+    ConfigProvider: "config_provider",
+}
+
+
+def path_of(plugin: type[Any]) -> str:
+    """`module:Class`, as an entry point names it."""
+    return f"{plugin.__module__}:{plugin.__qualname__}"
+
+
+def kind_of(plugin: type[Any]) -> str:
+    """The kind of a plugin's class, the registry's word. ConnectError if it is none."""
+    for base, kind in KINDS.items():
+        if isinstance(plugin, type) and issubclass(plugin, base):
+            return kind
+    bases = ", ".join(base.__name__ for base in KINDS)
+    raise ConnectError(f"{plugin!r} is no plugin: derive it from one of kconnect.api's {bases}")
+
+
+def completed(connector: type[Connector], config: Mapping[str, str]) -> dict[str, str]:
+    """A connector's config with what REST and users would have put in: its name and class, and a sink's topic."""
+    bad = [name for name, value in config.items() if not isinstance(name, str) or not isinstance(value, str)]
+    if bad:
+        raise ConfigError(f"Settings are texts, as REST has them: write {bad[0]!r} and its value as str")
+    given = {"name": NAME, "connector.class": path_of(connector), "tasks.max": "1", **config}
+    if issubclass(connector, SinkConnector) and not config.get("topics") and not config.get("topics.regex"):
+        given["topics"] = NAME
+    return given
+
+
+def config_infos(connector: type[Connector], config: Mapping[str, str]) -> dict[str, Any]:
+    """
+    What `PUT /connector-plugins/{plugin}/config/validate` answers for a connector's config: ConfigInfos as a dict.
+
+    `name`, `connector.class`, `tasks.max` and a sink's `topics` are filled in where they are missing. The worker is one with
+    exactly-once sources. Whatever the plugin raises comes out as it is.
+    """
+    worker = {"exactly_once": True, "overrides": {}, "converters": {}}
+    asking = Asking(_With(connector), lambda stage: None, worker)
+    providers = Providers(_installed(), {})
+    given = completed(connector, config)
+    return Validation(asking, path_of(connector), given, lambda texts: providers.resolve([texts])).infos()
+
+
+def config_errors(connector: type[Connector], config: Mapping[str, str]) -> dict[str, list[str]]:
+    """The messages of validation by setting; empty if the config would be accepted."""
+    found = (each["value"] for each in config_infos(connector, config)["configs"])
+    return {value["name"]: value["errors"] for value in found if value["errors"]}
+
+
+def accepted(connector: type[Connector], config: Mapping[str, str]) -> dict[str, str]:
+    """The completed config. ConfigError with all that validation finds wrong."""
+    errors = config_errors(connector, config)
+    if errors:
+        listed = "; ".join(message for messages in errors.values() for message in messages)
+        raise ConfigError(f"The config of {connector.__name__} would be refused: {listed}")
+    return completed(connector, config)
+
+
+def configured(plugin: type[P], config: Mapping[str, str] | None = None, is_key: bool = False) -> P:
+    """
+    A transform, predicate, converter, header converter or config provider, made and configured as the framework does it.
+
+    `config` are its own settings, without a prefix. `is_key` is for converters. ConfigError with all settings that `config()`
+    would have refused at validation.
+    """
+    kind = kind_of(plugin)
+    if kind == "connector":
+        raise ConnectError(f"{plugin.__name__} is a connector, which is started: use SourceRunner or SinkRunner")
+    made: Any = plugin()
+    given: dict[str, Any] = dict(config or {})
+    if kind in ("converter", "header_converter"):
+        given = {"converter.type": "header" if kind == "header_converter" else "key" if is_key else "value", **given}
+    errors = [] if kind == "config_provider" else _errors(made, given)
+    if errors:
+        raise ConfigError(f"The config of {plugin.__name__} would be refused: {'; '.join(errors)}")
+    made.configure(given, is_key) if kind == "converter" else made.configure(given)
+    return made
+
+
+def config_def_of(made: Any, given: Mapping[str, str] | None = None) -> ConfigDef:
+    """What a plugin declares. ConnectError if that is no ConfigDef."""
+    found = made.config_for(dict(given or {})) if hasattr(made, "config_for") else made.config()
+    if not isinstance(found, ConfigDef):
+        raise ConnectError(f"{type(made).__name__}.config() gives {found!r}, where a ConfigDef is due")
+    return found
+
+
+def _errors(made: Any, given: Mapping[str, str]) -> list[str]:
+    return [message for value in config_def_of(made, given).validate(given) for message in value.errors]
+
+
+@cache
+def _installed() -> Registry:
+    return Registry.scan(())
+
+
+def installed_version(plugin: type[Any]) -> str | None:
+    """The version of the installed package whose entry points name this class; None if there is none."""
+    try:
+        return _installed().find(path_of(plugin), kind_of(plugin)).version
+    except ConnectError:
+        return None
+
+
+class _With(Registry):
+    """What is installed, and a class that need not be: neither packaged nor at the top of a module."""
+
+    def __init__(self, connector: type[Connector]) -> None:
+        path, kind = path_of(connector), kind_of(connector)
+        others = [each for each in _installed().plugins if each.python_path != path]
+        own = PluginDesc(path.replace(":", "."), path, connector.__name__, kind, "undefined", INSTALLED)
+        super().__init__([own, *others])
+        self._own, self._path = connector, path
+
+    def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:
+        # Another plugin of the same simple name must not stand in the way.
+        return super().find(name, kind, None if name == self._path else version, beside)
+
+    def load(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> type[Any]:
+        return self._own if name == self._path else super().load(name, kind, version, beside)

@@ -1,0 +1,282 @@
+"""
+Runs a source connector and one of its tasks by hand, for tests of plugins: no broker, no Spark, no threads.
+
+Used by authors' tests by way of `kconnect.testing`, and by `checks.py`. What a worker does around `poll` is done by the same
+cores: `core/task/transactions.py` says where transactions end, `core/task/source_offsets.py` which offsets are stored, and
+`core/state/offsets.py` what comes back of them after a restart. Read next: `sink.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kconnect.api.config import Type, parse
+from kconnect.api.connector import SourceConnector
+from kconnect.api.errors import ConnectError, RetriableError
+from kconnect.api.record import RecordMetadata, SourceRecord
+from kconnect.api.schema import validate
+from kconnect.api.task import SourceTask, TransactionContext
+from kconnect.core.state import offsets as stored_offsets
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import LogRecord
+from kconnect.core.task.source_offsets import SourceOffsets
+from kconnect.core.task.transactions import End, PollBoundary, TaskBoundary
+from kconnect.testing.plugins.configs import accepted
+from kconnect.testing.plugins.tasks import task_configs_of
+
+_RETRY_S = 0.05
+
+
+class Transaction(NamedTuple):
+    """Records that a worker with exactly-once sources would write together; `committed` False: aborted."""
+
+    records: tuple[SourceRecord, ...]
+    committed: bool
+
+
+class SourceRunner:
+    """
+    A source connector and one of its tasks, run by hand.
+
+        with SourceRunner(OrdersSource, {"url": url, "topic": "orders"}) as source:
+            first = source.poll()
+
+    `config` is the connector's, as in REST: texts. ConfigError if validation would refuse it. `task` is the number of the task,
+    `offsets` are pairs of source partition and offset that are stored already.
+
+    Kafka takes everything at once here: what `poll` gives is acknowledged, its offsets are stored, and the task hears of it, as
+    `commit_record` and `commit`. They are stored as JSON, as in Kafka: what JSON has not is an error, and a tuple comes back as
+    none. With `transaction.boundary=connector` that happens where the task ends its transactions.
+    """
+
+    def __init__(
+        self,
+        connector: type[SourceConnector],
+        config: Mapping[str, str],
+        task: int = 0,
+        offsets: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]] = (),
+    ) -> None:
+        self.config = accepted(connector, config)
+        self.task_configs: list[dict[str, str]] = []
+        """Of all tasks, as the connector made them."""
+        self.transactions: list[Transaction] = []
+        """What was committed or aborted so far, in order."""
+        self.reconfigurations = 0
+        """How often the connector has asked for its `task_configs` to be called again."""
+        self.error: Exception | None = None
+        """What the connector has failed itself with, by `raise_error`."""
+        self._class, self._number = connector, task
+        self._stored = OffsetState()
+        self._written = 0
+        self._store(offsets)
+        self._connector: SourceConnector | None = None
+        self._task: SourceTask | None = None
+        self._boundary: PollBoundary = PollBoundary()
+        self._open: list[SourceRecord] = []
+        self._stopped = False
+
+    def __enter__(self) -> SourceRunner:
+        return self.start()
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+
+    @property
+    def task(self) -> SourceTask:
+        """The task that runs now. ConnectError if none does."""
+        if self._task is None:
+            raise ConnectError("No task runs: call start() first, or use the runner in a `with` block")
+        return self._task
+
+    @property
+    def runs(self) -> bool:
+        """Whether a task runs now."""
+        return self._task is not None
+
+    @property
+    def connector(self) -> SourceConnector:
+        """The connector instance that runs now. ConnectError if none does."""
+        if self._connector is None:
+            raise ConnectError("No connector runs: call start() first, or use the runner in a `with` block")
+        return self._connector
+
+    @property
+    def offsets(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """What is stored now: pairs of source partition and offset, as `GET /connectors/{c}/offsets` shows them."""
+        return [(dict(each.partition or {}), dict(each.offset or {})) for each in self._stored.of(self.config["name"])]
+
+    def start(self) -> SourceRunner:
+        """Start the connector, have it make its task configs, and start the task. What these raise comes out as it is."""
+        connector = self._class()
+        reader = _Offsets(self._stored, self.config["name"])
+        connector.initialize(_ConnectorContext(self, reader))
+        connector.start(dict(self.config))
+        self._connector = connector
+        self.task_configs = task_configs_of(connector, self.config)
+        if self._number >= len(self.task_configs):
+            raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
+        by_task = parse("", self.config.get("transaction.boundary", ""), Type.STRING).lower() == "connector"
+        self._boundary = TaskBoundary() if by_task else PollBoundary()
+        properties = self.task_configs[self._number]
+        task: Any = connector.task_class()()
+        task.initialize(_TaskContext(properties, reader, self._boundary.context))
+        task.start(dict(properties))
+        self._task, self._stopped = task, False
+        return self
+
+    def poll(self, acknowledge: bool = True) -> list[SourceRecord]:
+        """
+        One `poll`; an empty list if it gave None. AssertionError, saying which, for what is no usable record.
+
+        Without `acknowledge` Kafka has not taken the records yet: no offset is stored, so that after a `restart` they come
+        again, if the task keeps its promise.
+        """
+        records = checked(self.task.poll())
+        if acknowledge:
+            self._take(records)
+        return records
+
+    def read(self, count: int, timeout: float = 60.0) -> list[SourceRecord]:
+        """
+        Poll until there are `count` records or more, as a worker does: a RetriableError is tried again.
+
+        AssertionError after `timeout` seconds; a `poll` that blocks longer is not interrupted.
+        """
+        found: list[SourceRecord] = []
+        end = time.monotonic() + timeout
+        while len(found) < count:
+            reason = ""
+            try:
+                found += self.poll()
+            except RetriableError as error:
+                reason = f"; the last poll said: {error}"
+                time.sleep(_RETRY_S)
+            if len(found) < count and time.monotonic() > end:
+                raise AssertionError(f"The task gave {len(found)} records of {count} within {timeout:g} s{reason}")
+        return found
+
+    def restart(self, crash: bool = False) -> SourceRunner:
+        """New instances, which find the offsets stored. With `crash` the old ones are not stopped, as after a `kill -9`."""
+        if crash:
+            self._connector = self._task = None
+        self.stop()
+        return self.start()
+
+    def stop_task(self) -> None:
+        """
+        The task's `stop` alone. As in a worker it may be called from another thread while `poll` blocks, which it must end;
+        `stop` then stops the connector only.
+        """
+        if not self._stopped:
+            self._stopped = True
+            self.task.stop()
+
+    def stop(self) -> None:
+        """Stop the task and the connector; what is in an open transaction is lost."""
+        connector, self._connector = self._connector, None
+        self._open = []
+        try:
+            if self._task is not None:
+                self.stop_task()
+        finally:
+            self._task = None
+            if connector is not None:
+                connector.stop()
+
+    def _take(self, records: Sequence[SourceRecord]) -> None:
+        if not records and self._boundary.context is None:
+            return
+        for part, end in self._boundary.parts(records):
+            self._open += part
+            if end is not None:
+                self._finish(end)
+        end = self._boundary.after_batch(0.0)
+        if end is not None:
+            self._finish(end)
+
+    def _finish(self, end: End) -> None:
+        records, self._open = self._open, []
+        if not records:
+            return
+        for record in records:
+            metadata = RecordMetadata(record.topic, record.partition or 0, self._written, record.timestamp)
+            self._written += 1
+            self.task.commit_record(record, metadata if end is End.COMMIT else None)
+        newest = SourceOffsets()
+        newest.add(records)
+        self._store(newest.newest())
+        self.transactions.append(Transaction(tuple(records), end is End.COMMIT))
+        self.task.commit()
+
+    def _store(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        for entry in stored_offsets.entries(self.config["name"], pairs, self._stored.known_key):
+            self._stored.apply(LogRecord(entry.topic, 0, 0, entry.key, entry.value))
+
+
+def checked(records: Any) -> list[SourceRecord]:
+    """What a `poll` gave, as a list. AssertionError for what a worker, or a converter, would fail on."""
+    if records is None:
+        return []
+    if not isinstance(records, list):
+        raise AssertionError(f"poll() gave a {type(records).__name__}: it must give a list, or None")
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, SourceRecord):
+            raise AssertionError(f"poll() gave a {type(record).__name__} as record {number}: it must be a SourceRecord")
+        try:
+            _check(record)
+        except Exception as error:
+            raise AssertionError(f"Record {number} of a poll() can't be used: {error}") from error
+    return records
+
+
+def _check(record: SourceRecord) -> None:
+    if not isinstance(record.topic, str) or not record.topic:
+        raise AssertionError(f"its topic is {record.topic!r}, and must be a text")
+    if record.timestamp is not None and (not isinstance(record.timestamp, int) or record.timestamp < 0):
+        raise AssertionError(f"its timestamp is {record.timestamp!r}, and must be milliseconds, as an int, or None")
+    if record.source_partition is None and record.source_offset is not None:
+        raise AssertionError("it has a source offset but no source partition, so the offset is stored nowhere")
+    offsets = SourceOffsets()
+    offsets.add([record])
+    offsets.newest()
+    for what, schema, value in (("key", record.key_schema, record.key), ("value", record.value_schema, record.value)):
+        if schema is not None:
+            validate(schema, value, what)
+
+
+class _Offsets:
+    """What `kconnect.api.task.OffsetReader` promises."""
+
+    def __init__(self, stored: OffsetState, connector: str) -> None:
+        self._stored, self._connector = stored, connector
+
+    def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
+        return self._stored.offset(self._connector, partition)
+
+    def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self.offset(partition) for partition in partitions]
+
+
+class _ConnectorContext:
+    """What `kconnect.api.connector.ConnectorContext` promises."""
+
+    def __init__(self, runner: SourceRunner, offsets: _Offsets) -> None:
+        self._runner, self.offsets = runner, offsets
+
+    def request_task_reconfiguration(self) -> None:
+        self._runner.reconfigurations += 1
+
+    def raise_error(self, error: Exception) -> None:
+        self._runner.error = error
+
+
+class _TaskContext:
+    """What `kconnect.api.task.SourceTaskContext` promises."""
+
+    def __init__(self, properties: dict[str, str], offsets: _Offsets, transactions: TransactionContext | None) -> None:
+        self._properties, self.offsets, self.transaction_context = properties, offsets, transactions
+
+    def configs(self) -> dict[str, str]:
+        return dict(self._properties)

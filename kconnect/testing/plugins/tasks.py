@@ -1,0 +1,42 @@
+"""
+The task configs of a connector that runs by hand, as a worker would store them. Called by `source.py`, `sink.py`, `checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kconnect.api.config import Type, parse
+from kconnect.api.connector import Connector, SinkConnector, SourceConnector
+from kconnect.api.errors import ConnectError
+from kconnect.api.task import SinkTask, SourceTask
+from kconnect.plugins.java_names import task_class_name
+
+
+def task_configs_of(connector: Connector, config: Mapping[str, str]) -> list[dict[str, str]]:
+    """
+    What a started connector makes of `tasks.max`, each with what the framework adds. ConnectError, saying what is wrong, for
+    what a worker would not take.
+    """
+    name = type(connector).__name__
+    limit = parse("tasks.max", config.get("tasks.max", "1"), Type.INT)
+    kind: type[object] = SourceTask if isinstance(connector, SourceConnector) else SinkTask
+    task_class = connector.task_class()
+    if not isinstance(task_class, type) or not issubclass(task_class, kind):
+        raise ConnectError(f"{name}.task_class() gives {task_class!r}, where a class derived from {kind.__name__} is due")
+    configs = connector.task_configs(limit)
+    if not isinstance(configs, list) or not all(isinstance(each, dict) for each in configs):
+        raise ConnectError(f"{name}.task_configs({limit}) gives {type(configs).__name__}, where a list of dicts is due")
+    if len(configs) > limit:
+        raise ConnectError(f"{name}.task_configs({limit}) gives {len(configs)} configs: at most {limit} are allowed")
+    for number, each in enumerate(configs):
+        for key, value in each.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise ConnectError(
+                    f"{name}.task_configs({limit}) gives task {number} the setting {key!r} as a {type(value).__name__}: names "
+                    "and values of settings are texts"
+                )
+    common = {"task.class": task_class_name(task_class)}
+    if isinstance(connector, SinkConnector):
+        common |= {key: config[key] for key in ("topics", "topics.regex") if config.get(key)}
+    return [{**each, **common} for each in configs]
