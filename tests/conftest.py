@@ -1,13 +1,15 @@
 """
-Shared by all tests: one broker and one worker with Spark for the whole run, and the marker `integration` for everything
-under `tests/integration` and `tests/kip`.
+Shared by all tests: one broker and one worker with Spark for the whole run, the marker `integration` for everything under
+`tests/integration`, `tests/kip` and `tests/parity`, and `process` for tests that start other processes, sandboxes mostly.
 
 Plain `pytest -m "not integration"` needs neither a broker nor Spark.
 """
 
 from __future__ import annotations
 
+import gc
 import itertools
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -17,21 +19,41 @@ import hypothesis
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.testing.processes import WorkerProcess
+from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from tests.integration import harmful, versioned
+from tests.kip import scripted
 
 # How long an example takes says something about the machine only.
 hypothesis.settings.register_profile("kconnect", deadline=None)
 hypothesis.settings.load_profile("kconnect")
 
-_INTEGRATION = [Path(__file__).parent / name for name in ("integration", "kip")]
+# Whoever runs the tests may have contexts of their own; nobody reads or writes a file there.
+os.environ["KCONNECT_CONFIG"] = "/proc/no-contexts/config.yaml"
+
+_HERE = Path(__file__).parent
+_INTEGRATION = [_HERE / name for name in ("integration", "kip", "parity")]
+_PROCESSES = [_HERE / name for name in ("cli", "docker", "docs", "local", "plugins", "tls")]
+_PROCESSES += [_HERE / "rest" / name for name in ("test_fuzz.py", "test_tls.py")]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(directory in item.path.parents for directory in _INTEGRATION):
+        if _is_in(item, _INTEGRATION):
             item.add_marker("integration")
+        elif _is_in(item, _PROCESSES):
+            item.add_marker("process")
     # Quick ones first: who broke something wants to know soon.
     items.sort(key=lambda item: item.get_closest_marker("integration") is not None)
+
+
+def pytest_collection_finish() -> None:
+    # Seven thousand tests and their cases live until the end: searching them for garbage took a tenth of the pure tests' time.
+    gc.collect()
+    gc.freeze()
+
+
+def _is_in(item: pytest.Item, places: list[Path]) -> bool:
+    return any(place in (item.path, *item.path.parents) for place in places)
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +65,24 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     started.stop()
 
 
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Commands and worker files configure the process's logging; what they write to ends with their test, and so do levels."""
+    handlers, level = list(logging.root.handlers), logging.root.level
+    levels = {name: logger.level for name, logger in _loggers()}
+    yield
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+    for name, logger in _loggers():
+        if logger.level != levels.get(name, logging.NOTSET):
+            logger.setLevel(levels.get(name, logging.NOTSET))
+
+
+def _loggers() -> list[tuple[str, logging.Logger]]:
+    found = list(logging.root.manager.loggerDict.items())
+    return [(name, logger) for name, logger in found if isinstance(logger, logging.Logger)]
+
+
 _names = itertools.count(1)
 
 QUICK = {
@@ -50,6 +90,7 @@ QUICK = {
     "session.timeout.ms": "4000",
     "heartbeat.interval.ms": "1000",
     "offset.flush.interval.ms": "500",
+    "metrics.report.interval.ms": "500",
 }
 """So that what waits for a dead process need not wait long."""
 
@@ -57,9 +98,41 @@ QUICK = {
 @pytest.fixture(scope="session")
 def worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """One worker for the whole run; each test deletes the connectors that it made."""
-    started = WorkerProcess(tmp_path_factory.mktemp("worker"), broker.bootstrap_servers, "shared", properties=QUICK)
+    directory = tmp_path_factory.mktemp("worker")
+    secrets = directory / "secrets"
+    secrets.mkdir()
+    (secrets / "worker").write_text("spark=canary-worker-91c3\n")
+    os.environ["KCONNECT_TEST_CANARY"] = "canary-env-6d0b"
+    plugins = versioned.write_plugins(scripted.write_plugin(directory / "plugins"))
+    harmful.write_plugin(plugins)
+    providers = {
+        "config.providers": "file,env",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "config.providers.file.param.allowed.paths": str(secrets),
+        "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+        "config.providers.env.param.allowlist.pattern": "KCONNECT_TEST_.*",
+        "spark.hadoop.canary.plain": f"${{file:{secrets}/worker:spark}}",
+        "plugin.path": str(plugins),
+    }
+    started = WorkerProcess(directory, broker.bootstrap_servers, "shared", properties={**QUICK, **providers})
     try:
         yield started.start()
+    finally:
+        started.stop()
+
+
+@pytest.fixture(scope="session")
+def peer(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectProcess]:
+    """
+    One worker of Apache Kafka Connect 4.3.1 on the same broker, for the whole run, with topics of its own and Kafka's file
+    connectors; each test deletes the connectors that it made.
+    """
+    properties = {"offset.flush.interval.ms": QUICK["offset.flush.interval.ms"]}
+    started = ConnectProcess(tmp_path_factory.mktemp("peer"), broker.bootstrap_servers, "peer", properties=properties)
+    try:
+        started.start(wait=False)
+        started.wait_healthy(240)
+        yield started
     finally:
         started.stop()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def wait_until(condition: Callable[[], Any], timeout: float = 30.0, message: str = "the condition did not hold") -> Any:
+def wait_until(condition: Callable[[], Any], timeout: float = 120.0, message: str = "the condition did not hold") -> Any:
     """What `condition` gives once it is true; an AssertionError after `timeout` seconds."""
     end = time.monotonic() + timeout
     while True:

@@ -35,7 +35,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def write(broker: Broker, value: bytes) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     producer.produce(TOPIC, value)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def read(broker: Broker) -> list[bytes]:
@@ -88,7 +88,7 @@ def test_start_of_a_running_one_changes_nothing(own: Broker) -> None:
 def test_settings_of_the_caller_reach_it(own: Broker) -> None:
     admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
     resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-    found = admin.describe_configs([resource], request_timeout=10)[resource].result()
+    found = admin.describe_configs([resource], request_timeout=60)[resource].result()
     assert found["message.max.bytes"].value == "123456"
     assert found["auto.create.topics.enable"].value == "true"
 
@@ -177,8 +177,9 @@ def test_loaded_classes_are_kept_for_the_next_start(own: Broker) -> None:
 
 
 PARENT = """
-import sys, time
+import signal, sys, time
 from kconnect.local.broker import Broker
+signal.signal(signal.SIGINT, signal.default_int_handler)  # What a shell starts behind its back has it ignored.
 print(Broker(sys.argv[1]).start().pid, flush=True)
 time.sleep(600)
 """
@@ -193,15 +194,16 @@ def test_it_does_not_outlive_the_process_that_started_it(tmp_path: Path, how: si
         start_new_session=True,
     )
     assert parent.stdout is not None
-    pid = int(parent.stdout.readline())
-    assert psutil.pid_exists(pid)
-    # As a terminal does it: to the whole group.
-    os.killpg(parent.pid, how)
-    parent.wait(20)
-    parent.stdout.close()
     try:
+        pid = int(parent.stdout.readline())
+        assert psutil.pid_exists(pid)
+        # As a terminal does it: to the whole group.
+        os.killpg(parent.pid, how)
+        parent.wait(60)
         wait_until(lambda: not Broker(tmp_path).running(), 20, "the broker outlived its parent")
     finally:
+        parent.kill()
+        parent.stdout.close()
         Broker(tmp_path).kill()
 
 

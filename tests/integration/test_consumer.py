@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import psutil
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.local.broker import Broker
 
 from .units import create, numbers, until, write
 
@@ -33,6 +37,12 @@ class Listener:
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         self.told.append(("committed", dict(offsets)))
+
+    def commit_failed(self) -> None:
+        self.told.append(("commit failed", None))
+
+    def commits_lost(self, commits: int) -> None:
+        self.told.append(("commits lost", commits))
 
     @property
     def names(self) -> list[str]:
@@ -129,5 +139,56 @@ def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, mon
     assert it.values == [*numbers(10), *numbers(10)[7:], "new"], "it goes on where it had committed"
     it.commit(11)
     until(lambda: it.read() and it.listener.names[-1] == "committed")
-    assert it.listener.names == ["assigned", *["committed"] * 3, "lost", "assigned", "committed"]
+    assert it.listener.names == ["assigned", *["committed"] * 3, "lost", "commits lost", "assigned", "committed"]
+    assert ("commits lost", 1) in it.listener.told
     it.consumer.close(10)
+
+
+def test_nobody_waits_for_a_client_that_owes_an_answer_when_it_is_closed(broker: Broker, topic: str) -> None:
+    create(broker.bootstrap_servers, topic)
+    write(broker.bootstrap_servers, topic, numbers(10))
+    it = Reading(broker.bootstrap_servers, topic, 30)
+    until(lambda: it.read() and it.values == numbers(10))
+    process = psutil.Process(broker.pid)
+    process.suspend()
+    # Not for long: the controller and the worker that all tests share are to take it for a moment's silence.
+    back = threading.Timer(1.5, process.resume)
+    back.start()
+    try:
+        it.commit(10)
+        it.consumer.close(0.2)
+        assert not back.finished.is_set(), "it waited until the broker was back"
+    finally:
+        back.join()
+    until(lambda: AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10).brokers)
+
+
+def test_a_commit_that_is_refused_is_told(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    write(bootstrap, topic, numbers(1))
+    it = Reading(bootstrap, topic, 30)
+    until(lambda: it.read() and it.values == numbers(1))
+    it.consumer.commit({it.place: OffsetAndMetadata(1, "m" * 10_000)})  # Longer than brokers take.
+    until(lambda: it.read() and not it.consumer.commits)
+    assert it.listener.names == ["assigned", "commit failed"]
+    it.consumer.close(10)
+
+
+def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, 2)
+    empty, full = TopicPartition(topic, 1), TopicPartition(topic, 0)
+    write(bootstrap, topic, numbers(10))
+    first = Reading(bootstrap, topic, 30)
+    first.listener.on_revoked = lambda: first.commit(10)
+    assert first.consumer.lags() == {}
+    until(lambda: first.read() and first.values == numbers(10))
+    until(lambda: first.read() and first.consumer.lags() == {full: 0, empty: 0})
+    first.consumer.close(10)
+    second = Reading(bootstrap, topic, 30)
+    until(lambda: second.read() and second.consumer.lags() == {full: 0, empty: 0})
+    assert second.values == [], "so it is the group's offset that tells"
+    write(bootstrap, topic, numbers(5))
+    until(lambda: second.consumer.lags() == {full: 5, empty: 0})
+    until(lambda: second.read() and second.consumer.lags() == {full: 0, empty: 0})
+    assert second.values == numbers(5)
+    second.consumer.close(10)

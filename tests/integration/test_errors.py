@@ -42,7 +42,7 @@ def send(bootstrap: str, topic: str, bodies: list[bytes]) -> None:
     producer = ck.Producer({"bootstrap.servers": bootstrap})
     for number, body in enumerate(bodies):
         producer.produce(topic, body, f"k{number}", headers=[("own", b"h")])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def integer(number: int) -> bytes:

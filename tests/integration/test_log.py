@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kconnect.api.errors import ConnectError
+from kconnect.api.errors import BadRequestError, ConnectError
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
+from kconnect.kafka import log
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.local.broker import Broker
@@ -71,6 +72,32 @@ def test_a_fenced_leader_writes_nothing_more(client: dict[str, str], topics: dic
     reader.close()
 
 
+# A transaction that only the topic's limit fails does not say so: librdkafka tells of its purged records.
+@pytest.mark.parametrize(
+    ("kind", "limit"), [(LogWriter, "the client"), (LogWriter, "the topic"), (LeaderWriter, "the client")]
+)
+def test_what_is_too_large_is_refused_and_nothing_of_it_written(
+    broker: Broker, client: dict[str, str], unique: Callable[[str], str], kind: type, limit: str
+) -> None:
+    topics = {Topic.CONFIG: unique("log-small")}
+    small = {} if limit == "the client" else {"max.message.bytes": "5000"}
+    Admin(client).ensure(
+        [InternalTopic(topics[Topic.CONFIG], "config.storage.topic", "configs", 1, 1, single=True, config=small)]
+    )
+    if kind is LeaderWriter:
+        writer = LeaderWriter(client, topics, topics[Topic.CONFIG])
+        writer.fence(20)
+    else:
+        writer = LogWriter(client, topics)
+    large = b"x" * (2_000_000 if limit == "the client" else 10_000)
+    with pytest.raises(BadRequestError, match=f"larger than the internal topic {topics[Topic.CONFIG]} takes"):
+        writer.write([Entry(Topic.CONFIG, b"large", large)], 20)
+    writer.write([Entry(Topic.CONFIG, b"small", b"x")], 20)
+    reader = LogReader(client, topics)
+    assert [record.key for record in read_all(reader)] == [b"small"]
+    reader.close()
+
+
 def test_keys_lie_where_java_clients_look_for_them(client: dict[str, str], topics: dict[Topic, str]) -> None:
     writer = LogWriter(client, topics)
     keys = [f"status-task-connector-{number}-0".encode() for number in range(50)]
@@ -111,3 +138,26 @@ def test_topics_that_would_lose_records_are_refused(
         Admin(client).ensure(
             [InternalTopic(topics[Topic.STATUS], "config.storage.topic", "connector configurations", 1, 1, single=True)]
         )
+
+
+def test_a_client_that_has_gone_deaf_is_replaced_and_nothing_is_missed(
+    client: dict[str, str], topics: dict[Topic, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(log, "_SILENT_S", 0.3)
+    writer, reader = LogWriter(client, topics), LogReader(client, topics)
+    writer.write([Entry(Topic.STATUS, b"a", b"1"), Entry(Topic.CONFIG, b"b", b"1")], 20)
+    assert len(read_all(reader)) == 2
+    # As librdkafka's sometimes does after an outage: it polls, and neither records nor errors come.
+    deaf = reader._consumer
+    deaf.pause(deaf.assignment())
+    heard: list[LogRecord] = []
+    # Silence alone is no reason to replace anything.
+    wait_until(lambda: (heard.extend(reader.read(0.1)), reader._looked_at > reader._heard_at)[1], 120)
+    for _ in range(5):
+        heard += reader.read(0.1)
+    assert (reader._consumer, heard) == (deaf, [])
+    writer.write([Entry(Topic.STATUS, key, b"2") for key in (b"a", b"c", b"d")], 20)
+    wait_until(lambda: (heard.extend(reader.read(0.1)), len(heard) >= 3)[1], 120)
+    assert sorted((record.key, record.value) for record in heard) == [(b"a", b"2"), (b"c", b"2"), (b"d", b"2")]
+    assert reader._consumer is not deaf and "are read by a new client" in caplog.text
+    reader.close()

@@ -28,6 +28,7 @@ GROUP = "standalone"
 HOSTS = 2
 UI_PORT = free_port()
 CANARY, SPARK_CANARY = "canary-plain-8e11", QUICK["spark.hadoop.canary.secret"]
+REFERRED = "canary-referred-30da"
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +44,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 def remote(cluster: SparkCluster, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """A worker whose hosts run on the cluster, with all that Spark can tell about them switched on."""
     events = tmp_path_factory.mktemp("events")
+    secrets = tmp_path_factory.mktemp("referred")
+    (secrets / "it").write_text(REFERRED)
     properties = {
         **QUICK,
         "spark.master": cluster.master_url,
         "task.hosts": str(HOSTS),
         # Nothing in its name says that it is secret, so that nobody blots it out.
         "planted": CANARY,
+        "config.providers": "dir",
+        "config.providers.dir.class": "DirectoryConfigProvider",
+        "config.providers.dir.param.allowed.paths": str(secrets),
+        "spark.hadoop.canary.referred": f"${{dir:{secrets}:it}}",
         "spark.ui.enabled": "true",
         "spark.ui.port": str(UI_PORT),
         "spark.eventLog.enabled": "true",
@@ -97,7 +104,7 @@ def executors_log(cluster: SparkCluster) -> str:
 def finish(transfer: Transfer, committed_before: int) -> tuple[int, int]:
     transfer.wait_done()
     for name in (transfer.source_name, transfer.sink_name):
-        transfer.worker.client.wait_for(name, "RUNNING", tasks=1, timeout=30)
+        transfer.worker.client.wait_for(name, "RUNNING", tasks=1, timeout=120)
     return transfer.check_source(f"{GROUP}-offsets"), transfer.check_sink(committed_before)
 
 
@@ -129,7 +136,7 @@ def test_no_setting_of_the_worker_is_in_what_spark_shows_and_stores(
     # The control: these are the places that settings of the application, or words of its hosts, do get to.
     for place, expected in {
         f"{api}/environment": "spark.hadoop.canary.secret",
-        "events_": "spark.hadoop.canary.secret",
+        "events_": "spark.hadoop.canary.referred",
         "/logPage": "of worker 127.0.0.1",
         "/stderr": "of worker 127.0.0.1",
         "/app/?appId": "Executor Summary",
@@ -138,7 +145,7 @@ def test_no_setting_of_the_worker_is_in_what_spark_shows_and_stores(
     }.items():
         assert any(place in name and expected in text for name, text in seen.items()), f"{place} does not show {expected}"
     for name, text in seen.items():
-        assert CANARY not in text and SPARK_CANARY not in text, f"{name} shows a setting"
+        assert not any(canary in text for canary in (CANARY, SPARK_CANARY, REFERRED)), f"{name} shows a setting"
 
 
 def test_kill_an_executor_and_its_hosts(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:

@@ -39,7 +39,7 @@ class Transfer:
         client.create(
             self.sink_name, {"connector.class": "FileStreamSink", "file": str(self.target), "topics": self.topic}
         )
-        client.wait_for(self.sink_name, "RUNNING", tasks=1, timeout=60)
+        client.wait_for(self.sink_name, "RUNNING", tasks=1, timeout=120)
         client.create(
             self.source_name, {"connector.class": "FileStreamSource", "file": str(self.source), "topic": self.topic}
         )
@@ -70,7 +70,7 @@ class Transfer:
     def end_of_topic(self) -> int:
         consumer = ck.Consumer({"bootstrap.servers": self.bootstrap_servers, "group.id": "test-reader"})
         try:
-            return consumer.get_watermark_offsets(ck.TopicPartition(self.topic, 0), timeout=10)[1]
+            return consumer.get_watermark_offsets(ck.TopicPartition(self.topic, 0), timeout=60)[1]
         finally:
             consumer.close()
 
@@ -144,7 +144,7 @@ def read_topic_pairs(bootstrap_servers: str, topic: str) -> list[tuple[bytes | N
         }
     )
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
         consumer.assign([ck.TopicPartition(topic, number, ck.OFFSET_BEGINNING) for number in partitions])
         found: list[tuple[bytes | None, bytes | None]] = []
         unread = set(partitions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import confluent_kafka as ck
@@ -16,12 +16,19 @@ from kconnect.api.schema import STRING_SCHEMA
 from kconnect.api.task import SinkTask, SourceTask
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState
-from kconnect.plugins.registry import Registry
-from kconnect.worker.unit import Unit
+from kconnect.plugins.providers import Providers
+from kconnect.plugins.registry import PluginDesc, Registry
+from kconnect.plugins.scan import INSTALLED
+from kconnect.worker.gate import Tell
+from kconnect.worker.offset_topic import Pairs
+from kconnect.worker.offsets import OffsetRecord
+from kconnect.worker.starts import Starts
+from kconnect.worker.unit import Unit, Waits
 from kconnect.worker.units import make_unit
 
-Partition, Offset = dict[str, Any], dict[str, Any]
+Offset = dict[str, Any]
 
 
 class Plugins:
@@ -31,8 +38,54 @@ class Plugins:
         self._own = own
         self._others = Registry.scan([])
 
-    def load(self, name: str, kind: str, version: str | None = None) -> type[Any]:
+    def load(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> type[Any]:
         return self._own[name] if name in self._own else self._others.load(name, kind)
+
+    def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:
+        if name in self._own:
+            return PluginDesc(name, f"tests:{name}", name, kind, "undefined", INSTALLED)
+        return self._others.find(name, kind, version, beside)
+
+
+class MemoryStore:
+    """`offsets.OffsetStore`: what a `MemoryHost` keeps, whatever the connector."""
+
+    def __init__(self, host: MemoryHost) -> None:
+        self._host = host
+
+    def open(self, gives_up: Callable[[], bool]) -> None:
+        """There is nothing to open."""
+
+    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[Offset | None]:
+        return [self._host.offsets.get(str(partition)) for partition in partitions]
+
+    def write(self, offsets: Pairs, timeout: float) -> None:
+        self._host.before_write()
+        for partition, offset in offsets:
+            self._host.offsets[str(partition)] = offset
+            self._host.writes.append(offset)
+
+    def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
+        return [OffsetRecord("o", *records.source_offset(records.offset_key("unit", p), o)[1:]) for p, o in offsets]
+
+    def committed(self, offsets: Pairs) -> None:
+        """There is no second store; whoever reads here finds what was committed to the topic `o`."""
+        for partition, offset in offsets:
+            self._host.offsets[str(partition)] = offset
+            self._host.writes.append(offset)
+
+    def close(self, abandon: bool = False) -> None:
+        """It lives as long as its host."""
+
+
+class OpenGate:
+    """Nobody was before, and nobody comes after."""
+
+    def wait(self, spec: UnitSpec, tell: Tell) -> None:
+        tell(None)
+
+    def confirm(self, tell: Tell) -> None:
+        tell(None)
 
 
 class MemoryHost:
@@ -54,6 +107,9 @@ class MemoryHost:
             {},
         )
         self.plugins: Any = plugins or Plugins()
+        self.providers = Providers(self.plugins, self.settings.raw)
+        self.gate: Waits = OpenGate()
+        self.starts = Starts()
         self.statuses: list[tuple[State, str | None]] = []
         self.offsets: dict[str, Offset | None] = {}
         self.writes: list[Offset | None] = []
@@ -67,22 +123,20 @@ class MemoryHost:
     def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
         self.configs.append((configs, config_offset))
 
-    def read_offsets(
-        self, connector: str, partitions: list[Partition], gives_up: Callable[[], bool]
-    ) -> list[Offset | None]:
-        return [self.offsets.get(str(partition)) for partition in partitions]
-
-    def write_offsets(self, connector: str, offsets: list[tuple[Partition, Offset | None]], timeout: float) -> None:
-        self.before_write()
-        for partition, offset in offsets:
-            self.offsets[str(partition)] = offset
-            self.writes.append(offset)
+    def offset_store(self, connector: str, config: Mapping[str, str]) -> MemoryStore:
+        return MemoryStore(self)
 
     def in_touch(self) -> bool:
         return True
 
-    def topic_used(self, connector: str, task: int, topic: str) -> None:
-        self.topics.append((connector, task, topic))
+    def explain(self, error: MemoryError) -> str | None:
+        return None
+
+    def topics_told(self, spec: UnitSpec) -> set[str]:
+        return {topic for connector, task, topic in self.topics if (connector, task) == (spec.connector, spec.task)}
+
+    def topic_used(self, spec: UnitSpec, topic: str) -> None:
+        self.topics.append((spec.connector, spec.unit.task, topic))
 
     @property
     def states(self) -> list[str]:
@@ -99,7 +153,7 @@ class MemoryHost:
         return unit
 
 
-def end(unit: Unit, timeout: float = 10) -> float:
+def end(unit: Unit, timeout: float = 60) -> float:
     """Stop a unit; how long that took."""
     began = time.monotonic()
     unit.request_stop()
@@ -107,17 +161,18 @@ def end(unit: Unit, timeout: float = 10) -> float:
     return time.monotonic() - began
 
 
-def until(condition: Callable[[], Any], timeout: float = 20) -> None:
+def until(condition: Callable[[], Any], timeout: float = 90) -> None:
     limit = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < limit, f"not within {timeout} s"
         time.sleep(0.01)
 
 
-def read_all(bootstrap: str, topic: str) -> list[ck.Message]:
+def read_all(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[ck.Message]:
     """All records of a topic, by partition and offset."""
-    consumer = ck.Consumer({"bootstrap.servers": bootstrap, "group.id": "look", "enable.partition.eof": True})
-    partitions = list(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+    settings = {"bootstrap.servers": bootstrap, "group.id": "look", "isolation.level": isolation}
+    consumer = ck.Consumer({**settings, "enable.partition.eof": True})
+    partitions = list(consumer.list_topics(topic, timeout=60).topics[topic].partitions)
     consumer.assign([ck.TopicPartition(topic, number, ck.OFFSET_BEGINNING) for number in partitions])
     found, ended = [], set()
     while len(ended) < len(partitions):
@@ -133,8 +188,8 @@ def read_all(bootstrap: str, topic: str) -> list[ck.Message]:
 def committed(bootstrap: str, group: str, topic: str) -> dict[int, int]:
     """What a group has committed, by partition."""
     consumer = ck.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-    found = consumer.committed([ck.TopicPartition(topic, number) for number in partitions], timeout=10)
+    partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
+    found = consumer.committed([ck.TopicPartition(topic, number) for number in partitions], timeout=60)
     consumer.close()
     return {partition.partition: partition.offset for partition in found if partition.offset >= 0}
 
@@ -143,17 +198,17 @@ def write(bootstrap: str, topic: str, values: list[str], partition: int = 0) -> 
     producer = ck.Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
     for value in values:
         producer.produce(topic, value, partition=partition)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def create(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> None:
     settings = {name.replace("_", "."): value for name, value in config.items()}
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(10)
+    admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(60)
 
 
-def values(bootstrap: str, topic: str) -> list[str]:
-    return [message.value().decode() for message in read_all(bootstrap, topic)]
+def values(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[str]:
+    return [message.value().decode() for message in read_all(bootstrap, topic, isolation)]
 
 
 def numbers(count: int) -> list[str]:

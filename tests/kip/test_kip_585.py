@@ -32,7 +32,7 @@ class Sink:
         AdminClient(servers).create_topics([NewTopic(topic, 1, 1)])
         producer = ck.Producer({**servers, "allow.auto.create.topics": True})
         producer.produce(topic, value, headers=headers or [])
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
 
     def start(self, topics: list[str], **settings: str) -> None:
         self.worker.client.create(
@@ -58,7 +58,7 @@ class Sink:
             return {each["partition"]["kafka_topic"]: each["offset"]["kafka_offset"] for each in offsets}
 
         wait_until(lambda: self.lines() == sorted(lines), 60)
-        wait_until(lambda: committed() == read, 30)
+        wait_until(lambda: committed() == read, 120)
         assert self.lines() == sorted(lines)
         self.worker.client.delete(self.name)
 
@@ -159,7 +159,7 @@ def test_tombstones_are_filtered_on_their_way_to_kafka(
     done = [{"partition": {"filename": str(tmp_path / "in")}, "offset": {"position": 6}}]
     wait_until(lambda: worker.client.offsets(name) == done, 60)
     worker.client.delete(name)
-    known = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10).topics
+    known = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=60).topics
     assert topic not in known, "no record was left for it"
 
 

@@ -1,0 +1,92 @@
+"""
+The cells of the fault matrix that matter most, on a real worker (F13, I13): hanging calls, those of Kafka Connect's
+BlockingConnectorTest among them, and one of each other fault. `scripts/plugin-faults` runs all.
+
+The cells run one after the other in three lanes; each test judges one. Before each cell its neighbours' data must flow.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from kconnect.local.broker import Broker
+from kconnect.testing.plugin_faults import judge, run
+from kconnect.testing.plugin_faults.judge import Seen
+from kconnect.testing.plugin_faults.places import BY_NAME, PLACES, Phase
+from kconnect.testing.plugin_faults.watch import Answers
+from kconnect.testing.processes import WorkerProcess
+
+LANES = 3
+WAIT_S = 280.0
+HANGS = [place.name for place in PLACES if place.connect] + [
+    "transform.apply",
+    "predicate.test",
+    "converter.from_connect_data",
+    "provider.get (host)",
+]
+OTHERS = [
+    ("source.poll", ""),
+    ("sink.put", ""),
+    ("transform.apply", "exception"),
+    ("sink.put", "os._exit"),
+    ("source.poll", "SIGSEGV"),
+    ("connector.start", "sys.exit"),
+    ("source.start", "signal"),
+    ("predicate.test", "builtins"),
+    ("sink.put", "slow"),
+    ("source.poll", "stdout"),
+    ("connector.task_configs", "threads"),
+]
+CELLS = sorted(
+    [*((place, "hang") for place in HANGS), *OTHERS],
+    # Those that wait for the sandbox's limit first: the others fit in beside them.
+    key=lambda cell: (BY_NAME[cell[0]].phase is not Phase.VALIDATION, HANGS.count(cell[0])),
+)
+
+
+class Matrix:
+    """Runs the cells in threads of its own, so that each test waits for its cell only."""
+
+    def __init__(self, lanes: list[run.Lane], answers: Answers) -> None:
+        self._found: dict[tuple[str, str], Seen] = {}
+        self._told = threading.Condition()
+        cells = [(BY_NAME[place], kind) for place, kind in CELLS]
+        threading.Thread(target=run.run_all, args=(lanes, cells, answers, self._tell), daemon=True).start()
+
+    def _tell(self, cell: run.Cell, seen: Seen) -> None:
+        with self._told:
+            self._found[cell[0].name, cell[1]] = seen
+            self._told.notify_all()
+
+    def wait(self, place: str, kind: str) -> Seen:
+        with self._told:
+            assert self._told.wait_for(lambda: (place, kind) in self._found, WAIT_S), "it took too long"
+            return self._found[place, kind]
+
+
+@pytest.fixture(scope="module")
+def matrix(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
+    directory = tmp_path_factory.mktemp("faults")
+    plugins = directory / "plugins"
+    properties = {**run.PROPERTIES, "plugin.path": run.write_plugins(plugins, LANES)}
+    worker = WorkerProcess(directory, broker.bootstrap_servers, "plugin-faults", properties=properties)
+    with ExitStack() as stack:
+        stack.callback(worker.stop)
+        answers = Answers(worker.start().url)
+        stack.callback(answers.end)
+        answers.start()
+        lanes = [run.Lane(worker, plugins, run.lane_name(number)) for number in range(LANES)]
+        for lane in lanes:
+            stack.callback(lane.close)
+        run.open_all(lanes)
+        yield Matrix(lanes, answers)
+
+
+@pytest.mark.parametrize(("place", "kind"), CELLS, ids=[f"{kind or 'no fault'} in {place}" for place, kind in CELLS])
+def test_a_plugin_hurts_itself_only(matrix: Matrix, place: str, kind: str) -> None:
+    seen = matrix.wait(place, kind)
+    assert judge.complaints(BY_NAME[place], kind, seen) == [], seen
