@@ -6,6 +6,7 @@ A click group that knows its commands' names and one-line helps, and imports a c
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,6 +41,16 @@ class LazyGroup(click.Group):
         module, _, function = self._commands_in[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), function or cmd_name)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            # click suggests only commands that are imported, from its 8.4 on.
+            near = [] if args[0].startswith("-") else difflib.get_close_matches(args[0], self.list_commands(ctx))
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {' or '.join(near)}?", error.ctx) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         found = [CompletionItem(name, help=self.line(name)) for name in self.list_commands(ctx) if name.startswith(incomplete)]

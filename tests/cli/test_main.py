@@ -55,6 +55,15 @@ def test_a_wrong_use_says_how(arguments: list[str], capsys: pytest.CaptureFixtur
     assert "\nError: " in said.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["aply"], "Did you mean apply?"), (["get", "conectors"], "Did you mean connectors?"), (["xyzzy"], "'xyzzy'.")],
+)
+def test_a_mistyped_command_is_guessed(arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*arguments) == 2
+    assert capsys.readouterr().err.endswith(f" {meant}\n")
+
+
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
     """Makes `kconnect worker` raise."""
