@@ -20,6 +20,7 @@ from kconnect.cli.offsets.entries import Entries
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient
 
+_KNOWN_S = 30.0
 _STOP_S = 120.0
 _WRITE_S = 60.0
 _PAUSE_S = 0.3
@@ -70,13 +71,26 @@ def changing(client: ConnectClient, name: str, stop: bool) -> Iterator[None]:
 
 def require(client: ConnectClient, name: str, stop: bool) -> str:
     """The connector's state. NotStoppedError if it isn't STOPPED and must not be stopped, so that nobody is asked in vain."""
-    state: str = client.status(name)["connector"]["state"]
+    state: str = _status(client, name)["connector"]["state"]
     if state != "STOPPED" and not stop:
         raise NotStoppedError(
             f"{name} is {state}, and offsets change only while a connector is STOPPED. Type: kconnect stop {name}, then this "
             f"again; or add --stop, which stops {name} for the change and then brings it back"
         )
     return state
+
+
+def _status(client: ConnectClient, name: str) -> dict[str, Any]:
+    """Also of a connector that was created a moment ago, which has none for a while."""
+    from kconnect.rest.client import RestError
+
+    try:
+        return client.status(name)
+    except RestError as error:
+        if error.status != 404:
+            raise
+    client.connector(name)
+    return client.wait_until(name, lambda status: True, "known", _KNOWN_S)
 
 
 def _ask_stop(client: ConnectClient, name: str) -> None:

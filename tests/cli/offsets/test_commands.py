@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConflictError, ConnectError
+from kconnect.api.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
 from kconnect.cli.offsets import entries, stopped
 from kconnect.cli.offsets.entries import Entries, Entry
 from kconnect.core.herder import requests as r
 from kconnect.core.state.records import TargetState
 from kconnect.kafka.positions import Place
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
-from tests.cli.calls import Called, call
+from tests.cli.calls import Called, call, serving
 from tests.rest.herder import MemoryHerder
 
 DONE = "The offsets for this connector have been altered successfully"
@@ -30,7 +28,8 @@ def at(partition: int, offset: int | None, topic: str = "t") -> Entry:
 
 
 class Herder(MemoryHerder):
-    """`refusals` are raised first, one a change; `forget` makes it say that it changed what it did not."""
+    """`refusals` are raised first, one a change; `forget` makes it say that it changed what it did not; `silent`
+    is how often it has no status yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,6 +38,7 @@ class Herder(MemoryHerder):
         self.forget = False
         self.refuse_resume = False
         self.before_stop: Callable[[], None] = lambda: None
+        self.silent = 0
 
     def keep(self, name: str, offsets: Entries) -> None:
         self.kept[name] = {entries.text(entry["partition"]): entry for entry in offsets}
@@ -51,6 +51,9 @@ class Herder(MemoryHerder):
                 self._known(request.name)
                 future.set_result({"offsets": list(self.kept[request.name].values())})
                 return future
+            if isinstance(request, r.GetStatus) and self.silent:
+                self.silent -= 1
+                raise NotFoundError(f"No status found for connector {request.name}")
             if isinstance(request, r.AlterOffsets | r.ResetOffsets):
                 self.seen.append(request)
                 self._change(request)
@@ -100,10 +103,8 @@ def herder() -> Herder:
 
 @pytest.fixture
 def url(herder: Herder) -> Iterator[str]:
-    server = Server(build(herder, RestSettings("http://127.0.0.1:0/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(herder) as url:
+        yield url
 
 
 @pytest.fixture
@@ -125,6 +126,15 @@ def states(herder: Herder) -> list[str]:
         for request in herder.seen
         if isinstance(request, r.SetTargetState | r.StopConnector)
     ]
+
+
+def test_of_one_that_has_no_status_yet(herder: Herder, offsets: Any) -> None:
+    """As soon as it is created: its status comes by the topic."""
+    herder.silent = 3
+    called = offsets("set", "snk", "t/0=3")
+    assert (called.status, herder.silent) == (0, 0), called.err
+    assert at(0, 3) in herder.kept["snk"].values()
+    assert offsets("set", "nobody", "t/0=3").status == 4
 
 
 def test_get_shows_sinks_and_sources(offsets: Any, herder: Herder) -> None:
