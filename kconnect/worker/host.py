@@ -40,7 +40,7 @@ from kconnect.worker.gate import Gate
 from kconnect.worker.memory import Memory
 from kconnect.worker.metrics import Reporter
 from kconnect.worker.offsets import OffsetStore, OffsetStores
-from kconnect.worker.starts import Starts
+from kconnect.worker.starts import StartTurns
 from kconnect.worker.stops import Stop
 from kconnect.worker.unit import Unit
 from kconnect.worker.units import make_unit
@@ -100,7 +100,7 @@ class Host:
             spec,
         )
         self.gate = Gate(self._state)
-        self.starts = Starts()
+        self.starts = StartTurns()
         client = clients.internal(settings, f"host-{number}")
         topics = clients.topics(settings)
         control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}

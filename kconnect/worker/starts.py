@@ -22,7 +22,7 @@ class Starter(Protocol):
         ...
 
 
-class Starts:
+class StartTurns:
     """Its calls may come from any thread, and return at once."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -29,7 +29,7 @@ from kconnect.plugins.registry import Registry
 from kconnect.worker import logs, owners
 from kconnect.worker.gate import Tell
 from kconnect.worker.offsets import OffsetStore
-from kconnect.worker.starts import Starts
+from kconnect.worker.starts import StartTurns
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Ports(Protocol):
     settings: WorkerSettings
     plugins: Registry
     providers: Providers
-    starts: Starts
+    starts: StartTurns
 
     @property
     def gate(self) -> Waits: ...

@@ -24,7 +24,7 @@ from kconnect.plugins.scan import INSTALLED
 from kconnect.worker.gate import Tell
 from kconnect.worker.offset_topic import Pairs
 from kconnect.worker.offsets import OffsetRecord
-from kconnect.worker.starts import Starts
+from kconnect.worker.starts import StartTurns
 from kconnect.worker.unit import Unit, Waits
 from kconnect.worker.units import make_unit
 
@@ -109,7 +109,7 @@ class MemoryHost:
         self.plugins: Any = plugins or Plugins()
         self.providers = Providers(self.plugins, self.settings.raw)
         self.gate: Waits = OpenGate()
-        self.starts = Starts()
+        self.starts = StartTurns()
         self.statuses: list[tuple[State, str | None]] = []
         self.offsets: dict[str, Offset | None] = {}
         self.writes: list[Offset | None] = []

@@ -22,13 +22,13 @@ import plugin
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.state.records import TargetState
 from kconnect.worker import blackbox, owners
-from kconnect.worker.starts import Starts
+from kconnect.worker.starts import StartTurns
 from kconnect.worker.unit import Unit
 
 blackbox._DUMP_S, blackbox._LIMIT_S = 0.3, 3.0
 box = blackbox.open_box("i-1")
 owners.follow(box.note)
-host = types.SimpleNamespace(status=lambda *args: None, starts=Starts())
+host = types.SimpleNamespace(status=lambda *args: None, starts=StartTurns())
 
 class Runs(Unit):
     what = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kconnect.worker.starts import Starts
+from kconnect.worker.starts import StartTurns
 
 
 @dataclass(eq=False)
@@ -19,7 +19,7 @@ class Unit:
 class Clock:
     def __init__(self) -> None:
         self.now, self.turns = 0.0, list[int]()
-        self.starts = Starts(lambda: self.now)
+        self.starts = StartTurns(lambda: self.now)
         self.units = [Unit(number, self.turns) for number in range(20)]
 
 
