@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from typing import Any
 from unittest import mock
 
 from kconnect.cli import main as cli
+from kconnect.rest.app import RestSettings, build
+from kconnect.rest.server import Server
 
 _OURS = ("KCONNECT_", "KAFKA_CONNECT_", "CONNECT_")
 
@@ -42,6 +45,17 @@ def call(*arguments: str, stdin: str = "", env: Mapping[str, str] | None = None,
         else:
             raise AssertionError("a command ends with its exit status")
     return Called(status, _read(out), _read(err))
+
+
+@contextmanager
+def serving(herder: Any, settings: RestSettings | None = None) -> Iterator[str]:
+    """The URL at which a herder's REST API answers in the block."""
+    server = Server(build(herder, settings or RestSettings("http://worker-1:8083/")), ["http://127.0.0.1:0"])
+    server.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}"
+    finally:
+        server.stop()
 
 
 def complete(words: str, **environment: str) -> list[str]:

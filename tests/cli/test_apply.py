@@ -19,9 +19,7 @@ from kconnect.api.errors import BadRequestError
 from kconnect.cli import applying
 from kconnect.core.herder import requests as r
 from kconnect.core.state.records import TargetState
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
-from tests.cli.calls import Called, call
+from tests.cli.calls import Called, call, serving
 from tests.cli.killing import Fate, Proxy
 from tests.rest.herder import MemoryHerder
 
@@ -109,10 +107,8 @@ def herder() -> Herder:
 @pytest.fixture(autouse=True)
 def url(herder: Herder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.chdir(tmp_path)
-    server = Server(build(herder, RestSettings("http://127.0.0.1:0/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(herder) as url:
+        yield url
 
 
 @pytest.fixture

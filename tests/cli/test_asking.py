@@ -9,9 +9,7 @@ import pytest
 
 from kconnect.cli import asking
 from kconnect.core.herder.requests import CreateConnector, DeleteConnector, ResetOffsets, StopConnector
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
-from tests.cli.calls import Called, call
+from tests.cli.calls import Called, call, serving
 from tests.cli.terminal import Terminal
 from tests.rest.herder import MemoryHerder
 
@@ -29,10 +27,8 @@ def herder() -> MemoryHerder:
 
 @pytest.fixture
 def url(herder: MemoryHerder) -> Iterator[str]:
-    server = Server(build(herder, RestSettings("http://127.0.0.1:0/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(herder) as url:
+        yield url
 
 
 @pytest.fixture

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder.requests import GetCluster, Request
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
-from tests.cli.calls import call
+from tests.cli.calls import call, serving
 from tests.rest.herder import MemoryHerder
 
 VIEW = {
@@ -62,10 +60,8 @@ class Herder(MemoryHerder):
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    server = Server(build(Herder(), RestSettings("http://127.0.0.1:0/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(Herder()) as url:
+        yield url
 
 
 def test_the_table(url: str) -> None:

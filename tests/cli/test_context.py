@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from kconnect.core.herder.requests import CreateConnector
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
-from tests.cli.calls import Called, call, complete
+from tests.cli.calls import Called, call, complete, serving
 from tests.rest.conftest import FILE_SOURCE
 from tests.rest.herder import MemoryHerder
 
@@ -57,10 +55,8 @@ def url() -> Iterator[str]:
     herder = MemoryHerder()
     for name in ("orders-eu", "orders-us", "bills", "a b"):
         herder.submit(CreateConnector(name, FILE_SOURCE))
-    server = Server(build(herder, RestSettings("http://worker-1:8083/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(herder) as url:
+        yield url
 
 
 @pytest.mark.parametrize("command", ["pause", "restart", "get connectors", "wait"])

@@ -19,9 +19,8 @@ import pytest
 from kconnect.cli import main as cli
 from kconnect.core.state.records import TargetState
 from kconnect.plugins import installation
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
 from kconnect.testing.plugin_packages import PluginPackage
+from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder
 from tests.support import wait_until
 
@@ -259,10 +258,8 @@ def herder() -> MemoryHerder:
 
 @pytest.fixture
 def url(herder: MemoryHerder) -> Iterator[str]:
-    server = Server(build(herder, RestSettings("http://127.0.0.1:0/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(herder) as url:
+        yield url
 
 
 def test_what_a_connector_uses_is_not_removed(

@@ -10,9 +10,8 @@ import pytest
 import yaml
 
 from kconnect.cli import main as cli
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
 from kconnect.testing.plugin_packages import PluginPackage
+from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder
 
 ACME = {"kconnect.transforms": {"Upper": "acme:Upper"}, "kconnect.connectors": {"Acme": "acme:AcmeSource"}}
@@ -73,10 +72,8 @@ def test_names_come_once(path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    server = Server(build(MemoryHerder(), RestSettings("http://127.0.0.1:0/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(MemoryHerder()) as url:
+        yield url
 
 
 def test_of_a_worker(url: str, capsys: pytest.CaptureFixture[str]) -> None:

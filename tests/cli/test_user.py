@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kconnect.cli import main as cli
-from kconnect.rest.app import RestSettings, build
+from kconnect.rest.app import RestSettings
 from kconnect.rest.authentication import Gate
 from kconnect.rest.credentials import CredentialsFile, parse, token_line
 from kconnect.rest.operation import Role
-from kconnect.rest.server import Server
+from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder
 from tests.rest.test_credentials import quick
 
@@ -105,10 +105,8 @@ def guarded(tmp_path: Path) -> Iterator[str]:
     users = tmp_path / "users"
     users.write_text(quick("ann", "read", "s3cret") + token_line("ci", "read", "t0ken") + "\n")
     settings = RestSettings("http://127.0.0.1:0/", gate=Gate(CredentialsFile(str(users), BOTH), BOTH))
-    server = Server(build(MemoryHerder(), settings), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
+    with serving(MemoryHerder(), settings) as url:
+        yield url
 
 
 def status(*arguments: str) -> int:

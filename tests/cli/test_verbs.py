@@ -22,9 +22,7 @@ from kconnect.core.herder.requests import (
     RestartConnector,
     SetTargetState,
 )
-from kconnect.rest.app import RestSettings, build
-from kconnect.rest.server import Server
-from tests.cli.calls import Called, call
+from tests.cli.calls import Called, call, serving
 from tests.rest.conftest import FILE_SOURCE
 from tests.rest.herder import MemoryHerder
 
@@ -52,10 +50,8 @@ class Herder(MemoryHerder):
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[str, Herder]]:
     herder = Herder()
-    server = Server(build(herder, RestSettings("http://worker-1:8083/")), ["http://127.0.0.1:0"])
-    server.start()
-    yield f"http://127.0.0.1:{server.port}", herder
-    server.stop()
+    with serving(herder) as url:
+        yield url, herder
 
 
 @pytest.fixture
