@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.handover import Handover
 from kconnect.core.herder import effects
 from kconnect.core.herder.fencing import Fencing
@@ -66,10 +67,14 @@ class Leading:
         herder = self._herder
         ends = yield effects.TakeLead()
         yield Until(lambda: herder.has_read({place: end - 1 for place, end in ends.items() if end > 0}))
-        generation, term = herder.assignment.generation + 1, herder.assignment.term + 1
-        yield from herder.write([assignment_records.leader(self._record(generation, term))], as_leader=True)
+        record = self._record(herder.assignment.generation + 1, herder.assignment.term + 1)
+        yield from herder.write([assignment_records.leader(record)], as_leader=True)
+        latest = herder.assignment.leader
+        if latest is not None and latest != record:
+            # Both were read at once. Who has nothing to write would not notice, and others would not know whom to ask.
+            raise ConnectError(f"{latest.worker} leads the cluster by now, generation {latest.generation}")
         self.in_charge = True
-        herder.log("INFO", f"This worker leads the cluster now, generation {generation}")
+        herder.log("INFO", f"This worker leads the cluster now, generation {record.generation}")
         seen, key_at, due, pace, looks = -1, None, herder.now, decisions_pace(), Looks()
         while True:
             yield herder.pause_ms(due - herder.now)

@@ -1,0 +1,44 @@
+"""When a worker that owns the group's partition leads; whole clusters are in `tests/scenarios`."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.core.herder import effects, events
+from kconnect.core.herder.herder import Herder, Identity
+from kconnect.core.state import assignment_records
+from kconnect.core.state.assignment_records import Leader
+from kconnect.core.state.records import LogRecord, Topic
+
+URLS = {"a:1": "http://a:1/", "b:1": "http://b:1/"}
+
+
+class Alone:
+    """The herder of a:1, which owns the partition, has fenced whoever led before, and has written that it leads."""
+
+    def __init__(self) -> None:
+        self.herder = Herder(Identity("a:1", URLS["a:1"], "1", "test", "memory", 1))
+        self.handle(events.CaughtUp())
+        self.handle(events.Members(URLS, "a:1"))
+        (lead,) = [effect for effect in self.handle(events.Owned()) if isinstance(effect, effects.TakeLead)]
+        (write,) = [effect for effect in self.handle(events.Done(lead.id, {})) if isinstance(effect, effects.Write)]
+        (self.own,) = write.entries
+        self.handle(events.Done(write.id, {(Topic.ASSIGNMENT, 0): 0}))
+
+    def handle(self, event: events.Event) -> list[effects.Effect]:
+        return self.herder.handle(event, 0)
+
+    def read(self, *found: tuple[bytes, bytes | None]) -> None:
+        batch = [LogRecord(Topic.ASSIGNMENT, 0, offset, key, value) for offset, (key, value) in enumerate(found)]
+        self.handle(events.Read(tuple(batch), {}))
+
+
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_who_reads_that_another_one_leads_since_does_not_lead(overtaken: bool) -> None:
+    """Both records may come at once. With nothing to write, nobody would tell this worker that it is fenced."""
+    alone = Alone()
+    assert not alone.herder.leads
+    other = assignment_records.leader(Leader("b:1", URLS["b:1"], 2, 2))
+    found = [(entry.key, entry.value) for entry in (alone.own, other)]
+    alone.read(*found[: 1 + overtaken])
+    assert alone.herder.leads is not overtaken
