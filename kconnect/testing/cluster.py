@@ -487,8 +487,10 @@ class MemoryHost:
         elif self._unsent and not self._cut_off and not (unread and choose.random() < 0.5):
             log.append([self._unsent.popleft()])
         elif unread:
-            for record in self._reader.read(choose)[0]:
+            batch, ends = self._reader.read(choose)
+            for record in batch:
                 self.state.apply(record)
+            self.state.reached(ends)
             if self._reader.at_end:
                 self.state.ready(self.cluster.now)
             self._undecided = True

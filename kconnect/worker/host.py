@@ -129,6 +129,7 @@ class Host:
                 # What was asked of processes that ran before this one is none of its business (KIP-976).
                 if follows and isinstance(found, LoggerLevel):
                     logs.set_level(self._loggers, found)
+            self._state.reached(self._reader.reached())
             self._contained.look(self._units.values())
             self._watch_memory()
             self._watch_log()

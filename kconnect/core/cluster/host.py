@@ -153,6 +153,7 @@ class HostState:
         self._exited = False
         self._changed = True
         """Whether something has happened since `decide` last found nothing to do."""
+        self._config_end = 0
         self._named_in: Placement | None = None
         self._named: Set[str] = frozenset()
         """The connectors that `_named_in` places here."""
@@ -161,6 +162,7 @@ class HostState:
         """Fold one record in. The answer is what is not a state but something to be done, or can't be used."""
         decoded: object
         if record.topic is Topic.CONFIG:
+            self._changed |= self._is_behind()
             decoded = self.config.apply(record)
             # Nothing is wanted here of a connector that the placement does not name here.
             self._changed |= getattr(decoded, "name", None) in self._connectors_here()
@@ -172,6 +174,16 @@ class HostState:
             self._changed |= isinstance(decoded, Held | Assignment | Placement) and decoded.worker == self.worker
             self._changed |= isinstance(decoded, FencingFailed) and bool(self._waiting)
         return decoded if isinstance(decoded, Broken | LoggerLevel) else None
+
+    def reached(self, ends: Mapping[tuple[Topic, int], int]) -> None:
+        """
+        Where topics were found to end. That may be past the last record, for markers of transactions take offsets too, and
+        compaction takes records away.
+        """
+        end = ends.get((Topic.CONFIG, 0), 0)
+        if end > self._config_end:
+            self._changed |= self._is_behind()
+            self._config_end = end
 
     def ready(self, now: int) -> None:
         """The log has been read to its end once. Only the first call counts."""
@@ -409,16 +421,27 @@ class HostState:
         if placement is None or assigned is None or placement.incarnation != self.worker_incarnation:
             return {}
         runs: Mapping[UnitId, int] = (placement.hosts or {}).get(self.host, {})
+        behind = self._is_behind()
         wanted: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
         for unit in runs.keys() & (assigned.units or frozenset()):
             spec = self._spec(unit, runs[unit])
             target = self.config.target_state(unit.connector)
-            # A newer config may want another host, which its worker has yet to decide.
-            if spec is None or spec.config_offset >= placement.config_offset:
+            # A newer config may want another host, which its worker has yet to decide; an older one may have wanted another,
+            # which the worker knew better when it decided.
+            if spec is None or spec.config_offset >= placement.config_offset or (behind and not self._runs(spec)):
                 continue
             if target is not TargetState.STOPPED:
                 wanted[unit] = (spec, target, self.config.wish_offset(unit.connector))
         return wanted
+
+    def _is_behind(self) -> bool:
+        """Whether the worker had read more of the config topic than this host, when it decided what runs here."""
+        placement = self.assignment.placements.get(self.worker)
+        return placement is not None and max(self.config.offset, self._config_end) < placement.config_offset
+
+    def _runs(self, spec: UnitSpec) -> bool:
+        running = self._running.get(spec.unit)
+        return running is not None and running[0] == spec
 
     def _connectors_here(self) -> Set[str]:
         placement = self.assignment.placements.get(self.worker)

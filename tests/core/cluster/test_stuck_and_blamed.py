@@ -17,6 +17,8 @@ class Alone:
 
     def __init__(self, before: Held | None = None, worker_incarnation: str = "1", run: int = 0) -> None:
         self.state = HostState("w", 0, worker_incarnation, "2-me", None, 1000)
+        # No less than its worker has.
+        self.state.reached({(Topic.CONFIG, 0): 1000})
         self.held = before
         self.reads = True
         self.running: dict[UnitId, tuple[UnitSpec, str | None]] = {}

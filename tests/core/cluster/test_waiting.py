@@ -15,6 +15,8 @@ class Alone:
 
     def __init__(self) -> None:
         self.state = HostState("w", 0, "1", "me", None, 1000)
+        # No less than its worker has.
+        self.state.reached({(Topic.CONFIG, 0): 1000})
         self.declared: list[Held] = []
         self.specs: dict[UnitId, UnitSpec] = {}
         self._offsets = dict.fromkeys(Topic, 0)
