@@ -58,7 +58,7 @@ def read(broker: Broker) -> list[bytes]:
                 values.append(message.value() or b"")
             return message is not None and message.error() is not None
 
-        wait_until(at_end, 30, "the end of the topic did not come")
+        wait_until(at_end, 240, "the end of the topic did not come")
     finally:
         consumer.close()
     return values
@@ -200,7 +200,7 @@ def test_it_does_not_outlive_the_process_that_started_it(tmp_path: Path, how: si
         # As a terminal does it: to the whole group.
         os.killpg(parent.pid, how)
         parent.wait(60)
-        wait_until(lambda: not Broker(tmp_path).running(), 20, "the broker outlived its parent")
+        wait_until(lambda: not Broker(tmp_path).running(), 240, "the broker outlived its parent")
     finally:
         parent.kill()
         parent.stdout.close()

@@ -74,7 +74,7 @@ class Flow:
     def goes_on(self) -> None:
         """What is written from now on arrives."""
         wanted = len(self.feed.lines) + 20
-        wait_until(lambda: len(self.arrived()) >= wanted, 120, f"line {wanted} did not arrive")
+        wait_until(lambda: len(self.arrived()) >= wanted, 240, f"line {wanted} did not arrive")
 
     def migrate(self, *arguments: str) -> subprocess.Popen[str]:
         own = ("--from", self.old, "--to", self.new, "--state", str(self._journal), "--yes", self.source, self.sink)
@@ -136,5 +136,5 @@ def test_there_and_back_without_a_line_lost_or_repeated(
     assert worker.client.status(moving.source)["connector"]["state"] == "STOPPED"
     moving.goes_on()
     moving.feed.__exit__()
-    wait_until(lambda: len(moving.arrived()) >= len(moving.feed.lines), 120, "not every line arrived")
+    wait_until(lambda: len(moving.arrived()) >= len(moving.feed.lines), 240, "not every line arrived")
     assert moving.arrived() == moving.feed.lines

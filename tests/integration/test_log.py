@@ -37,7 +37,7 @@ def topics(client: dict[str, str], unique: Callable[[str], str]) -> dict[Topic, 
 
 def read_all(reader: LogReader) -> list[LogRecord]:
     found: list[LogRecord] = []
-    wait_until(lambda: (found.extend(reader.read(0.1)), reader.at_end)[1], 20, "the log was not read to its end")
+    wait_until(lambda: (found.extend(reader.read(0.1)), reader.at_end)[1], 240, "the log was not read to its end")
     return found
 
 

@@ -79,7 +79,7 @@ def test_what_can_not_start_has_its_failed_gauge_and_is_counted(
     client.create(
         name, {"connector.class": "FileStreamSink", "file": str(path), "topics": unique("topic"), "my.password": "canary-4711"}
     )
-    wait_until(lambda: has(worker, (name, "0", "failed"), connector_task_status=1), 60)
+    wait_until(lambda: has(worker, (name, "0", "failed"), connector_task_status=1), 240)
     samples = scraped(worker)
     assert [samples["connector_task_status"][name, "0", state] for state in ("running", "unassigned", "paused")] == [0, 0, 0]
     assert samples["worker_connector_failed_task_count"][(name,)] == 1

@@ -109,7 +109,7 @@ def finish(transfer: Transfer, committed_before: int) -> tuple[int, int]:
 
 
 def test_lines_move_and_hosts_run_in_the_executors(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:
-    hosts = wait_until(lambda: len(cluster.hosts()) == HOSTS and cluster.hosts(), 30, "not every host runs")
+    hosts = wait_until(lambda: len(cluster.hosts()) == HOSTS and cluster.hosts(), 240, "not every host runs")
     executors = {process.pid for process in cluster.executors()}
     mine = {process.pid for process in remote.tree()}
     for host in hosts:
@@ -122,7 +122,7 @@ def test_lines_move_and_hosts_run_in_the_executors(transfer: Transfer, remote: W
 def test_no_setting_of_the_worker_is_in_what_spark_shows_and_stores(
     remote: WorkerProcess, cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    wait_until(lambda: executors_log(cluster).count("of worker 127.0.0.1") >= HOSTS, 60, "not every host runs")
+    wait_until(lambda: executors_log(cluster).count("of worker 127.0.0.1") >= HOSTS, 240, "not every host runs")
     overview = cluster.overview()
     ui = f"http://127.0.0.1:{UI_PORT}"
     api = f"{ui}/api/v1/applications/{overview['activeapps'][0]['id']}"
@@ -167,7 +167,7 @@ def test_kill_the_worker_and_start_it_again(transfer: Transfer, remote: WorkerPr
     remote.kill()
     assert transfer.arrived() < LINES, "everything had arrived before the fault"
     assert psutil.wait_procs(processes, 30)[1] == [], "processes of the worker outlived it"
-    wait_until(lambda: not cluster.overview()["activeapps"], 30, "Spark still runs the application")
+    wait_until(lambda: not cluster.overview()["activeapps"], 240, "Spark still runs the application")
     remote.start()
     finish(transfer, committed)
 
@@ -191,7 +191,8 @@ def test_a_host_that_gets_no_core_is_told_of(cluster: SparkCluster, broker: Brok
     worker = WorkerProcess(tmp_path, broker.bootstrap_servers, "cramped", properties=properties)
     try:
         worker.start()
-        wait_until(lambda: "1 of 2 task hosts still wait" in worker.log.read_text("utf-8"), 60, "nobody says that a host waits")
+        waits = "1 of 2 task hosts still wait"
+        wait_until(lambda: waits in worker.log.read_text("utf-8"), 240, "nobody says that a host waits")
         line = next(line for line in worker.log.read_text("utf-8").splitlines() if "still wait" in line)
         assert "spark.cores.max is 1" in line and "task.hosts" in line
     finally:

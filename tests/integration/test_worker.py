@@ -36,7 +36,7 @@ def test_one_line_from_file_to_file_and_what_rest_says_of_it(worker: WorkerProce
         "type": "source",
     }
     client.create(snk, sink(tmp_path / "out", topic))
-    wait_until(lambda: (tmp_path / "out").exists() and (tmp_path / "out").read_text() == "a line\n", 60)
+    wait_until(lambda: (tmp_path / "out").exists() and (tmp_path / "out").read_text() == "a line\n", 240)
     status = client.wait_for(src, "RUNNING", tasks=1, timeout=120)
     worker_id = worker.url.split("//")[1].rstrip("/")
     assert status["connector"]["worker_id"] == worker_id
@@ -52,7 +52,7 @@ def test_one_line_from_file_to_file_and_what_rest_says_of_it(worker: WorkerProce
     assert listed[snk]["status"]["tasks"][0]["state"] == "RUNNING"
     for name in (src, snk):
         client.delete(name)
-    wait_until(lambda: not {src, snk} & set(client.connectors()), 60)
+    wait_until(lambda: not {src, snk} & set(client.connectors()), 240)
     with pytest.raises(RestError) as refused:
         client.status(src)
         wait_until(lambda: client.status(src) is None, 120)
@@ -108,7 +108,7 @@ def test_a_failing_task_says_why_and_runs_after_a_restart(worker: WorkerProcess,
     client, name, topic = worker.client, unique("snk"), unique("topic")
     folder = tmp_path / "folder"
     client.create(name, sink(folder / "out", topic))
-    wait_until(lambda: client.connectors("status").get(name, {}).get("status", {}).get("tasks"), 60)
+    wait_until(lambda: client.connectors("status").get(name, {}).get("status", {}).get("tasks"), 240)
     wait_until(lambda: client.status(name)["tasks"][0]["state"] == "FAILED", 120)
     status = client.status(name)
     assert status["connector"]["state"] == "RUNNING"
@@ -168,8 +168,8 @@ def test_a_secret_in_a_config_is_in_no_log_line(worker: WorkerProcess, unique: N
     secret = "canary-7c1f93"
     override = {"producer.override.sasl.jaas.config": f'x required password="{secret}";'}
     client.create(name, source(tmp_path / "in", unique("topic"), **override))
-    wait_until(lambda: client.connectors("status").get(name), 60)
-    wait_until(lambda: client.status(name)["tasks"], 60)
+    wait_until(lambda: client.connectors("status").get(name), 240)
+    wait_until(lambda: client.status(name)["tasks"], 240)
     assert secret not in worker.log.read_text("utf-8")
     assert secret not in str(client.status(name))
     client.delete(name)
@@ -187,7 +187,7 @@ def test_plugins_by_their_java_names(worker: WorkerProcess) -> None:
 
 
 def test_settings_are_on_no_command_line(worker: WorkerProcess) -> None:
-    wait_until(lambda: worker.jvm() is not None, 60)
+    wait_until(lambda: worker.jvm() is not None, 240)
     lines = [command_line(process) for process in worker.tree()]
     assert any("org.apache.spark.deploy.SparkSubmit" in line for line in lines)
     assert not any("canary-spark-5d2e" in line or "bootstrap" in line for line in lines)

@@ -161,7 +161,7 @@ def end(unit: Unit, timeout: float = 60) -> float:
     return time.monotonic() - began
 
 
-def until(condition: Callable[[], Any], timeout: float = 90) -> None:
+def until(condition: Callable[[], Any], timeout: float = 240) -> None:
     limit = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < limit, f"not within {timeout} s"

@@ -59,10 +59,10 @@ class Source:
             tasks = self.worker.client.connectors("status").get(self.name, {"status": {"tasks": []}})["status"]["tasks"]
             return tasks[0]["trace"].splitlines()[0] if tasks and tasks[0]["state"] == "FAILED" else None
 
-        return wait_until(failed, 60)
+        return wait_until(failed, 240)
 
     def wait_written(self, *topics: str) -> None:
-        wait_until(lambda: self.worker.client.topics(self.name) == sorted(topics), 60)
+        wait_until(lambda: self.worker.client.topics(self.name) == sorted(topics), 240)
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_a_topic_that_can_t_be_created_fails_the_task(source: Source, broker: Br
     config = {key: value for key, value in source.worker.client.get_config(source.name).items() if "creation.bad" not in key}
     config["topic.creation.bad.include"] = "bad.*"
     source.worker.client.put_config(source.name, {**config, "topic.creation.bad.no.such.setting": "1"})
-    wait_until(lambda: "no.such.setting" in source.failure(), 60)
+    wait_until(lambda: "no.such.setting" in source.failure(), 240)
 
     # "Will have to be manually restarted once the issue is resolved."
     create(broker.bootstrap_servers, topic)

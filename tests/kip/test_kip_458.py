@@ -51,15 +51,15 @@ def test_a_sink_reads_another_cluster_and_its_dead_letters_go_there_too(
         **secured.client("admin", "alice"),
     }
     worker.client.create(name, config)
-    wait_until(lambda: file.exists() and file.read_text() == "one\ntwo\n", 60)
-    assert read_topic(servers, letters) == [b"not JSON"]
+    wait_until(lambda: file.exists() and file.read_text() == "one\ntwo\n", 240)
+    wait_until(lambda: read_topic(servers, letters) == [b"not JSON"], 240)
     # Its group is there, under the name that it chose, and nothing of it on the worker's own cluster.
     groups = {group.group_id for group in admin.list_consumer_groups().result().valid}
     assert f"mine-{name}" in groups
     own = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     assert not [each for each in own.list_topics(timeout=60).topics if each.startswith(name)]
     assert not [group for group in own.list_consumer_groups().result().valid if name in group.group_id]
-    wait_until(lambda: "interceptor.classes has no effect: Java classes can't run here" in worker.log.read_text(), 60)
+    wait_until(lambda: "interceptor.classes has no effect: Java classes can't run here" in worker.log.read_text(), 240)
     worker.client.delete(name)
 
 

@@ -63,7 +63,8 @@ def test_a_source_s_topics(worker: WorkerProcess, broker: Broker, name: str, tmp
             "transforms.route.replacement": "$1-done",
         },
     )
-    wait_until(lambda: worker.client.topics(name) == [f"{name}-done"], 60)
+    wait_until(lambda: worker.client.topics(name) == [f"{name}-done"], 240)
+    wait_until(lambda: len(records(broker, name)) == 2, 240)
     (kip, kip_value), (apache, apache_value) = sorted(records(broker, name), reverse=True)
     assert (kip, apache) == (f"topic-{name}-done:connector-{name}", f"status-topic-{name}-done:connector-{name}")
     assert kip_value is not None and apache_value is not None
@@ -75,7 +76,7 @@ def test_a_source_s_topics(worker: WorkerProcess, broker: Broker, name: str, tmp
     # A restart has no effect: the task starts anew and goes on, and nothing is said again.
     worker.client.restart(name, include_tasks=True)
     append(file, "6")
-    wait_until(lambda: len(read_topic_pairs(broker.bootstrap_servers, f"{name}-done")) == 6, 60)
+    wait_until(lambda: len(read_topic_pairs(broker.bootstrap_servers, f"{name}-done")) == 6, 240)
     assert worker.client.topics(name) == [f"{name}-done"]
     assert Counter(key for key, _ in records(broker, name)) == {kip: 1, apache: 1}
 
@@ -84,18 +85,17 @@ def test_a_source_s_topics(worker: WorkerProcess, broker: Broker, name: str, tmp
     worker.client.put_config(name, config)
     wait_until(lambda: worker.client.tasks(name)[0]["config"].get("transforms") is None, 120)
     append(file, "7")
-    wait_until(lambda: worker.client.topics(name) == [f"{name}-done", f"{name}-raw"], 60)
+    wait_until(lambda: worker.client.topics(name) == [f"{name}-done", f"{name}-raw"], 240)
 
     # Forgotten while it runs: told again with the next record, and only what still gets some.
     worker.client.reset_topics(name)
     assert worker.client.topics(name) == []
     append(file, "8")
-    wait_until(lambda: worker.client.topics(name) == [f"{name}-raw"], 60)
+    wait_until(lambda: worker.client.topics(name) == [f"{name}-raw"], 240)
 
     worker.client.delete(name)
     wait_until(lambda: worker.client.topics(name) == [], 120)
-    latest = dict(records(broker, name))
-    assert len(latest) == 4 and set(latest.values()) == {None}
+    wait_until(lambda: list(dict(records(broker, name)).values()) == [None] * 4, 240)
 
 
 def test_a_sink_s_topics(worker: WorkerProcess, broker: Broker, name: str, tmp_path: Path) -> None:
@@ -135,10 +135,9 @@ def test_a_sink_s_topics(worker: WorkerProcess, broker: Broker, name: str, tmp_p
         offsets = worker.client.offsets(name)
         return {each["partition"]["kafka_topic"]: each["offset"]["kafka_offset"] for each in offsets}
 
-    wait_until(lambda: committed() == {kept: 1, dropped: 1, bad: 1}, 60)
+    wait_until(lambda: committed() == {kept: 1, dropped: 1, bad: 1}, 240)
     wait_until(lambda: worker.client.topics(name) == [kept], 120)
-    assert {key for key, _ in records(broker, name)} == {
-        f"topic-{kept}:connector-{name}",
-        f"status-topic-{kept}:connector-{name}",
-    }
+    told = {f"topic-{kept}:connector-{name}", f"status-topic-{kept}:connector-{name}"}
+    wait_until(lambda: {key for key, _ in records(broker, name)} >= told, 240)
+    assert {key for key, _ in records(broker, name)} == told
     worker.client.delete(name)

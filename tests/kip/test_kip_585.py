@@ -57,7 +57,7 @@ class Sink:
             offsets = self.worker.client.offsets(self.name)
             return {each["partition"]["kafka_topic"]: each["offset"]["kafka_offset"] for each in offsets}
 
-        wait_until(lambda: self.lines() == sorted(lines), 60)
+        wait_until(lambda: self.lines() == sorted(lines), 240)
         wait_until(lambda: committed() == read, 120)
         assert self.lines() == sorted(lines)
         self.worker.client.delete(self.name)
@@ -157,7 +157,7 @@ def test_tombstones_are_filtered_on_their_way_to_kafka(
         },
     )
     done = [{"partition": {"filename": str(tmp_path / "in")}, "offset": {"position": 6}}]
-    wait_until(lambda: worker.client.offsets(name) == done, 60)
+    wait_until(lambda: worker.client.offsets(name) == done, 240)
     worker.client.delete(name)
     known = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=60).topics
     assert topic not in known, "no record was left for it"

@@ -43,6 +43,10 @@ class Scripted:
         """Whether a reader of committed records sees these, in this order, and no others."""
         return self.values() == list(numbers)
 
+    def comes_to(self, numbers: list[int], stored: list[int]) -> None:
+        """These records, and these offsets: brokers end a transaction in one partition a moment after another."""
+        wait_until(lambda: (self.values(), self.stored()) == (numbers, stored), _FIRST_S, f"not {numbers} with {stored}")
+
     def values(self, isolation: str = "read_committed") -> list[int]:
         return [int(value.split(b":")[1]) for _, value in read(self._bootstrap, self.topic, isolation)]
 
@@ -95,10 +99,9 @@ def scripted(eos_worker: WorkerProcess, broker: Broker, unique: Names) -> Iterat
 def test_poll_boundary(scripted: Scripted) -> None:
     """A transaction, and so an offset, for each batch."""
     scripted.runs("1..3; 4; 5..6")
-    wait_until(lambda: scripted.stored() == [3, 4, 6], _FIRST_S)
-    assert scripted.has(1, 2, 3, 4, 5, 6)
+    scripted.comes_to([1, 2, 3, 4, 5, 6], stored=[3, 4, 6])
     assert scripted.client.offsets(scripted.name) == [{"partition": {"task": "0"}, "offset": {"number": 6}}]
-    assert scripted.client.topics(scripted.name) == [scripted.topic]
+    wait_until(lambda: scripted.client.topics(scripted.name) == [scripted.topic], _FIRST_S)
 
 
 def test_interval_boundary(scripted: Scripted) -> None:
@@ -108,15 +111,14 @@ def test_interval_boundary(scripted: Scripted) -> None:
     assert scripted.has() and scripted.stored() == []
     assert scripted.client.topics(scripted.name) == [], "nobody can see a record yet"
     scripted.client.pause(scripted.name)
-    wait_until(lambda: scripted.has(1, 2, 3, 4), _FIRST_S)
-    assert scripted.stored() == [4], "one transaction"
+    scripted.comes_to([1, 2, 3, 4], stored=[4])
 
     scripted.client.resume(scripted.name)
     scripted.runs("1..3; 4; 5", **LONG)
     wait_until(lambda: scripted.values("read_uncommitted")[4:] == [5], _FIRST_S)
     scripted.client.stop(scripted.name)
     scripted.client.wait_for(scripted.name, "STOPPED", tasks=0, timeout=120)
-    assert scripted.has(1, 2, 3, 4, 5) and scripted.stored() == [4, 5]
+    scripted.comes_to([1, 2, 3, 4, 5], stored=[4, 5])
 
     scripted.client.resume(scripted.name)
     scripted.runs("5; 6; 7", **{**LONG, "transaction.boundary.interval.ms": "300"})
@@ -127,30 +129,27 @@ def test_connector_boundary(scripted: Scripted) -> None:
     """As the task says, behind records and behind batches; what is aborted is for nobody, but its offsets are stored."""
     script = "1 2+ 3; 4 5-; 6 7; 8 commit; 9; 10 abort; 11+ 12"
     scripted.runs(script, **BY_CONNECTOR)
-    wait_until(lambda: scripted.stored() == [2, 5, 8, 10, 11], _FIRST_S)
-    assert scripted.has(1, 2, 6, 7, 8, 11)
+    scripted.comes_to([1, 2, 6, 7, 8, 11], stored=[2, 5, 8, 10, 11])
     # 12 is in a transaction that nobody has ended. It is aborted, and comes again.
     scripted.client.restart(scripted.name, include_tasks=True)
     scripted.runs(f"{script}; 13+ 14 15; 16 abort; 17 commit", **BY_CONNECTOR)
-    wait_until(lambda: scripted.stored() == [2, 5, 8, 10, 11, 13, 16, 17], _FIRST_S)
-    assert scripted.has(1, 2, 6, 7, 8, 11, 12, 13, 17)
+    scripted.comes_to([1, 2, 6, 7, 8, 11, 12, 13, 17], stored=[2, 5, 8, 10, 11, 13, 16, 17])
 
 
 @pytest.mark.parametrize(("script", "what"), [("1 2+-", "record"), ("1 2 commit abort", "transaction")])
 def test_both_ends_at_once_fail_the_task(scripted: Scripted, script: str, what: str) -> None:
     scripted.runs(f"1+; {script.replace('1 2', '2 3')}", **BY_CONNECTOR)
     assert f"Connector requested both commit and abort of same {what}" in scripted.trace()
-    assert scripted.has(1) and scripted.stored() == [1]
+    scripted.comes_to([1], stored=[1])
 
 
 def test_an_error_of_the_task_takes_back_what_is_open(scripted: Scripted) -> None:
     """That is how a task has the records of a transaction come again."""
     scripted.runs("1+ 2; 3; fail", **BY_CONNECTOR)
     assert "The script says so" in scripted.trace()
-    assert scripted.has(1) and scripted.stored() == [1]
+    scripted.comes_to([1], stored=[1])
     scripted.runs("1+ 2; 3; 4 commit", **BY_CONNECTOR)
-    wait_until(lambda: scripted.has(1, 2, 3, 4), _FIRST_S)
-    assert scripted.stored() == [1, 4]
+    scripted.comes_to([1, 2, 3, 4], stored=[1, 4])
 
 
 def test_offsets_of_a_batch_that_was_filtered_entirely_are_committed(scripted: Scripted) -> None:
@@ -163,8 +162,7 @@ def test_offsets_of_a_batch_that_was_filtered_entirely_are_committed(scripted: S
         "predicates.here.pattern": scripted.topic,
     }
     scripted.runs("1..3; 4", **dropped)
-    wait_until(lambda: scripted.stored() == [3, 4], _FIRST_S)
-    assert scripted.has()
+    scripted.comes_to([], stored=[3, 4])
     assert scripted.client.topics(scripted.name) == []
 
 
@@ -222,6 +220,11 @@ class Verifiable:
         before = len(self.numbers())
         wait_until(lambda: len(self.numbers()) > before + 20, _FIRST_S)
 
+    def is_exact(self) -> None:
+        """What is read is what its offset says, once brokers have ended the last transaction in every partition."""
+        numbers = wait_until(lambda: (found := self.numbers()) and len(found) == self.offset() and found, _FIRST_S)
+        assert numbers == list(range(1, len(numbers) + 1))
+
     def offset(self) -> int:
         found: list[dict[str, Any]] = self.client.offsets(self.name)
         return int(found[0]["offset"]["seqno"])
@@ -239,8 +242,7 @@ def test_pause_resume_restart_and_stop_go_on_exactly(counting: Verifiable) -> No
     counting.grows()
     client.pause(name)
     client.wait_for(name, "PAUSED", tasks=1, timeout=120)
-    numbers = counting.numbers()
-    assert (numbers, counting.offset()) == (list(range(1, len(numbers) + 1)), len(numbers))
+    counting.is_exact()
     client.resume(name)
     counting.grows()
     client.restart(name, include_tasks=True)
@@ -251,8 +253,7 @@ def test_pause_resume_restart_and_stop_go_on_exactly(counting: Verifiable) -> No
     counting.grows()
     client.stop(name)
     client.wait_for(name, "STOPPED", tasks=0, timeout=120)
-    numbers = counting.numbers()
-    assert (numbers, counting.offset()) == (list(range(1, len(numbers) + 1)), len(numbers))
+    counting.is_exact()
 
 
 def test_a_task_that_is_fenced_fails_and_goes_on_exactly_when_it_is_restarted(counting: Verifiable, broker: Broker) -> None:
@@ -266,14 +267,12 @@ def test_a_task_that_is_fenced_fails_and_goes_on_exactly_when_it_is_restarted(co
     fenced = f"The producer of the transactional id eos-{name}-0 is fenced: a newer set of this connector's tasks"
     # A broker that is just raising the epoch may answer the end of a transaction with a code that says nothing.
     assert fenced in trace or f"The transaction of eos-{name}-0 has failed, so its records come again: " in trace
-    numbers = counting.numbers()
-    assert (numbers, counting.offset()) == (list(range(1, len(numbers) + 1)), len(numbers))
+    counting.is_exact()
     client.restart_task(name, 0)
     counting.grows()
     client.stop(name)
     client.wait_for(name, "STOPPED", tasks=0, timeout=120)
-    numbers = counting.numbers()
-    assert (numbers, counting.offset()) == (list(range(1, len(numbers) + 1)), len(numbers))
+    counting.is_exact()
 
 
 def test_transactions_are_counted(counting: Verifiable, eos_worker: WorkerProcess) -> None:

@@ -19,7 +19,7 @@ from tests.integration.transfer import read_topic
 from tests.support import wait_until
 
 Names = Callable[[str], str]
-_START_S = 120
+_START_S = 240
 
 
 def make_topic(bootstrap: str, name: str) -> None:

@@ -151,7 +151,7 @@ def test_exactly_once_on_another_cluster(
     source.wait_at(14)
     assert source.stored(servers, "eos-offsets") == [{"position": 14}]
     # Copies come once the transaction is committed, in their own time.
-    wait_until(lambda: source.stored(broker.bootstrap_servers, "eos-offsets") == [{"position": 14}], 60)
+    wait_until(lambda: source.stored(broker.bootstrap_servers, "eos-offsets") == [{"position": 14}], 240)
     client.stop(name)
     # A task of before that still writes, is none any more once its offsets are altered.
     zombie = ck.Producer({"bootstrap.servers": servers, "transactional.id": f"eos-{name}-0"})
@@ -177,7 +177,7 @@ def lines_committed(servers: str, topic: str) -> list[str]:
     consumer.assign([ck.TopicPartition(topic, 0, 0)])
     found: list[str] = []
     try:
-        wait_until(lambda: found.extend(_values(consumer)) or len(found) >= 4, 60)
+        wait_until(lambda: found.extend(_values(consumer)) or len(found) >= 4, 240)
         return found + _values(consumer)
     finally:
         consumer.close()

@@ -307,7 +307,7 @@ ZOMBIE = """
 import sys
 import confluent_kafka as ck
 servers, group, topic = sys.argv[1:]
-timeouts = {"session.timeout.ms": 2000, "heartbeat.interval.ms": 300}
+timeouts = {"session.timeout.ms": 10000, "heartbeat.interval.ms": 300}
 consumer = ck.Consumer({"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False, **timeouts})
 consumer.subscribe([topic], on_assign=lambda c, p: None, on_revoke=lambda c, p: None, on_lost=lambda c, p: None)
 while not consumer.assignment():

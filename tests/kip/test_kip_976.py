@@ -12,7 +12,7 @@ from tests.support import wait_until
 def test_every_process_of_a_worker_applies_it(worker: WorkerProcess) -> None:
     hosts = os.cpu_count() or 1
     # One that has not declared itself yet may take what it reads for history. There may be more, left by other tests.
-    wait_until(lambda: sum(len(each["hosts"]) for each in worker.client.cluster()["workers"]) >= hosts, 60)
+    wait_until(lambda: sum(len(each["hosts"]) for each in worker.client.cluster()["workers"]) >= hosts, 240)
     before = int(time.time() * 1000)
     said = "Log level of org.example.kip976 for the whole cluster: TRACE"
     assert worker.client.set_logger("org.example.kip976", "trace", cluster=True) is None

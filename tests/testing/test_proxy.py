@@ -13,7 +13,7 @@ from kconnect.local.broker import free_port
 from kconnect.testing.proxy import Link, Proxy
 from tests.support import wait_until
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 SILENCE_S = 0.3
 
 

@@ -15,7 +15,7 @@ from kconnect.kafka.memory import MemoryLog
 from kconnect.testing.cluster import MemoryCluster
 from kconnect.worker.loop import Loop
 
-WAIT_S = 20
+WAIT_S = 120
 
 
 class SlowClusters:
