@@ -401,8 +401,8 @@ class MemoryWorker:
                             record = records.LogRecord(entry.topic, 0, 0, entry.key, entry.value)
                             self.cluster.own_offsets[connector].apply(record)
                     self._answer(effect, None)
-                case effects.FindEnds(id):
-                    ends = {place: end for place, end in log.ends().items() if place[0] is Topic.OFFSET}
+                case effects.FindEnds(topic, id):
+                    ends = {place: end for place, end in log.ends().items() if place[0] is topic}
                     self._inbox.append(events.Done(id, ends))
                 case effects.GroupOffsets():
                     self._answer(effect, list(self.cluster.group_offsets))

@@ -67,7 +67,7 @@ class Outside(Protocol):
         self, connector: str, config: ConfigMap, offsets: Mapping[TopicPartition, int | None] | None
     ) -> None: ...
 
-    def offset_ends(self) -> Offsets: ...
+    def ends_of(self, topic: Topic) -> Offsets: ...
 
     def read_own_offsets(self, connector: str, config: ConfigMap, prepare: bool) -> OffsetState | None: ...
 
@@ -178,8 +178,8 @@ class Loop:
                 self._later(self._plugins, id, lambda: outside.ask_connector(plugin, config, offsets))
             case effects.AlterGroup(connector, config, new, id):
                 self._later(self._clients, id, lambda: outside.alter_group(connector, config, new))
-            case effects.FindEnds(id):
-                self._later(self._asking, id, outside.offset_ends)
+            case effects.FindEnds(topic, id):
+                self._later(self._asking, id, lambda: outside.ends_of(topic))
             case effects.ReadOwnOffsets(connector, config, prepare, id):
                 self._later(self._clients, id, lambda: outside.read_own_offsets(connector, config, prepare))
             case effects.WriteOwnOffsets(connector, config, own, id):

@@ -227,8 +227,8 @@ class World:
         # A task's open transaction in the offset topic must not keep the cluster without a leader.
         return self._ends(clients.topics(self._settings), LogReader.ends)
 
-    def offset_ends(self) -> Offsets:
-        return self._ends({Topic.OFFSET: self._settings.offset_storage_topic}, LogReader.ends_behind_open)
+    def ends_of(self, topic: Topic) -> Offsets:
+        return self._ends({topic: clients.topics(self._settings)[topic]}, LogReader.ends_behind_open)
 
     def _ends(self, topics: dict[Topic, str], find: Callable[[LogReader], Offsets | None]) -> Offsets:
         # A new one each time: a reader that nobody polls finds no broker again after an outage.

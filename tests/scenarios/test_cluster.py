@@ -10,7 +10,7 @@ import pytest
 from kconnect.api.errors import AlreadyExistsError, BadRequestError, ConnectError, NotFoundError
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import records
-from kconnect.core.state.records import State, TargetState, UnitId
+from kconnect.core.state.records import State, TargetState, Topic, UnitId
 from kconnect.testing.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
@@ -160,6 +160,28 @@ def test_a_killed_host_comes_back_with_its_units(seed: int) -> None:
     cluster.kill_host(worker, number)
     cluster.settle()
     assert set(cluster.running()) == WHOLE
+
+
+@seeds
+def test_what_the_next_host_says_is_not_taken_for_the_lost_one_s(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Topics are read each for itself: its word may be read before the record that says that it lives."""
+    cluster = with_connector(seed)
+    reader = cluster.workers["a:1"]._reader
+    monkeypatch.setattr(cluster, "may_start", lambda *host: False)
+    for host in list(cluster.hosts):
+        cluster.kill_host(*host)
+    cluster.run_until(lambda: states(cluster) == ("UNASSIGNED", ["UNASSIGNED"] * 3))
+    (held_back,) = [feed for feed in reader._feeds if feed.topic is Topic.ASSIGNMENT]
+    reader._feeds.remove(held_back)
+    monkeypatch.undo()
+    cluster.run_until(lambda: states(cluster) == ("RUNNING", ["RUNNING"] * 3))
+    for _ in range(300):
+        cluster.step()
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+    reader._feeds.append(held_back)
+    reader.at_end = False
+    cluster.settle()
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
 
 
 @seeds

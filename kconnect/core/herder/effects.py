@@ -13,7 +13,7 @@ from typing import Any
 from kconnect.api.errors import ConflictError, ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder.requests import ConfigMap
-from kconnect.core.state.records import Entry, LoggerLevel, SessionKey
+from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +149,11 @@ class GroupInUseError(ConnectError):
 @dataclass(frozen=True, slots=True)
 class FindEnds:
     """
-    Find where the offset topic ends. Result: `dict[tuple[Topic, int], int]`, the offset after the last record of each
-    partition.
+    Find where a topic ends, behind what transactions still hide. Result: `dict[tuple[Topic, int], int]`, the offset after the
+    last record of each partition.
     """
 
+    topic: Topic
     id: int = 0
 
 

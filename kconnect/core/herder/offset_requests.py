@@ -19,7 +19,7 @@ from kconnect.core.herder.effects import GroupInUseError, RefusedError, Unsuppor
 from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.requests import ConfigMap
-from kconnect.core.state.records import Entry, TargetState
+from kconnect.core.state.records import Entry, TargetState, Topic
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder
@@ -187,7 +187,7 @@ def _stored(herder: Herder, name: str, config: ConfigMap) -> Procedure:
 
 def _read_offsets(herder: Herder, name: str) -> Procedure:
     """Have everything read that the tasks have stored: by which keys, and for a reset, which partitions there are."""
-    ends = yield effects.FindEnds()
+    ends = yield effects.FindEnds(Topic.OFFSET)
     last = {place: end - 1 for place, end in ends.items() if end > 0}
     try:
         yield from herder.wait_at_most(_READ_MS, lambda: herder.has_read(last), "")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.placement import Wanted, place, without_units
+from kconnect.core.herder import effects
 from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.host_specs import Directories, HostSpecs
 from kconnect.core.herder.leader import Looks, decisions_pace
@@ -115,8 +116,7 @@ class Placing:
                 entries = self._lost_hosts.releases(herder.assignment, me.worker_id, me.incarnation, herder.now)
             lost: set[UnitId] = set()
             if not entries:
-                held = self._lost_hosts.units(herder.assignment, me.worker_id, herder.now)
-                lost = {unit for unit in held if self._is_live(unit, me.worker_id)}
+                lost = yield from self._lost_units()
                 entries = self._stopped_statuses() + self.unassigned_statuses(me.worker_id, lost) + self._quarantine.statuses()
             self._heal()
             if entries:
@@ -138,6 +138,24 @@ class Placing:
             seen = herder.changes
             again = herder.now + 1000
             yield Until(lambda seen=seen, again=again: herder.changes != seen or herder.now >= again)  # type: ignore[misc]
+
+    def _lost_units(self) -> Procedure:
+        """What lost hosts still list, and what was said of it says that it runs. Gives a set of units."""
+        herder = self._herder
+        said = self._said_of_lost()
+        if not said:
+            return set()
+        # Topics are read each for itself: another host may have said that, and its record is still to be read.
+        ends = yield effects.FindEnds(Topic.ASSIGNMENT)
+        last = {place: end - 1 for place, end in ends.items() if end > 0}
+        yield Until(lambda: herder.has_read(last))
+        return {unit for unit, status in self._said_of_lost().items() if said.get(unit) is status}
+
+    def _said_of_lost(self) -> dict[UnitId, UnitStatus]:
+        herder = self._herder
+        me = herder.identity.worker_id
+        held = self._lost_hosts.units(herder.assignment, me, herder.now)
+        return {unit: herder.status.units[unit] for unit in held if self._is_live(unit, me)}
 
     def _clear_old_hosts(self) -> list[Entry]:
         """Bury the hosts of this worker's earlier lives once they have stopped, or can't be running any more."""
