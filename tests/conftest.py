@@ -22,9 +22,10 @@ from kconnect.local.broker import Broker
 from kconnect.testing.processes import ConnectProcess, WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
+from tests.support import EXPLORE
 
 # How long an example takes says something about the machine only.
-hypothesis.settings.register_profile("kconnect", deadline=None)
+hypothesis.settings.register_profile("kconnect", deadline=None, derandomize=not EXPLORE)
 hypothesis.settings.load_profile("kconnect")
 
 # Whoever runs the tests may have contexts of their own; nobody reads or writes a file there.

@@ -1,10 +1,17 @@
-"""What many tests need: waiting for a condition, with a limit."""
+"""What many tests need: waiting for a condition, with a limit; and whether cases that are made up are new ones each time."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
+
+EXPLORE = bool(os.environ.get("KCONNECT_EXPLORE"))
+"""
+Look for faults with new cases. Otherwise they are the same each time: a change is to be refused for what it did, not because
+the dice have found at last what has been wrong for long.
+"""
 
 
 def wait_until(condition: Callable[[], Any], timeout: float = 120.0, message: str = "the condition did not hold") -> Any:
