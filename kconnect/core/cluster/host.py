@@ -369,6 +369,8 @@ class HostState:
         if held == self._declared:
             return []
         self._declared = held
+        # What this record no longer lists is free as soon as somebody reads it, whatever an earlier one has confirmed.
+        self._confirmed &= held.units or frozenset()
         self._sequence += 1
         return [Declare(replace(held, sequence=self._sequence))]
 

@@ -70,6 +70,26 @@ class Alone:
         self.unread.clear()
 
 
+def test_what_a_host_has_taken_back_it_declares_anew_before_it_starts_it_again() -> None:
+    """Whoever reads the record in between may give the unit to another."""
+    host = Alone()
+    assert host.decide() == []
+    assert host.running.keys() == {A, B}
+    host.reads = False
+    host.place(B)
+    assert host.decide() == [Stop(A)]
+    host.state.stopped(A)
+    assert host.decide() == []
+    assert [held.units for held in host.unread][-1] == {B}
+    host.place(A, B)
+    host.decide()
+    assert host.running.keys() == {B}
+    host.reads = True
+    host.read()
+    host.decide()
+    assert host.running.keys() == {A, B}
+
+
 def with_a_stuck() -> Alone:
     host = Alone()
     assert host.decide() == []
