@@ -40,12 +40,19 @@ def has(worker: WorkerProcess, at: tuple[str, ...], **wanted: float) -> bool:
     return all(samples.get(name, {}).get(at) == value for name, value in wanted.items())
 
 
+def counts(samples: dict[str, dict[tuple[str, ...], float]]) -> list[float]:
+    return [samples[name][()] for name in ("worker_connector_count", "worker_task_count")]
+
+
 def test_totals_are_the_records_that_were_moved_and_lag_falls_to_0(
     worker: WorkerProcess, unique: Names, tmp_path: Path
 ) -> None:
     client, src, snk, topic = worker.client, unique("src"), unique("snk"), unique("topic")
     (tmp_path / "in").write_text("".join(f"{number}\n" for number in range(2000)))
     source = {"connector.class": "FileStreamSource", "file": str(tmp_path / "in"), "topic": topic}
+    # What tests before this one have deleted may only just be ending.
+    names = client.connectors()
+    wait_until(lambda: counts(scraped(worker)) == [len(names), sum(len(client.tasks(name)) for name in names)])
     before = scraped(worker)
     client.create(src, source)
     client.create(snk, {"connector.class": "FileStreamSink", "file": str(tmp_path / "out"), "topics": topic})
@@ -63,8 +70,9 @@ def test_totals_are_the_records_that_were_moved_and_lag_falls_to_0(
     assert samples["sink_task_partition_count"][snk, "0"] == 1
     assert samples["connector_task_offset_commit_success_percentage"][src, "0"] == 1
     assert samples["worker_connector_running_task_count"][(snk,)] == 1
-    for name in ("worker_connector_count", "worker_task_count", "worker_task_startup_success_total"):
-        assert samples[name][()] == before[name][()] + 2
+    assert counts(samples) == [count + 2 for count in counts(before)]
+    started = "worker_task_startup_success_total"
+    assert samples[started][()] == before[started][()] + 2
     for name in (src, snk):
         client.delete(name)
     wait_until(lambda: not {src, snk} & {at[0] for values in scraped(worker).values() for at in values if at}, 120)

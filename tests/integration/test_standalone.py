@@ -166,7 +166,7 @@ def test_kill_the_worker_and_start_it_again(transfer: Transfer, remote: WorkerPr
     processes = [*remote.tree(), *cluster.executors(), *cluster.hosts()]
     remote.kill()
     assert transfer.arrived() < LINES, "everything had arrived before the fault"
-    assert psutil.wait_procs(processes, 30)[1] == [], "processes of the worker outlived it"
+    assert psutil.wait_procs(processes, 120)[1] == [], "processes of the worker outlived it"
     wait_until(lambda: not cluster.overview()["activeapps"], 240, "Spark still runs the application")
     remote.start()
     finish(transfer, committed)
@@ -179,7 +179,7 @@ def test_kill_sparks_master_and_start_it_again(transfer: Transfer, remote: Worke
     hosts = cluster.hosts()
     cluster.kill_master()
     cluster.start_master()
-    assert psutil.wait_procs(hosts, 60)[1] == [], "the executors live on: this is no fault"
+    assert psutil.wait_procs(hosts, 120)[1] == [], "the executors live on: this is no fault"
     with transfer.source.open("ab") as file:
         file.writelines(b"%09d %s\n" % (number, b"x" * (WIDTH - 11)) for number in range(LINES, LINES + 1000))
     transfer.lines += 1000
