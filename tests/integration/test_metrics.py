@@ -129,7 +129,7 @@ class TestReports:
 
         until(lambda: values(UnitId("src", 0)).get("source-record-write-total") == 50)
         until(lambda: values(UnitId("snk", 0)).get("sink-record-send-total") == 50)
-        until(lambda: values(UnitId("snk", 0)).get("offset-commit-completion-total") == 1)
+        until(lambda: (values(UnitId("snk", 0)).get("offset-commit-completion-total") or 0) >= 1)
         until(lambda: values(UnitId("snk", 0)).get("sink-record-lag") == 0)
         both = values(UnitId("src", 0)), values(UnitId("snk", 0))
         assert both[0]["batch-size-max"] == 10
