@@ -6,7 +6,6 @@ A click group that knows its commands' names and one-line helps, and imports a c
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,7 +45,9 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            # click suggests only commands that are imported, from its 8.4 on.
+            # click suggests only commands that are imported, from its 8.4 on. Nobody else waits for this import.
+            import difflib
+
             near = [] if args[0].startswith("-") else difflib.get_close_matches(args[0], self.list_commands(ctx))
             if not near:
                 raise

@@ -252,6 +252,10 @@ class Herder:
         """Whether these records, by their offsets, have been read back."""
         return all(self._positions.get(place, 0) > offset for place, offset in written.items())
 
+    def has_read_up_to(self, ends: Mapping[tuple[Topic, int], int]) -> bool:
+        """Whether all that is before these offsets has been read."""
+        return all(self._positions.get(place, 0) >= end for place, end in ends.items())
+
     def _leader_url(self) -> str | None:
         """Of the worker that leads, if that is another one, and alive as far as the group knows."""
         leader = self.assignment.leader

@@ -66,7 +66,7 @@ class Leading:
     def run(self) -> Procedure:
         herder = self._herder
         ends = yield effects.TakeLead()
-        yield Until(lambda: herder.has_read({place: end - 1 for place, end in ends.items() if end > 0}))
+        yield Until(lambda: herder.has_read_up_to(ends))
         record = self._record(herder.assignment.generation + 1, herder.assignment.term + 1)
         yield from herder.write([assignment_records.leader(record)], as_leader=True)
         latest = herder.assignment.leader

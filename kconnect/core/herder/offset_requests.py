@@ -188,9 +188,8 @@ def _stored(herder: Herder, name: str, config: ConfigMap) -> Procedure:
 def _read_offsets(herder: Herder, name: str) -> Procedure:
     """Have everything read that the tasks have stored: by which keys, and for a reset, which partitions there are."""
     ends = yield effects.FindEnds(Topic.OFFSET)
-    last = {place: end - 1 for place, end in ends.items() if end > 0}
     try:
-        yield from herder.wait_at_most(_READ_MS, lambda: herder.has_read(last), "")
+        yield from herder.wait_at_most(_READ_MS, lambda: herder.has_read_up_to(ends), "")
     except ConflictError:
         raise ConnectError(_unread(name)) from None
 

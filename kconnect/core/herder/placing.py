@@ -147,8 +147,7 @@ class Placing:
             return set()
         # Topics are read each for itself: another host may have said that, and its record is still to be read.
         ends = yield effects.FindEnds(Topic.ASSIGNMENT)
-        last = {place: end - 1 for place, end in ends.items() if end > 0}
-        yield Until(lambda: herder.has_read(last))
+        yield Until(lambda: herder.has_read_up_to(ends))
         return {unit for unit, status in self._said_of_lost().items() if said.get(unit) is status}
 
     def _said_of_lost(self) -> dict[UnitId, UnitStatus]:
