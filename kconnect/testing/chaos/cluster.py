@@ -203,14 +203,19 @@ class ChaosCluster:
             return []
         return [member for member in self.live() if tasks.get(member.id)]
 
+    def worked(self) -> dict[str, float]:
+        """When each task that ever worked did so last, by the monotonic clock; a sink's works when it gets records."""
+        for event in self._tail.read():
+            if event.kind == "work" and (event.records or not event.unit.startswith(SINK)):
+                self._worked[event.unit] = event.at
+        return self._worked
+
     def ails(self, since: float, also_churn: bool = False) -> str | None:
         """
         What is not yet as it should be; None: one leader, nothing moves, every task is RUNNING on a live worker, and has
         worked after `since`.
         """
-        for event in self._tail.read():
-            if event.kind == "work" and (event.records or not event.unit.startswith(SINK)):
-                self._worked[event.unit] = event.at
+        worked = self.worked()
         if self.leader() is None:
             return "the workers don't agree on one live leader"
         live = {member.id for member in self.live()}
@@ -224,7 +229,7 @@ class ChaosCluster:
                 found = _not_running(statuses, names, live) or _moves(moving, names)
                 if found:
                     return f"by {member}, {found}"
-        idle = [unit for unit in UNITS if self._worked.get(unit, 0.0) <= since]
+        idle = [unit for unit in UNITS if worked.get(unit, 0.0) <= since]
         return f"no work of {', '.join(idle)}" if idle else None
 
 

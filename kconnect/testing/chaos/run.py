@@ -12,7 +12,7 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from kconnect.rest.client import RestError
@@ -196,6 +196,11 @@ class ChaosRun:
 
         self._wait(agrees)
         member.sees = True
+
+    def wait_worked(self, units: Collection[str]) -> None:
+        """Until one of these tasks, which the changes of configs bring and take away, has worked at any time."""
+        if not self._wait(lambda: self.cluster.worked().keys() & units):
+            self.violation("not-healed", ", ".join(units), f"none has worked, for {_HEAL_S:.0f} s")
 
     def wait_written(self, what: str) -> None:
         """Until a write that began after this call has been acknowledged."""
