@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT = 30
 _GROUP_S = 10
+_OFFSETS_S = 30
+"""The first group of a cluster has the brokers create the topic of all of them."""
 _NEVER_S = 3600
 
 
@@ -77,9 +79,9 @@ def committed(client: Mapping[str, Any], group_id: str) -> list[tuple[str, int, 
     """
     consumer = ck.Consumer({**client, "group.id": group_id, "enable.auto.commit": False})
     try:
-        topics = consumer.list_topics(timeout=_GROUP_S).topics
+        topics = consumer.list_topics(timeout=_OFFSETS_S).topics
         all_there_are = [ck.TopicPartition(name, number) for name in topics for number in topics[name].partitions]
-        found = _persistently(lambda: consumer.committed(all_there_are, timeout=_GROUP_S))
+        found = _persistently(lambda: consumer.committed(all_there_are, timeout=_OFFSETS_S))
     except ck.KafkaException as error:
         raise ConnectError(f"The offsets of the group {group_id} can't be read: {error.args[0].str()}") from error
     finally:
@@ -89,7 +91,7 @@ def committed(client: Mapping[str, Any], group_id: str) -> list[tuple[str, int, 
 
 def _persistently(ask: Callable[[], list[ck.TopicPartition]]) -> list[ck.TopicPartition]:
     """A group's coordinator that starts or moves says so, and is asked again for a while."""
-    end = time.monotonic() + _GROUP_S
+    end = time.monotonic() + _OFFSETS_S
     while True:
         try:
             return ask()

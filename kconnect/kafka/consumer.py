@@ -99,7 +99,11 @@ class TaskConsumer:
         self._client = dict(client)
         self._patience_s = patience_s
         self._asked_at: float | None = None
-        """Since when the group owes an answer: to a commit, or to a member that lost its partitions."""
+        """
+        Since when the group owes an answer: to a commit, or to a member that lost its partitions. Answers come within `read`
+        only, so what passes outside does not count.
+        """
+        self._left_at = time.monotonic()
         self._commits = 0
         self._number = 0
         self._consumer = self._new(0)
@@ -129,8 +133,16 @@ class TaskConsumer:
     def read(self, limit: int, timeout: float) -> list[ck.Message]:
         """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without."""
         self._taken.clear()
-        if self._asked_at is not None and time.monotonic() - self._asked_at > self._patience_s:
-            self._replace()
+        if self._asked_at is not None:
+            self._asked_at += time.monotonic() - max(self._left_at, self._asked_at)
+            if time.monotonic() - self._asked_at > self._patience_s:
+                self._replace()
+        try:
+            return self._read(limit, timeout)
+        finally:
+            self._left_at = time.monotonic()
+
+    def _read(self, limit: int, timeout: float) -> list[ck.Message]:
         if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
             log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
             self._subscribe()

@@ -85,7 +85,7 @@ class Positions:
                 try:
                     found[place] = answer.result().offset
                 except ck.KafkaException as error:
-                    if not error.args[0].retriable() or time.monotonic() > end:
+                    if error.args[0].code() not in codes.MOVING or time.monotonic() > end:
                         raise self._failed(f"The offsets of {place} can't be read", error.args[0]) from error
                     missing.append(place)
                     last = error

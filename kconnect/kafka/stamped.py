@@ -14,6 +14,7 @@ import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.state.records import LogRecord, Topic
+from kconnect.kafka import codes
 
 _LIMIT_S = 120.0
 _TURN_S = 0.5
@@ -74,7 +75,7 @@ def _take(
     if error is not None:
         if error.code() == ck.KafkaError._PARTITION_EOF:
             left.discard((str(topic), int(partition or 0)))
-        elif error.fatal() or not error.retriable():
+        elif error.code() not in (*codes.AWAY, *codes.MOVING):
             raise ConnectError(f"The internal topic {topic} can't be read: {error.str()}")
         return
     key: Any = message.key()

@@ -131,7 +131,9 @@ class Child:
             for process in left:
                 with suppress(psutil.Error):
                     process.kill()
-            psutil.wait_procs(left, timeout=1)
+            # It raises this for one that ends just as it looks.
+            with suppress(FileNotFoundError, psutil.Error):
+                psutil.wait_procs(left, timeout=1)
         log.warning("What a plugin started in its sandbox could not be ended: %s", ", ".join(str(one.pid) for one in left))
 
     def _write(self, data: bytes, deadline: float) -> None:

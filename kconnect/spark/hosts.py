@@ -136,7 +136,7 @@ class _Slots:
         self._tell({host for host, since in self._waiting.items() if now - since > _WAITS_LONG_S}, len(wanted), served)
 
     def _tell(self, late: set[int], wanted: int, served: bool) -> None:
-        if late - self._told:
+        if late and late != self._told:
             get = self._context.getConf().get
             limit = "spark.master" if self._master.startswith("local") else "spark.cores.max"
             needed = f"{limit} is {get(limit, 'not set')}, and a host takes spark.task.cpus, {get('spark.task.cpus', '1')}"
@@ -153,7 +153,7 @@ class _Slots:
             )
         elif self._told and not self._waiting:
             log.info("Each of the %d task hosts has a core now", wanted)
-        self._told = frozenset(late | (self._told & self._waiting.keys()))
+        self._told = frozenset(late or self._told & self._waiting.keys())
 
 
 def _waits(context: SparkContext, host: int) -> bool:

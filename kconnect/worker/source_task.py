@@ -146,7 +146,8 @@ class SourceLoop:
         unit, stopping, delivery = self._unit, self._unit.stopping, self._delivery
         while not stopping.is_set():
             if unit.target is TargetState.STARTED:
-                records = self._poll()
+                # Before the plugin is asked, too: a poll takes things away from some sources, and a successor may be at it.
+                records = self._poll() if unit.may_work() else None
                 if records is not None and unit.may_work():
                     delivery.send(records)
                 delivery.tend()

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, Res
 from kconnect.api.errors import ConnectError, ForbiddenError, NotFoundError, UnavailableError
 from kconnect.cli.internal_topics.contents import Contents, Stored, TopicFacts
 from kconnect.core.state.records import Topic
-from kconnect.kafka.codes import AWAY, STARTING
+from kconnect.kafka.codes import AWAY, MOVING, STARTING
 from kconnect.kafka.positions import Place, Positions
 
 Client = Mapping[str, Any]
@@ -142,7 +142,7 @@ def members(client: Client, group: str) -> tuple[str, ...] | None:
             cause = error.args[0]
         if cause.code() in _FORBIDDEN:
             return None
-        if not (cause.retriable() or cause.code() in STARTING) or time.monotonic() > end:
+        if cause.code() not in STARTING or time.monotonic() > end:
             _raise(cause, f"the group {group}")
         time.sleep(0.5)
 
@@ -157,7 +157,7 @@ def _described(admin: AdminClient, name: str) -> Any:
             cause = error.args[0]
             if cause.code() == ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return None
-            if not cause.retriable() or time.monotonic() > end:
+            if cause.code() not in MOVING or time.monotonic() > end:
                 _raise(cause, f"the topic {name}")
         time.sleep(0.2)
 
@@ -221,7 +221,7 @@ class _Reader:
                     found[name, number] = high
                     break
                 except ck.KafkaException as error:
-                    if not error.args[0].retriable() or time.monotonic() > end:
+                    if error.args[0].code() not in MOVING or time.monotonic() > end:
                         _raise(error.args[0], f"the topic {name}")
                 time.sleep(0.2)
         return found

@@ -274,7 +274,9 @@ class Answers:
             if created:
                 self._old_offsets.look(name, config)
             yield from herder.write_as_leader([records.connector_config(name, config)])
-            return requests.Created(created, (yield from self._info(name, config)))
+            info = yield from self._info(name, config)
+            # In Connect's answer nothing that is new has tasks, however quickly they came.
+            return requests.Created(created, {**info, "tasks": []} if created else info)
 
         return (yield from herder.exclusively(name, work))
 
