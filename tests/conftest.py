@@ -115,7 +115,10 @@ def worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         "spark.hadoop.canary.plain": f"${{file:{secrets}/worker:spark}}",
         "plugin.path": str(plugins),
     }
-    started = WorkerProcess(directory, broker.bootstrap_servers, "shared", properties={**QUICK, **providers})
+    # Nobody kills it, and who starves for 3 s of a session of 4 s loses touch: its units begin anew, and tests count.
+    patient = {"session.timeout.ms": "20000"}
+    properties = {**QUICK, **patient, **providers}
+    started = WorkerProcess(directory, broker.bootstrap_servers, "shared", properties=properties)
     try:
         yield started.start()
     finally:
@@ -128,7 +131,12 @@ def peer(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     One worker of Apache Kafka Connect 4.3.1 on the same broker, for the whole run, with topics of its own and Kafka's file
     connectors; each test deletes the connectors that it made.
     """
-    properties = {"offset.flush.interval.ms": QUICK["offset.flush.interval.ms"]}
+    properties = {
+        "offset.flush.interval.ms": QUICK["offset.flush.interval.ms"],
+        # Whoever is late here leaves offsets unstored, and lines come again.
+        "offset.flush.timeout.ms": "60000",
+        "task.shutdown.graceful.timeout.ms": "60000",
+    }
     started = ConnectProcess(tmp_path_factory.mktemp("peer"), broker.bootstrap_servers, "peer", properties=properties)
     try:
         started.start(wait=False)

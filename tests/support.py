@@ -7,11 +7,19 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from kconnect.rest.client import ConnectClient
+
 EXPLORE = bool(os.environ.get("KCONNECT_EXPLORE"))
 """
 Look for faults with new cases. Otherwise they are the same each time: a change is to be refused for what it did, not because
 the dice have found at last what has been wrong for long.
 """
+
+
+def stop(client: ConnectClient, name: str) -> None:
+    """Until nothing of it runs: a request for its offsets waits for that too, but for 15 s only."""
+    client.stop(name)
+    client.wait_for(name, "STOPPED", tasks=0, timeout=240)
 
 
 def wait_until(condition: Callable[[], Any], timeout: float = 120.0, message: str = "the condition did not hold") -> Any:

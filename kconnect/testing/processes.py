@@ -22,7 +22,7 @@ from kconnect.local import jars, java
 from kconnect.local.broker import free_port
 from kconnect.rest.client import ConnectClient, RestError
 
-_HEALTHY_S = 60.0
+_HEALTHY_S = 240.0
 
 
 class WorkerProcess:
@@ -144,7 +144,7 @@ class WorkerProcess:
             self._process.kill()
             self._process.wait()
 
-    def wait_ended(self, tree: list[psutil.Process], timeout: float = 30.0) -> list[psutil.Process]:
+    def wait_ended(self, tree: list[psutil.Process], timeout: float = 120.0) -> list[psutil.Process]:
         """Those of `tree` that still live after at most `timeout` seconds."""
         return still_alive(tree, timeout)
 
@@ -220,8 +220,12 @@ class ConnectProcess(WorkerProcess):
         self.version = version
 
     def _is_up(self) -> bool:
-        # Before 3.9 there was no /health; a list is answered once the worker has read its topics.
-        return isinstance(self.client.connectors(), list)
+        # Before 3.9 there was no /health, and a list comes at once, empty. This is answered by who has read its topics.
+        try:
+            self.client.get_config("no-such-connector")
+        except RestError as error:
+            return "no-such-connector not found" in error.message
+        return True
 
     def _command(self) -> list[str]:
         options = ("-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")

@@ -91,11 +91,11 @@ def read(bootstrap_servers: str, topic: str) -> Iterator[ck.Message]:
         }
     )
     try:
-        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=120).topics[topic].partitions
         consumer.assign([ck.TopicPartition(topic, number, ck.OFFSET_BEGINNING) for number in partitions])
         unread = set(partitions)
         while unread:
-            message = consumer.poll(30)
+            message = consumer.poll(120)
             error = None if message is None else message.error()
             if message is None:
                 raise TimeoutError(f"The topic {topic} could not be read to its end: {len(unread)} partitions gave nothing")

@@ -24,7 +24,7 @@ from kconnect.local import java
 from kconnect.local.broker import free_port
 from kconnect.testing.processes import still_alive
 
-_UP_S = 60.0
+_UP_S = 240.0
 
 
 class SparkCluster:
@@ -86,7 +86,7 @@ class SparkCluster:
     def overview(self) -> dict[str, Any]:
         """The master's own account: `workers`, `activeapps`, `completedapps`, and so on; empty while it can't be asked."""
         try:
-            answer: dict[str, Any] = httpx.get(f"{self.ui}/json/", timeout=5, trust_env=False).raise_for_status().json()
+            answer: dict[str, Any] = httpx.get(f"{self.ui}/json/", timeout=30, trust_env=False).raise_for_status().json()
         except (httpx.HTTPError, ValueError):
             return {}
         return answer

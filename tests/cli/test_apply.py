@@ -339,6 +339,7 @@ def test_a_connector_without_a_status_is_asked_for_its_state(
     write("a", "b", state=state)
     assert run("apply", "-f", "a.yaml").status == 0
     herder.statusless["a"] = 3
+    monkeypatch.setattr(applying, "_STATUS_S", 60.0)
     assert run("apply", "-f", "a.yaml").err == "created 0, changed 0, unchanged 2, failed 0\n"
     monkeypatch.setattr(applying, "_STATUS_S", 0.0)
     herder.statusless["a"] = 1

@@ -267,7 +267,10 @@ def told(herder: Herder, *later: str) -> list[str]:
 
 
 @pytest.mark.parametrize("state", ["UNASSIGNED", "RESTARTING", "FAILED"])
-def test_a_restart_is_waited_for_though_the_status_is_that_of_before_at_first(url: str, herder: Herder, state: str) -> None:
+def test_a_restart_is_waited_for_though_the_status_is_that_of_before_at_first(
+    url: str, herder: Herder, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target_states, "_UNSEEN_S", 600.0)
     given = told(herder, "RUNNING", "RUNNING", "RUNNING", state, state, "RUNNING")
     assert run(url, "restart", "bills", "--task", "0", "--wait").out == "Restarted bills/0\n"
     assert given == ["RUNNING"] * 3 + [state] * 2 + ["RUNNING"]

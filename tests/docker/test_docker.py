@@ -323,12 +323,15 @@ class Container:
     def is_healthy(self) -> bool:
         assert self._process.poll() is None, f"{self._service} ended: {self.log.read_text('utf-8', 'replace')[-3000:]}"
         command = [self._place(word) for word in health(self._service) if word != "CMD"]
-        return subprocess.run(command, env=self._image.variables(), capture_output=True, timeout=30).returncode == 0
+        try:
+            return subprocess.run(command, env=self._image.variables(), capture_output=True, timeout=60).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     def stop(self) -> int:
         self._process.terminate()
         try:
-            return self._process.wait(45)
+            return self._process.wait(240)
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait(10)
@@ -348,7 +351,7 @@ def cluster(built: image.Image, broker: Broker, tmp_path: Path) -> Iterator[dict
     try:
         for service in (*SPARK, WORKERS[0]):
             running[service] = started = Container(built, service, here, tmp_path)
-            wait_until(started.is_healthy, 90, f"{service} is not healthy")
+            wait_until(started.is_healthy, 240, f"{service} is not healthy")
         yield running
     finally:
         for each in reversed(running.values()):
@@ -365,7 +368,7 @@ def test_what_the_compose_file_starts_moves_a_line(cluster: dict[str, Container]
     client.create("in", {"connector.class": "FileStreamSource", "file": f"{tmp_path}/in", "topic": "docker", **plain})
     client.create("out", {"connector.class": "FileStreamSink", "file": f"{tmp_path}/out", "topics": "docker", **plain})
     out = tmp_path / "out"
-    wait_until(lambda: out.exists() and out.read_text() == "a line\n", 120, f"no line; {worker.log}")
+    wait_until(lambda: out.exists() and out.read_text() == "a line\n", 300, f"no line; {worker.log}")
     # An executor's directory in the Spark worker's: it was Spark's worker that ran the hosts.
     assert list((tmp_path / "spark").glob("app-*/0/stderr"))
     assert worker.stop() == 0

@@ -35,7 +35,7 @@ def blocks(page: str) -> list[Block]:
 class Reader:
     """Somebody who follows pages in an empty directory, with this Python's commands on the path."""
 
-    def __init__(self, home: Path, limit_s: float = 280.0, **environment: str) -> None:
+    def __init__(self, home: Path, limit_s: float = 1100.0, **environment: str) -> None:
         self.directory = home
         self._limit_s = limit_s
         self.output = ""

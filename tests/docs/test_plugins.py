@@ -13,6 +13,9 @@ from kconnect.testing import config_errors
 from tests.docs.pages import DOCS, Reader, blocks
 from tests.testing.bad_plugins import Counting
 
+# pip, pytest and linters run within them.
+pytestmark = pytest.mark.timeout(1200)
+
 PAGES = ("plugins/source.md", "plugins/sink.md", "plugins/transform.md")
 ON_A_WORKER = "tests/test_on_a_worker.py"
 """Run by tests/integration/test_plugin_guide.py."""

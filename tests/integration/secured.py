@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
 )
 
 from kconnect.local.broker import Broker, free_port
+from tests.support import wait_until
 
 
 class Secured:
@@ -55,14 +56,19 @@ class Secured:
         """Take back what `allow_transactions` gave."""
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
         place = (ResourceType.TRANSACTIONAL_ID, prefix, ResourcePatternType.PREFIXED, f"User:{user}", "*")
-        for future in admin.delete_acls([AclBindingFilter(*place, AclOperation.ALL, AclPermissionType.ALLOW)]).values():
+        given = AclBindingFilter(*place, AclOperation.ALL, AclPermissionType.ALLOW)
+        for future in admin.delete_acls([given]).values():
             assert future.result()
+        # The controller has answered, and the broker reads of it.
+        wait_until(lambda: not admin.describe_acls(given).result())
 
     def _allow(self, kind: ResourceType, user: str, prefix: str, *operations: AclOperation) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
         place = (kind, prefix, ResourcePatternType.PREFIXED, f"User:{user}", "*")
         for future in admin.create_acls([AclBinding(*place, each, AclPermissionType.ALLOW) for each in operations]).values():
             future.result()
+        given = AclBindingFilter(*place, AclOperation.ANY, AclPermissionType.ALLOW)
+        wait_until(lambda: {found.operation for found in admin.describe_acls(given).result()} >= set(operations))
 
     def client(self, kind: str, user: str) -> dict[str, str]:
         """What has a connector's client of that kind log in here, with Java's settings."""

@@ -26,7 +26,8 @@ def test_a_question_that_had_no_answer_leaves_nothing_that_hurts_when_the_broker
 ) -> None:
     asked = admin.Admin({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     wait_until(lambda: answers(asked, ask), 120)
-    monkeypatch.setattr(admin, "_GROUP_S", 2)
+    for limit in ("_GROUP_S", "_OFFSETS_S"):
+        monkeypatch.setattr(admin, limit, 2)
     broker.kill()
     try:
         for _ in range(2):
@@ -62,7 +63,7 @@ def test_what_a_group_has_committed(broker: Broker, unique: Callable[[str], str]
     client = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
     producer = ck.Producer(client)
     producer.produce(topic, b"a record")
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     consumer = ck.Consumer({**client, "group.id": group})
     consumer.commit(offsets=[ck.TopicPartition(topic, 0, 7)], asynchronous=False)
     consumer.close()

@@ -20,7 +20,7 @@ class Cluster:
     """A worker, the files of one test, and the names of its connectors."""
 
     def __init__(self, url: str, prefix: str, directory: Path) -> None:
-        self.client = ConnectClient(url)
+        self.client = ConnectClient(url, patience=120)
         self.url = url
         self.prefix = prefix
         self.directory = directory

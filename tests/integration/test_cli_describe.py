@@ -95,7 +95,8 @@ def test_a_sink_tells_how_far_it_is_behind(cluster_url: str, bootstrap: str, uni
             client.wait_for(sink, "STOPPED", tasks=0, timeout=LIMIT_S)
             with (tmp_path / "in").open("a") as lines:
                 lines.write("another\n" * 50)
-            wait_until(lambda: described(cluster_url, sink, *brokers)["lag"]["total"] == 50, LIMIT_S)
+            wait_until(lambda: (described(cluster_url, sink, *brokers)["lag"] or {}).get("total") == 50, LIMIT_S)
+            wait_until(lambda: client.offsets(source), LIMIT_S)
             called = call("describe", "connector", sink, source, "--url", cluster_url)
         finally:
             client.delete(source)
@@ -116,7 +117,7 @@ def test_top_shows_what_flows(worker: WorkerProcess, unique: Names, tmp_path: Pa
         return next((dict(row) for row in orjson.loads(called.out)["connectors"] if row["name"] == name), {})
 
     try:
-        wait_until(lambda: bool(row().get("out_per_s")), LIMIT_S)
+        wait_until(lambda: row().get("out_per_s") and row().get("tasks") == {"RUNNING": 1}, LIMIT_S)
         found = row()
         called = call("top", "--once", "--url", worker.url)
         described_worker = call("describe", "worker", "--url", worker.url)

@@ -83,7 +83,8 @@ def test_the_wrong_protocol(broker: Broker, tmp_path: Path) -> None:
 def test_workers(cluster_url: str) -> None:
     url = cluster_url.rstrip("/")
     _, found = doctor("--url", url)
-    said = at(found, f"Worker {url}")
+    # Answers' Date is renewed by an event loop that may have stood still.
+    said = [each for each in at(found, f"Worker {url}") if each["check"] != "clock"]
     assert said and all(each["severity"] == "ok" for each in said), said
 
 

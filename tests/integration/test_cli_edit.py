@@ -21,7 +21,7 @@ class Desk:
     """A connector, and an editor that does one of `steps` each time it opens; `seen` are the texts that it was shown."""
 
     def __init__(self, url: str, name: str, directory: Path) -> None:
-        self.client = ConnectClient(url)
+        self.client = ConnectClient(url, patience=120)
         self.name = name
         self._url = url
         self._directory = directory

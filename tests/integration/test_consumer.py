@@ -58,7 +58,7 @@ class Reading:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": 30000,
         }
         self.place = TopicPartition(topic, 0)
         self.listener = Listener()
@@ -84,7 +84,7 @@ def test_a_commit_is_answered_while_reading_goes_on(bootstrap: str, topic: str) 
     assert it.consumer.commits
     until(lambda: it.read() and not it.consumer.commits)
     assert it.listener.told[-1] == ("committed", {it.place: OffsetAndMetadata(10, "m")})
-    it.consumer.close(10)
+    it.consumer.close(60)
 
 
 def test_what_is_committed_last_counts_for_whoever_comes_next(bootstrap: str, topic: str) -> None:
@@ -93,12 +93,12 @@ def test_what_is_committed_last_counts_for_whoever_comes_next(bootstrap: str, to
     first = Reading(bootstrap, topic, 30)
     first.listener.on_revoked = lambda: first.commit(8)
     until(lambda: first.read() and first.values == numbers(10))
-    first.consumer.close(10)
+    first.consumer.close(60)
     assert first.listener.names[-2:] == ["revoked", "committed"]
     second = Reading(bootstrap, topic, 30)
     until(lambda: second.read() and len(second.values) >= 2)
     assert second.values == numbers(10)[8:]
-    second.consumer.close(10)
+    second.consumer.close(60)
 
 
 def test_a_handover_within_the_group_repeats_nothing_and_waits_for_nobody(bootstrap: str, topic: str) -> None:
@@ -116,14 +116,14 @@ def test_a_handover_within_the_group_repeats_nothing_and_waits_for_nobody(bootst
         write(bootstrap, topic, ["new"], partition)
     until(lambda: first.read() and second.read() and (first.values + second.values).count("new") == 2)
     assert second.values == ["new"]
-    first.consumer.close(10)
-    second.consumer.close(10)
+    first.consumer.close(60)
+    second.consumer.close(60)
 
 
 def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(10))
-    it = Reading(bootstrap, topic, 1)
+    it = Reading(bootstrap, topic, 60)
     until(lambda: it.read() and it.values == numbers(10))
     # The control: as long as answers come, it stays a member, however often it commits.
     for offset in (3, 4, 5):
@@ -132,6 +132,7 @@ def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, mon
     assert it.listener.names == ["assigned", *["committed"] * 3]
     with monkeypatch.context() as patched:
         patched.setattr(it.consumer, "_answered", lambda error, partitions: None)
+        patched.setattr(it.consumer, "_patience_s", 1)
         it.commit(7)
         until(lambda: it.read() and "lost" in it.listener.names)
     write(bootstrap, topic, ["new"])
@@ -141,7 +142,7 @@ def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, mon
     until(lambda: it.read() and it.listener.names[-1] == "committed")
     assert it.listener.names == ["assigned", *["committed"] * 3, "lost", "commits lost", "assigned", "committed"]
     assert ("commits lost", 1) in it.listener.told
-    it.consumer.close(10)
+    it.consumer.close(60)
 
 
 def test_nobody_waits_for_a_client_that_owes_an_answer_when_it_is_closed(broker: Broker, topic: str) -> None:
@@ -151,16 +152,17 @@ def test_nobody_waits_for_a_client_that_owes_an_answer_when_it_is_closed(broker:
     until(lambda: it.read() and it.values == numbers(10))
     process = psutil.Process(broker.pid)
     process.suspend()
-    # Not for long: the controller and the worker that all tests share are to take it for a moment's silence.
-    back = threading.Timer(1.5, process.resume)
+    # Suspended for no longer than closing takes. Who waits for the broker waits for the timer.
+    back = threading.Timer(8, process.resume)
     back.start()
     try:
         it.commit(10)
         it.consumer.close(0.2)
         assert not back.finished.is_set(), "it waited until the broker was back"
     finally:
-        back.join()
-    until(lambda: AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10).brokers)
+        back.cancel()
+        process.resume()
+    until(lambda: AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=60).brokers)
 
 
 def test_a_commit_that_is_refused_is_told(bootstrap: str, topic: str) -> None:
@@ -171,7 +173,7 @@ def test_a_commit_that_is_refused_is_told(bootstrap: str, topic: str) -> None:
     it.consumer.commit({it.place: OffsetAndMetadata(1, "m" * 10_000)})  # Longer than brokers take.
     until(lambda: it.read() and not it.consumer.commits)
     assert it.listener.names == ["assigned", "commit failed"]
-    it.consumer.close(10)
+    it.consumer.close(60)
 
 
 def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, topic: str) -> None:
@@ -183,7 +185,7 @@ def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, top
     assert first.consumer.lags() == {}
     until(lambda: first.read() and first.values == numbers(10))
     until(lambda: first.read() and first.consumer.lags() == {full: 0, empty: 0})
-    first.consumer.close(10)
+    first.consumer.close(60)
     second = Reading(bootstrap, topic, 30)
     until(lambda: second.read() and second.consumer.lags() == {full: 0, empty: 0})
     assert second.values == [], "so it is the group's offset that tells"
@@ -191,4 +193,4 @@ def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, top
     until(lambda: second.consumer.lags() == {full: 5, empty: 0})
     until(lambda: second.read() and second.consumer.lags() == {full: 0, empty: 0})
     assert second.values == numbers(5)
-    second.consumer.close(10)
+    second.consumer.close(60)

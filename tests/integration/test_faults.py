@@ -16,14 +16,19 @@ from kconnect.testing.processes import WorkerProcess
 from tests.conftest import QUICK
 from tests.integration.transfer import Transfer
 
-LINES = 1_000_000
+# Setting up, flowing, healing and checking have limits of their own.
+pytestmark = pytest.mark.timeout(900)
+
+LINES = 500_000
 GROUP = "faults"
 
 
 @pytest.fixture(scope="module")
 def victim(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """A worker that may be hurt; started again by its user, or by itself, it goes on."""
-    worker = WorkerProcess(tmp_path_factory.mktemp("victim"), broker.bootstrap_servers, GROUP, properties=QUICK)
+    # Who starves for 3 s of a session of 4 s has lost touch, and lines come again without a fault.
+    properties = {**QUICK, "session.timeout.ms": "15000"}
+    worker = WorkerProcess(tmp_path_factory.mktemp("victim"), broker.bootstrap_servers, GROUP, properties=properties)
     try:
         yield worker.start()
     finally:

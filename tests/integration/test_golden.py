@@ -13,10 +13,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kconnect.testing.golden import fresh, oracle, run
 from kconnect.testing.golden.errors import TEXTS_OF_THE_JVM
 from tests.golden import envelopes
 from tests.support import EXPLORE
+
+# As long as the oracle may take, in a JVM of its own.
+pytestmark = pytest.mark.timeout(900)
 
 COUNT = int(os.environ.get("KCONNECT_FRESH_CASES") or 200)
 SEED = int(os.environ.get("KCONNECT_FRESH_SEED") or (random.SystemRandom().randrange(1_000_000) if EXPLORE else 1))

@@ -55,7 +55,7 @@ def test_a_worker_over_https(broker: Broker, tmp_path: Path) -> None:
         assert worker.client.connectors() == ["x"], "by http as well"
         with httpx.Client(verify=contexts.client(Settings(trusts))) as stranger, pytest.raises(httpx.HTTPError):
             stranger.get(f"{url}/connectors")
-        assert worker.stop() == 0
+        assert worker.stop(150) == 0
     finally:
         worker.stop()
     written = worker.log.read_text()

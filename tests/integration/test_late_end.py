@@ -127,7 +127,7 @@ def test_the_limit_a_late_abort_takes_records_away_whose_offsets_are_committed(t
     assert transfer.arrives() == _TOOK_IT
     transfer.send(producer, "two is done", transfer.offsets)
     producer.commit_transaction(_LIMIT_S)
-    assert transfer.visible(transfer.offsets) == ["two is done"]
+    wait_until(lambda: transfer.visible(transfer.offsets) == ["two is done"], _LIMIT_S)
     assert transfer.visible() == []
 
 
@@ -145,7 +145,7 @@ def test_an_end_without_an_answer_is_in_doubt_and_a_new_client_is_safe_from_it(t
     transfer.send(producer, "two, second half")
     producer.commit_transaction(_LIMIT_S)
     assert not ends.in_doubt(producer)
-    assert transfer.visible() == [*(["one"] if commit else []), "two, first half", "two, second half"]
+    wait_until(lambda: transfer.visible() == [*(["one"] if commit else []), "two, first half", "two, second half"], _LIMIT_S)
 
 
 def test_a_source_task_whose_end_is_in_doubt_goes_on_with_a_new_client(transfer: Transfer) -> None:
@@ -165,7 +165,7 @@ def test_a_source_task_whose_end_is_in_doubt_goes_on_with_a_new_client(transfer:
     send("two, second half")
     assert producer.commit()
     producer.close()
-    assert transfer.visible() == ["one", "two, first half", "two, second half"]
+    wait_until(lambda: transfer.visible() == ["one", "two, first half", "two, second half"], _LIMIT_S)
 
 
 def test_a_leader_whose_end_is_in_doubt_writes_nothing_before_it_has_fenced_itself(transfer: Transfer) -> None:
@@ -180,4 +180,4 @@ def test_a_leader_whose_end_is_in_doubt_writes_nothing_before_it_has_fenced_itse
     assert transfer.arrives() == _OLD_EPOCH
     for text in (b"two", b"three"):
         assert leader.write([Entry(Topic.CONFIG, b"a", text)], _LIMIT_S)
-    assert transfer.visible() == ["one", "two", "three"]
+    wait_until(lambda: transfer.visible() == ["one", "two", "three"], _LIMIT_S)

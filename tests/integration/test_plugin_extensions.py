@@ -67,14 +67,15 @@ ONE_S_HASH = "b7b41276360564d4"
 """XXH64 of "1", with the seed 0."""
 
 
-@pytest.mark.timeout(600)  # it starts two installations and a worker
+@pytest.mark.timeout(900)  # it starts two installations and a worker
 def test_two_versions_of_c_extensions_move_data_at_once(
     broker: Broker, tmp_path: Path, unique: Callable[[str], str]
 ) -> None:
     assert orjson.__version__ != "3.10.18", "the plugin is to bring another version than kconnect's own"
     plugins = tmp_path / "plugins"
     install(tmp_path, plugins)
-    properties = {**QUICK, "task.hosts": "1", "plugin.path": str(plugins)}
+    # Each life counts from 1, so none is to lose touch while Spark and both environments start.
+    properties = {**QUICK, "session.timeout.ms": "30000", "task.hosts": "1", "plugin.path": str(plugins)}
     worker = WorkerProcess(tmp_path, broker.bootstrap_servers, unique("extensions"), properties=properties)
     topics = {version: unique(f"hashes-{version}") for version in NEEDS}
     try:

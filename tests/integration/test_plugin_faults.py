@@ -20,8 +20,10 @@ from kconnect.testing.plugin_faults.places import BY_NAME, PLACES, Phase
 from kconnect.testing.plugin_faults.watch import Answers
 from kconnect.testing.processes import WorkerProcess
 
+pytestmark = pytest.mark.timeout(900)
+
 LANES = 3
-WAIT_S = 280.0
+WAIT_S = 800.0
 HANGS = [place.name for place in PLACES if place.connect] + [
     "transform.apply",
     "predicate.test",

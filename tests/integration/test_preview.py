@@ -35,7 +35,8 @@ def filled(bootstrap: str, topic: str, tmp_path: Path, monkeypatch: pytest.Monke
     """A topic of two partitions with six records: 0 to 3, a tombstone, and one that is not JSON."""
     monkeypatch.chdir(tmp_path)
     Path("connector.json").write_text(json.dumps(CONFIG))
-    units.create(bootstrap, topic, partitions=2)
+    # Their timestamps are those of 1970: brokers would delete them as soon as they look.
+    units.create(bootstrap, topic, partitions=2, retention_ms="-1")
     producer = ck.Producer({"bootstrap.servers": bootstrap})
     values = [*(f'{{"n": {number}}}' for number in range(4)), None, "{"]
     for number, value in enumerate(values):

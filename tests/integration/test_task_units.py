@@ -65,8 +65,8 @@ class TestSource:
         host = self.host(bootstrap, made, offset_flush_interval_ms="20")
         there: list[int] = []
         host.before_write = lambda: there.append(len(read_all(bootstrap, topic)))
-        unit = host.unit({"connector.class": "Numbers", "topic": topic, "limit": "300"})
-        until(lambda: {"last": 300} in host.offsets.values())
+        unit = host.unit({"connector.class": "Numbers", "topic": topic, "limit": "100"})
+        until(lambda: {"last": 100} in host.offsets.values())
         end(unit)
         assert all(offset and offset["last"] <= count for offset, count in zip(host.writes, there))
 
@@ -238,9 +238,9 @@ class TestSource:
         host = self.host(bootstrap, made, Nothing)
         unit = host.unit({"connector.class": "Numbers", "topic": topic})
         until(lambda: host.states == ["RUNNING"])
-        polls = made[0].polls
+        polls, began = made[0].polls, time.monotonic()
         time.sleep(1)
-        assert made[0].polls - polls < 50, "a poll that returns at once must not become a busy loop"
+        assert made[0].polls - polls < 50 * (time.monotonic() - began), "a poll that returns at once must be no busy loop"
         assert end(unit) < 30
 
 
@@ -403,7 +403,7 @@ class TestSink:
             **{
                 "consumer.override.partition.assignment.strategy": strategy,
                 "consumer.override.heartbeat.interval.ms": "200",
-                "consumer.override.session.timeout.ms": "6000",
+                "consumer.override.session.timeout.ms": "30000",
             },
         )
         done, count = threading.Event(), itertools.count()
@@ -421,17 +421,19 @@ class TestSink:
         first = host.unit(config)
         until(lambda: made and made[0].values)
         for _ in range(3):
+            before = made[-1]
             second = host.unit(config, task=1)
-            until(lambda: made[-1] is not made[0] and made[-1].values)
+            until(lambda before=before: made[-1] is not before and made[-1].values)  # type: ignore[misc]
             end(second)
             seen = len(made[0].values)
             until(lambda seen=seen: len(made[0].values) > seen + 100)  # type: ignore[misc]
         done.set()
         feeder.join()
         until(lambda: set(sent) <= {value for shelf in made for value in shelf.values})
+        # Before its end: what is refused while the group rebalances is committed again, unless that was the last of it.
+        until(lambda: sum(committed(bootstrap, f"connect-{config['name']}", topic).values()) == len(sent))
         end(first)
-        ends = committed(bootstrap, f"connect-{config['name']}", topic)
-        assert sum(ends.values()) == len(sent)
+        assert sum(committed(bootstrap, f"connect-{config['name']}", topic).values()) == len(sent)
 
     def test_an_idle_task_ends_soon(self, bootstrap: str, topic: str) -> None:
         create(bootstrap, topic)

@@ -47,6 +47,7 @@ def test_one_line_from_file_to_file_and_what_rest_says_of_it(worker: WorkerProce
     committed = [{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 1}}]
     wait_until(lambda: client.offsets(snk) == committed, 120)
     wait_until(lambda: client.topics(src) == [topic] and client.topics(snk) == [topic], 120)
+    client.wait_for(snk, "RUNNING", tasks=1, timeout=120)
     listed = client.connectors("status", "info")
     assert listed[src]["info"]["type"] == "source"
     assert listed[snk]["status"]["tasks"][0]["state"] == "RUNNING"
@@ -187,9 +188,9 @@ def test_plugins_by_their_java_names(worker: WorkerProcess) -> None:
 
 
 def test_settings_are_on_no_command_line(worker: WorkerProcess) -> None:
-    wait_until(lambda: worker.jvm() is not None, 240)
+    submitted = "org.apache.spark.deploy.SparkSubmit"
+    wait_until(lambda: any(submitted in command_line(process) for process in worker.tree()), 240)
     lines = [command_line(process) for process in worker.tree()]
-    assert any("org.apache.spark.deploy.SparkSubmit" in line for line in lines)
     assert not any("canary-spark-5d2e" in line or "bootstrap" in line for line in lines)
 
 

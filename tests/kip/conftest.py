@@ -32,6 +32,8 @@ def eos_worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
     verifiable.write_plugin(plugins)
     properties = {
         **QUICK,
+        # As for the worker that all tests share.
+        "session.timeout.ms": "20000",
         "exactly.once.source.support": "enabled",
         "plugin.path": str(scripted.write_plugin(plugins)),
         "value.converter": "org.apache.kafka.connect.storage.StringConverter",

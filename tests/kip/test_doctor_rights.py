@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AclOperation, AdminClient, NewTopic
 
+from kconnect.api.errors import ConnectError
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.checkup.brokers import check_server
 from kconnect.kafka.admin import committed
 from tests.cli.calls import call
 from tests.integration.doctored import be_patient, worker_file
 from tests.integration.secured import Secured
+from tests.support import wait_until
 
 LOGIN = """security.protocol=SASL_PLAINTEXT
 sasl.mechanism=PLAIN
@@ -42,7 +44,14 @@ def test_rights_and_logins(
     for future in admin.create_topics([NewTopic(f"{name}-configs", 1, 1), NewTopic(f"{name}-offsets", 1, 1)]).values():
         future.result()
     # A broker that has just been started has no coordinator for a group yet, and takes its time.
-    committed({"bootstrap.servers": secured.broker.bootstrap_servers}, name)
+    def has_coordinator() -> bool:
+        try:
+            committed({"bootstrap.servers": secured.broker.bootstrap_servers}, name)
+        except ConnectError:
+            return False
+        return True
+
+    wait_until(has_coordinator, 240)
     secured.allow("alice", f"{name}-", AclOperation.ALL)
     secured.allow_group("alice", name)
     secured.allow("bob", f"{name}-configs", AclOperation.READ)

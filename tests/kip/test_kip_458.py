@@ -59,7 +59,8 @@ def test_a_sink_reads_another_cluster_and_its_dead_letters_go_there_too(
     own = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     assert not [each for each in own.list_topics(timeout=60).topics if each.startswith(name)]
     assert not [group for group in own.list_consumer_groups().result().valid if name in group.group_id]
-    wait_until(lambda: "interceptor.classes has no effect: Java classes can't run here" in worker.log.read_text(), 240)
+    warning = "interceptor.classes has no effect: Java classes can't run here"
+    wait_until(lambda: warning in worker.log.read_text(errors="replace"), 240)
     worker.client.delete(name)
 
 

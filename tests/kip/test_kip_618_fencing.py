@@ -16,7 +16,10 @@ from kconnect.testing import recorder, verifiable
 from kconnect.testing.processes import WorkerProcess
 from tests.integration.secured import Secured
 from tests.integration.transfer import read_topic
-from tests.support import wait_until
+from tests.support import stop, wait_until
+
+# Whoever comes first starts a worker too.
+pytestmark = pytest.mark.timeout(900)
 
 Names = Callable[[str], str]
 _START_S = 240
@@ -74,12 +77,12 @@ def test_each_set_of_tasks_begins_with_the_end_of_the_one_before(
     zombie = rogue(broker.bootstrap_servers, f"eos-{name}-4")
     zombie.begin_transaction()
     zombie.produce(topic, b"zombie", partition=4)
-    zombie.flush(30)
+    zombie.flush(120)
     client.put_config(name, config(topic, tmp_path, 1))
     client.resume(name)
     runs(1, [3, 5, 1])
     with pytest.raises(ck.KafkaException) as refused:
-        zombie.commit_transaction(30)
+        zombie.commit_transaction(120)
     assert refused.value.args[0].code() in (ck.KafkaError._FENCED, ck.KafkaError.INVALID_PRODUCER_EPOCH)
 
     # The leader's own producer is fenced, by somebody who doesn't lead.
@@ -108,8 +111,7 @@ def test_tasks_fail_when_those_before_them_may_not_be_fenced(
 
     put(2)
     client.wait_for(name, "RUNNING", tasks=2, timeout=_START_S)
-    client.stop(name)
-    wait_until(lambda: not client.tasks(name), _START_S)
+    stop(client, name)
     secured.forbid_transactions("alice", f"eos-{name}")
     put(3)
     client.resume(name)

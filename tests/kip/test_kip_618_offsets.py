@@ -23,7 +23,10 @@ from kconnect.testing.processes import WorkerProcess
 from tests.integration.secured import Secured
 from tests.integration.transfer import read_topic
 from tests.integration.units import read_all
-from tests.support import wait_until
+from tests.support import stop, wait_until
+
+# Whoever comes first starts a worker too.
+pytestmark = pytest.mark.timeout(900)
 
 Names = Callable[[str], str]
 
@@ -77,7 +80,7 @@ def test_a_source_s_own_topic(worker: WorkerProcess, broker: Broker, unique: Nam
     client.create(name, source.config)
     source.wait_at(14)
     # Stopped, or the task of before might read the fourth line.
-    client.stop(name)
+    stop(client, name)
     client.put_config(name, {**source.config, "offsets.storage.topic": own})
     assert client.offsets(name) == source.at(14)
     source.path.write_text("one\ntwo\nthree\nfour\n")
@@ -85,14 +88,14 @@ def test_a_source_s_own_topic(worker: WorkerProcess, broker: Broker, unique: Nam
     source.wait_at(19)
     assert source.sent() == ["one", "two", "three", "four"]
     assert source.stored(servers, own) == [{"position": 19}]
-    client.stop(name)
+    stop(client, name)
     assert client.alter_offsets(name, source.at(8)) == ALTERED
     assert client.offsets(name) == source.at(8)
     assert source.stored(servers, own)[-1] == source.stored(servers, "shared-offsets")[-1] == {"position": 8}
     client.resume(name)
     source.wait_at(19)
     assert source.sent()[4:] == ["three", "four"]
-    client.stop(name)
+    stop(client, name)
     assert [client.reset_offsets(name) for _ in range(2)] == [RESET, RESET]
     assert client.offsets(name) == []
     assert source.stored(servers, own)[-1] is source.stored(servers, "shared-offsets")[-1] is None
@@ -115,14 +118,14 @@ def test_another_cluster(
     source.wait_at(14)
     assert source.stored(servers, own) == [{"position": 14}]
     assert not [each for each in topics(broker.bootstrap_servers) if each.startswith(name)]
-    client.stop(name)
+    stop(client, name)
     assert client.alter_offsets(name, source.at(4)) == ALTERED
     # The worker's cluster has a copy, for whoever takes the topic away from the connector.
     assert source.stored(broker.bootstrap_servers, "shared-offsets")[-1] == {"position": 4}
     client.resume(name)
     source.wait_at(14)
     assert source.sent() == ["one", "two", "three", "two", "three"]
-    client.stop(name)
+    stop(client, name)
     assert client.reset_offsets(name) == RESET
     assert client.offsets(name) == []
     # Whoever may not touch the topic is told so, and nothing is changed.
@@ -152,7 +155,7 @@ def test_exactly_once_on_another_cluster(
     assert source.stored(servers, "eos-offsets") == [{"position": 14}]
     # Copies come once the transaction is committed, in their own time.
     wait_until(lambda: source.stored(broker.bootstrap_servers, "eos-offsets") == [{"position": 14}], 240)
-    client.stop(name)
+    stop(client, name)
     # A task of before that still writes, is none any more once its offsets are altered.
     zombie = ck.Producer({"bootstrap.servers": servers, "transactional.id": f"eos-{name}-0"})
     zombie.init_transactions(60)
@@ -164,7 +167,7 @@ def test_exactly_once_on_another_cluster(
         zombie.commit_transaction(60)
     client.resume(name)
     source.wait_at(14)
-    client.stop(name)
+    stop(client, name)
     assert client.reset_offsets(name) == RESET
     assert (client.offsets(name), source.stored(servers, "eos-offsets")[-1]) == ([], None)
     client.delete(name)
@@ -200,7 +203,8 @@ def test_a_source_begins_where_it_is_told_to(worker: WorkerProcess, broker: Brok
     client.delete(name)
     # Made anew it goes on where it was, and that is told; or it begins where it is told to, also once more.
     client.create(name, source.config, "STOPPED")
-    wait_until(lambda: f"Connector {name} goes on where an earlier one of this name was" in worker.log.read_text(), 120)
+    told = f"Connector {name} goes on where an earlier one of this name was"
+    wait_until(lambda: told in worker.log.read_text(errors="replace"), 120)
     client.delete(name)
     bad = [{"partition": {"filename": str(source.path)}, "offset": {"position": "8"}}]
     for offsets, status in ((bad, 500), ([{"partition": {"a": []}, "offset": None}], 400)):
@@ -223,7 +227,7 @@ def test_a_sink_begins_where_it_is_told_to(worker: WorkerProcess, broker: Broker
     producer = ck.Producer(servers)
     for line in (b"one", b"two", b"three"):
         producer.produce(topic, line, partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     config = {"connector.class": "FileStreamSink", "file": str(path), "topics": topic}
     place = {"kafka_topic": topic, "kafka_partition": 0}
     with pytest.raises(RestError, match="there is no topic no-topic"):

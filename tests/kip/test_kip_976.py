@@ -20,4 +20,4 @@ def test_every_process_of_a_worker_applies_it(worker: WorkerProcess) -> None:
     assert level["level"] == "TRACE"
     assert level["last_modified"] >= before
     # The worker itself, its Spark driver, and each of its hosts.
-    wait_until(lambda: worker.log.read_text("utf-8", "replace").count(said) >= 2 + hosts, 120)
+    wait_until(lambda: worker.log.read_text(errors="replace").count(said) >= 2 + hosts, 120)

@@ -12,6 +12,9 @@ from kconnect.local.broker import Broker
 from kconnect.testing.parity.run import Report, run
 from kconnect.testing.parity.script import SCRIPT
 
+# The first of them pays for two clusters and the whole script.
+pytestmark = pytest.mark.timeout(1200)
+
 
 @pytest.fixture(scope="module")
 def report(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Report:

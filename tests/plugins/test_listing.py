@@ -22,6 +22,13 @@ from kconnect.plugins.sandbox_child import frame
 from kconnect.testing.plugin_packages import PluginPackage
 from tests.support import wait_until
 
+
+def is_over(pid: int) -> bool:
+    try:
+        return " Z " in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
 CONNECTOR = """
 import os, signal, sys, time
 import helper
@@ -164,5 +171,5 @@ def test_it_ends_with_its_worker(tmp_path: Path) -> None:
             wait_until(lambda: marker.exists() and marker.read_text() != "")
         assert child.wait(60) == -9
         fork = int(marker.read_text())
-        wait_until(lambda: not Path(f"/proc/{fork}").exists() or " Z " in Path(f"/proc/{fork}/stat").read_text())
+        wait_until(lambda: is_over(fork))
         assert json.dumps(child.stdout.read().decode()) == '""'

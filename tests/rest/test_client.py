@@ -160,9 +160,9 @@ def test_a_rebalance_is_waited_out_by_those_who_have_patience(status: int) -> No
 
 def test_patience_ends_and_other_conflicts_have_none() -> None:
     transport, asked = refusing(1_000_000)
-    with ConnectClient("http://x", transport=transport, patience=0.6) as client, pytest.raises(RestError) as caught:
+    with ConnectClient("http://x", transport=transport, patience=3.0) as client, pytest.raises(RestError) as caught:
         client.pause("a")
-    assert caught.value.message == f"{REBALANCE} (asked again for 0.6 s)"
+    assert caught.value.message == f"{REBALANCE} (asked again for 3 s)"
     assert len(asked) >= 2
     transport, asked = refusing(1, message="Connector a already exists")
     with ConnectClient("http://x", transport=transport, patience=60) as client, pytest.raises(RestError):

@@ -61,12 +61,16 @@ def test_a_unit_that_ends_is_over_and_never_late() -> None:
 
 
 def test_a_unit_that_hangs_in_a_plugin_is_late_once_and_the_log_says_where(caplog: pytest.LogCaptureFixture) -> None:
+    polls = threading.Event()
+
     class Hangs(Numbers):
         def poll(self) -> list[SourceRecord] | None:
+            polls.set()
             go.wait()
             return None
 
     _, unit = begin(Hangs)
+    assert polls.wait(60)
     asked = stop(unit)
     assert not late(asked, 60), "it has time"
     until(lambda: late(asked), 60)

@@ -82,6 +82,9 @@ class Member:
 
     def start(self) -> None:
         self.worker.start()
+        # The first statuses wait until it is known what kind of connector each class is, up to 10 s, and no later ones do.
+        with self.client() as client:
+            client.connectors("status")
         self.up = True
 
     def kill(self) -> None:
@@ -120,7 +123,7 @@ class ChaosCluster:
         partitions = {DATA: SOURCE_TASKS, CHURN: max(self._churn_tasks)}
         topics = [NewTopic(topic, number, 1, config=_APPEND_TIME) for topic, number in partitions.items()]
         for created in admin.create_topics(topics).values():
-            created.result(30)
+            created.result(120)
         for member in self.members:
             member.worker.start(wait=False)
         for member in self.members:

@@ -215,7 +215,7 @@ def rival(run: ChaosRun) -> None:
             "log_level": 0,
         }
     )
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     producer.begin_transaction()
     if run.random.random() < 0.5:
         run.say("the rival writes an assignment, and does not commit it")

@@ -17,7 +17,8 @@ from kconnect.testing.chaos.cluster import CHURN, DATA, SINK, SOURCE_TASKS, Chao
 from kconnect.testing.history import Committed, Sighting, Violation
 from kconnect.testing.watcher import Watcher
 
-READ_LIMIT_S = 5.0
+READ_LIMIT_S = 10.0
+_READ_S = 60.0
 
 
 class Reads(Watcher):
@@ -123,7 +124,13 @@ class Writes(Watcher):
         """To be called when the cluster is whole and this watcher has ended."""
         found = list(self.violations)
         for member in self._cluster.live():
-            revision = int(member.asked.get_config(CHURN)["revision"] or 0)
+            end = time.monotonic() + _READ_S
+            while True:
+                # Each worker reads it for itself.
+                revision = int(self._clients[member].get_config(CHURN)["revision"] or 0)
+                if revision == self.acknowledged or revision in self.unknown or time.monotonic() > end:
+                    break
+                time.sleep(0.2)
             if revision != self.acknowledged and revision not in self.unknown:
                 evidence = f"{member} has revision {revision}, but {self.acknowledged} was acknowledged last"
                 found.append(Violation("lost-write", CHURN, evidence))

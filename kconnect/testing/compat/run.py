@@ -21,7 +21,11 @@ from kconnect.testing.processes import ConnectProcess, WorkerProcess
 
 VERSIONS = ("2.8.2", "3.4.1", "3.5.2", "4.3.1")
 
-_SETTINGS = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "1000", "offset.flush.interval.ms": "1000"}
+_SETTINGS = {
+    **{"session.timeout.ms": "30000", "heartbeat.interval.ms": "1000", "offset.flush.interval.ms": "1000"},
+    # What is late says so in the log, in which nothing may be wrong, and what it had not stored comes again.
+    **{"task.shutdown.graceful.timeout.ms": "20000", "offset.flush.timeout.ms": "20000"},
+}
 _LIMIT_S = 300.0
 _HEALTHY_S = 180.0
 _LOOK_S = 0.1

@@ -66,7 +66,7 @@ class Topics:
 
     def make(self, name: str, settings: dict[str, str] | None = None) -> None:
         # A client that has asked for a topic that is not there goes on saying so for a while: so it is made first.
-        self._admin.create_topics([NewTopic(name, 1, 1, config=settings or {})])[name].result(30)
+        self._admin.create_topics([NewTopic(name, 1, 1, config=settings or {})])[name].result(120)
 
     # --- data ---
 
@@ -119,4 +119,4 @@ class Topics:
             for name, value in settings.items()
         ]
         resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=entries)
-        self._admin.incremental_alter_configs([resource])[resource].result(30)
+        self._admin.incremental_alter_configs([resource])[resource].result(120)

@@ -20,7 +20,7 @@ from kconnect.testing.parity.step import NO_BODY, Step
 from kconnect.testing.processes import WorkerProcess
 
 LINES = ("one", "two", "three")
-SETTLE_S = 40.0
+SETTLE_S = 240.0
 """How long a state is waited for. One that is not reached is compared as it is, which shows the difference."""
 
 _HEADERS = ("Content-Type", "Location", "Allow")

@@ -20,7 +20,7 @@ from kconnect.testing.parity.known import KNOWN
 from kconnect.testing.parity.step import Step
 from kconnect.testing.processes import ConnectProcess, WorkerProcess
 
-_QUICK = {"offset.flush.interval.ms": "500", "task.shutdown.graceful.timeout.ms": "2000"}
+_QUICK = {"offset.flush.interval.ms": "500", "task.shutdown.graceful.timeout.ms": "20000"}
 
 _HEALTHY_S = 180.0
 """Two JVMs and a worker start at the same time."""

@@ -20,6 +20,8 @@ from kconnect.testing.parity.step import (
 )
 
 SRC, OUT, BAD, IDLE = "/connectors/$N-src", "/connectors/$N-out", "/connectors/$N-bad", "/connectors/$N-idle"
+MOVED = ("/connectors/$N-osrc", "/connectors/$N-oout")
+"""Those of `offsets.py`, whose deletion the records of all topics wait for."""
 
 RUNNING: list[Step] = [
     create("a source", "$N-src", SOURCE),
@@ -143,6 +145,6 @@ GONE: list[Step] = [
     delete("gone: delete a sink", OUT),
     delete("gone: delete a failed one", BAD),
     delete("gone: delete the other source", IDLE),
-    *(get(f"gone: {path[12:]}", f"{path}/status", gone) for path in (OUT, BAD, IDLE)),
+    *(get(f"gone: {path[12:]}", f"{path}/status", gone) for path in (OUT, BAD, IDLE, *MOVED)),
     get("gone: list", "/connectors"),
 ]

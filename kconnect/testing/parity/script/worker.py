@@ -45,7 +45,8 @@ def _config(plugin: str, query: str = "") -> Step:
 
 WORKER: list[Step] = [
     get("root", "/"),
-    get("health", "/health"),
+    # A JVM answers before its herder is ready.
+    get("health", "/health", lambda status, body: status == 200),
     get("plugins", "/connector-plugins"),
     get("plugins: connectors only", "/connector-plugins?connectorsOnly=true"),
     get("plugins: all", "/connector-plugins?connectorsOnly=false"),
