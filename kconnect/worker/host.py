@@ -42,6 +42,7 @@ from kconnect.worker.metrics import Reporter
 from kconnect.worker.offsets import OffsetStore, OffsetStores
 from kconnect.worker.starts import StartTurns
 from kconnect.worker.stops import Stop
+from kconnect.worker.touch import Touch
 from kconnect.worker.unit import Unit
 from kconnect.worker.units import make_unit
 
@@ -49,8 +50,6 @@ log = logging.getLogger(__name__)
 
 _READ_S = 0.2
 _WRITE_S = 30.0
-_SHORTEST_PAUSE_S = 1.0
-"""The log's end is asked for three times as often, which less would make costly."""
 _SWITCH_S, _SWITCH_PER_UNIT_S, _LONGEST_SWITCH_S = 0.005, 0.0001, 0.1
 
 
@@ -107,12 +106,8 @@ class Host:
         topics = clients.topics(settings)
         control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
         self._reader = LogReader(client, control)
-        # What waits for longer must not be sent any more: by then it may be somebody else's to say.
-        self._limit_s = settings.session_timeout_ms / 1000 * 0.75
-        # The leader gives away what a lost worker had after the grace, whether its hosts have read that or not: so whoever
-        # has not read the log to its end for as long pauses, and knows of it when it goes on.
-        self._pause_s = min(self._limit_s, max(settings.handover_grace_ms / 1000, _SHORTEST_PAUSE_S))
-        self._writer = LogWriter(client, topics, self._limit_s)
+        self._touch = Touch(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
+        self._writer = LogWriter(client, topics, self._touch.limit_s)
         self._outbox = Outbox(self._writer, self.in_touch)
         self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.in_touch)
         self._memory = Memory(settings, spec.memory)
@@ -122,7 +117,6 @@ class Host:
         self._wishes: dict[UnitId, int] = {}
         self._told: dict[UnitId, tuple[object, set[str]]] = {}
         """The topics told of, by task, and what they were told under."""
-        self._seen_at = time.monotonic()
         self._asked: tuple[float, dict[Place, int]] | None = None
 
     def run(self) -> None:
@@ -157,7 +151,7 @@ class Host:
                 if isinstance(effect, decisions.Die):
                     self._die(effect.reason)
                 self._perform(effect)
-            self.gate.decided(self._seen_at)
+            self.gate.decided(self._touch.seen_at)
 
     def _perform(self, effect: decisions.HostEffect) -> None:
         match effect:
@@ -222,22 +216,20 @@ class Host:
         Asked before anything else: a process that was suspended finds the log readable when it wakes up, but its units
         must go without a word, for what they say now would come after what their new owner said.
         """
-        unread_s = time.monotonic() - self._seen_at
-        if self._state.is_readable and unread_s >= self._limit_s:
-            log.error("The internal topics could not be read for %.1f s: stopping all units", self._limit_s)
+        now, touch = time.monotonic(), self._touch
+        if self._state.is_readable and touch.is_lost(now):
+            log.error("The internal topics could not be read for %.1f s: stopping all units", touch.limit_s)
             self._state.readable(False)
             self._outbox.discard()
             for ending in self._ending.values():
                 ending.unit.abandon()
             return
-        often = self.settings.session_timeout_ms / 1000 / 8
-        due = unread_s >= min(often, self._pause_s / 3)
-        if self._asked is None and (due or self.gate.unconfirmed):
-            asked_at = time.monotonic()
-            ends = self._reader.ends(often)
-            self._asked = None if ends is None else (asked_at, ends)
+        if self._asked is None and (touch.is_due(now) or self.gate.unconfirmed):
+            ends = self._reader.ends(touch.turn_s)
+            self._asked = None if ends is None else (now, ends)
         if self._asked is not None and self._reader.has_read(self._asked[1]):
-            self._seen_at, self._asked = self._asked[0], None
+            touch.seen(self._asked[0])
+            self._asked = None
         if not self._state.is_readable and self.in_touch():
             log.info("The internal topics can be read again")
             self._state.readable(True)
@@ -277,7 +269,7 @@ class Host:
 
     def in_touch(self) -> bool:
         """Whether this host has lately read the log to its end, so that what it runs can't be somebody else's yet."""
-        return time.monotonic() - self._seen_at < self._pause_s
+        return self._touch.is_close(time.monotonic())
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         """Queue a status record; those of one unit keep their order."""
