@@ -30,7 +30,6 @@ pytestmark = pytest.mark.timeout(900)
 LINES = 150_000
 GROUP = "standalone"
 HOSTS = 2
-UI_PORT = free_port()
 CANARY, SPARK_CANARY = "canary-plain-8e11", QUICK["spark.hadoop.canary.secret"]
 REFERRED = "canary-referred-30da"
 
@@ -45,7 +44,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture(scope="module")
-def remote(cluster: SparkCluster, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+def ui_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def remote(
+    cluster: SparkCluster, broker: Broker, ui_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorkerProcess]:
     """A worker whose hosts run on the cluster, with all that Spark can tell about them switched on."""
     events = tmp_path_factory.mktemp("events")
     secrets = tmp_path_factory.mktemp("referred")
@@ -61,7 +67,7 @@ def remote(cluster: SparkCluster, broker: Broker, tmp_path_factory: pytest.TempP
         "config.providers.dir.param.allowed.paths": str(secrets),
         "spark.hadoop.canary.referred": f"${{dir:{secrets}:it}}",
         "spark.ui.enabled": "true",
-        "spark.ui.port": str(UI_PORT),
+        "spark.ui.port": str(ui_port),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.compress": "false",
@@ -124,11 +130,11 @@ def test_lines_move_and_hosts_run_in_the_executors(transfer: Transfer, remote: W
 
 
 def test_no_setting_of_the_worker_is_in_what_spark_shows_and_stores(
-    remote: WorkerProcess, cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
+    remote: WorkerProcess, cluster: SparkCluster, ui_port: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     wait_until(lambda: executors_log(cluster).count("of worker 127.0.0.1") >= HOSTS, 240, "not every host runs")
     overview = wait_until(lambda: (found := cluster.overview()).get("activeapps") and found, 240)
-    ui = f"http://127.0.0.1:{UI_PORT}"
+    ui = f"http://127.0.0.1:{ui_port}"
     api = f"{ui}/api/v1/applications/{overview['activeapps'][0]['id']}"
     seen = pages(f"{cluster.ui}/") | pages(f"{overview['workers'][0]['webuiaddress']}/") | pages(f"{ui}/jobs/")
     for part in ("", "/environment", "/jobs", "/stages", "/allexecutors"):

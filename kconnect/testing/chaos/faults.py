@@ -125,7 +125,9 @@ def _await_leaders(servers: str) -> None:
     Until every partition has a leader. The controller, which was suspended too, fences a broker that it has not heard of for
     9 s: on a busy machine it takes until then, and nothing can be read or written before.
     """
-    client, end = ck.Producer({"bootstrap.servers": servers, "log_level": 0}), time.monotonic() + _SERVE_S
+    # Connections that come while the broker stands still may be lost in its backlog, which only their silence tells.
+    settings = {"bootstrap.servers": servers, "log_level": 0, "socket.timeout.ms": 5000}
+    client, end = ck.Producer(settings), time.monotonic() + _SERVE_S
     while time.monotonic() < end:
         try:
             topics = client.list_topics(timeout=2).topics.values()
