@@ -228,8 +228,7 @@ class Host:
             ends = self._reader.ends(touch.turn_s)
             self._asked = None if ends is None else (now, ends)
         if self._asked is not None and self._reader.has_read(self._asked[1]):
-            touch.seen(self._asked[0])
-            self._asked = None
+            touch.seen_at, self._asked = self._asked[0], None
         if not self._state.is_readable and self.in_touch():
             log.info("The internal topics can be read again")
             self._state.readable(True)

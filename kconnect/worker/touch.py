@@ -23,10 +23,7 @@ class Touch:
         self.turn_s = session_s / 8
         self._pause_s = min(self.limit_s, max(grace_s, _SHORTEST_PAUSE_S))
         self.seen_at = now
-
-    def seen(self, at: float) -> None:
-        """The log has been read up to where it ended at that time."""
-        self.seen_at = at
+        """The log has been read up to where it ended then. Set by the host."""
 
     def is_due(self, now: float) -> bool:
         """Whether it is time to ask where the log ends."""

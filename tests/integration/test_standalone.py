@@ -58,6 +58,8 @@ def remote(
     (secrets / "it").write_text(REFERRED)
     properties = {
         **QUICK,
+        # Who starves for 3 s of a session of 4 s has lost touch, and lines come again without a fault.
+        "session.timeout.ms": "15000",
         "spark.master": cluster.master_url,
         "task.hosts": str(HOSTS),
         # Nothing in its name says that it is secret, so that nobody blots it out.
@@ -126,7 +128,7 @@ def test_lines_move_and_hosts_run_in_the_executors(transfer: Transfer, remote: W
         above = {process.pid for process in host.parents()}
         assert above & executors and not above & mine
     assert remote.hosts() == []
-    finish(transfer, 0)
+    assert finish(transfer, 0) == (0, 0)
 
 
 def test_no_setting_of_the_worker_is_in_what_spark_shows_and_stores(

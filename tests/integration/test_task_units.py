@@ -65,8 +65,8 @@ class TestSource:
         host = self.host(bootstrap, made, offset_flush_interval_ms="20")
         there: list[int] = []
         host.before_write = lambda: there.append(len(read_all(bootstrap, topic)))
-        unit = host.unit({"connector.class": "Numbers", "topic": topic, "limit": "100"})
-        until(lambda: {"last": 100} in host.offsets.values())
+        unit = host.unit({"connector.class": "Numbers", "topic": topic, "limit": "300"})
+        until(lambda: {"last": 300} in host.offsets.values())
         end(unit)
         assert all(offset and offset["last"] <= count for offset, count in zip(host.writes, there))
 

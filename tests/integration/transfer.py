@@ -53,6 +53,7 @@ class Transfer:
         wait_until(lambda: self.arrived() >= self.lines * share, 240, "the data did not flow before the fault")
         # Whoever is slow to look may see that all has arrived.
         self.add(self.lines)
+        assert self.arrived() < self.lines, "everything has arrived before the fault: it can't strike in the middle"
 
     def add(self, count: int) -> None:
         write_lines(self.source, count, self.lines)

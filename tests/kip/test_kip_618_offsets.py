@@ -88,14 +88,14 @@ def test_a_source_s_own_topic(worker: WorkerProcess, broker: Broker, unique: Nam
     source.wait_at(19)
     assert source.sent() == ["one", "two", "three", "four"]
     assert source.stored(servers, own) == [{"position": 19}]
-    stop(client, name)
+    client.stop(name)
     assert client.alter_offsets(name, source.at(8)) == ALTERED
     assert client.offsets(name) == source.at(8)
     assert source.stored(servers, own)[-1] == source.stored(servers, "shared-offsets")[-1] == {"position": 8}
     client.resume(name)
     source.wait_at(19)
     assert source.sent()[4:] == ["three", "four"]
-    stop(client, name)
+    client.stop(name)
     assert [client.reset_offsets(name) for _ in range(2)] == [RESET, RESET]
     assert client.offsets(name) == []
     assert source.stored(servers, own)[-1] is source.stored(servers, "shared-offsets")[-1] is None
@@ -118,14 +118,14 @@ def test_another_cluster(
     source.wait_at(14)
     assert source.stored(servers, own) == [{"position": 14}]
     assert not [each for each in topics(broker.bootstrap_servers) if each.startswith(name)]
-    stop(client, name)
+    client.stop(name)
     assert client.alter_offsets(name, source.at(4)) == ALTERED
     # The worker's cluster has a copy, for whoever takes the topic away from the connector.
     assert source.stored(broker.bootstrap_servers, "shared-offsets")[-1] == {"position": 4}
     client.resume(name)
     source.wait_at(14)
     assert source.sent() == ["one", "two", "three", "two", "three"]
-    stop(client, name)
+    client.stop(name)
     assert client.reset_offsets(name) == RESET
     assert client.offsets(name) == []
     # Whoever may not touch the topic is told so, and nothing is changed.
@@ -155,7 +155,7 @@ def test_exactly_once_on_another_cluster(
     assert source.stored(servers, "eos-offsets") == [{"position": 14}]
     # Copies come once the transaction is committed, in their own time.
     wait_until(lambda: source.stored(broker.bootstrap_servers, "eos-offsets") == [{"position": 14}], 240)
-    stop(client, name)
+    client.stop(name)
     # A task of before that still writes, is none any more once its offsets are altered.
     zombie = ck.Producer({"bootstrap.servers": servers, "transactional.id": f"eos-{name}-0"})
     zombie.init_transactions(60)
@@ -167,7 +167,7 @@ def test_exactly_once_on_another_cluster(
         zombie.commit_transaction(60)
     client.resume(name)
     source.wait_at(14)
-    stop(client, name)
+    client.stop(name)
     assert client.reset_offsets(name) == RESET
     assert (client.offsets(name), source.stored(servers, "eos-offsets")[-1]) == ([], None)
     client.delete(name)

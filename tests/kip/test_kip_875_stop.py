@@ -235,7 +235,7 @@ def test_a_stopped_connector_holds_no_task_thread_or_client(worker: WorkerProces
 
     def shown() -> bool:
         # A source's client comes with its first record, and a sink's connects in the background.
-        return all(now >= then + 5 for now, then in zip(resources(worker), before))
+        return all(now >= then + 8 for now, then in zip(resources(worker), before))
 
     wait_until(shown, 120, "the control: they do not show")
     for name in names:

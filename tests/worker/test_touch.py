@@ -14,7 +14,7 @@ def test_who_is_close_has_read_what_the_leader_has_waited_for(session_s: float, 
     given_away_at = told_at + grace_s
     for lag in (0.0, 0.1, 1.0, 1.9, 2.1, 7.4, 50.0):
         touch = Touch(session_s, grace_s, 0.0)
-        touch.seen(given_away_at - lag)
+        touch.seen_at = given_away_at - lag
         has_read_it = given_away_at - lag >= told_at
         assert has_read_it or not touch.is_close(given_away_at)
         assert not (touch.is_close(given_away_at) and touch.is_lost(given_away_at))
@@ -34,6 +34,6 @@ def test_a_pause_comes_before_the_loss() -> None:
     assert not touch.is_close(2.0)
     assert not touch.is_lost(7.4)
     assert touch.is_lost(7.5)
-    touch.seen(7.0)
+    touch.seen_at = 7.0
     assert touch.is_close(7.5)
     assert not touch.is_lost(7.5)

@@ -25,7 +25,7 @@ from kconnect.testing.history import Violation
 _HEAL_S = 240.0
 _DELIVER_S = 120.0
 _LOOK_S = 0.2
-_LIE_S = 30.0
+_LIE_S = 15.0
 
 
 class ChaosRun:

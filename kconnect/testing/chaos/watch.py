@@ -17,7 +17,7 @@ from kconnect.testing.chaos.cluster import CHURN, DATA, SINK, SOURCE_TASKS, Chao
 from kconnect.testing.history import Committed, Sighting, Violation
 from kconnect.testing.watcher import Watcher
 
-READ_LIMIT_S = 10.0
+READ_LIMIT_S = 5.0
 _READ_S = 60.0
 
 
