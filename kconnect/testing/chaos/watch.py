@@ -18,7 +18,8 @@ from kconnect.testing.history import Committed, Sighting, Violation
 from kconnect.testing.watcher import Watcher
 
 READ_LIMIT_S = 5.0
-_READ_S = 60.0
+_SPREAD_S = 60.0
+"""For a config that was acknowledged to be read by every worker."""
 
 
 class Reads(Watcher):
@@ -124,9 +125,8 @@ class Writes(Watcher):
         """To be called when the cluster is whole and this watcher has ended."""
         found = list(self.violations)
         for member in self._cluster.live():
-            end = time.monotonic() + _READ_S
+            end = time.monotonic() + _SPREAD_S
             while True:
-                # Each worker reads it for itself.
                 revision = int(self._clients[member].get_config(CHURN)["revision"] or 0)
                 if revision == self.acknowledged or revision in self.unknown or time.monotonic() > end:
                     break
