@@ -96,6 +96,7 @@ class ConnectClient:
     ) -> None:
         self._patience, self._timeout, self._transport = patience, timeout, transport
         self._withheld_for: str | None = None
+        self._has_own = True
         self.url = url.rstrip("/")
         limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
         headers = {"Accept": "application/json", "User-Agent": "kconnect"}
@@ -162,6 +163,19 @@ class ConnectClient:
     def cluster(self) -> dict[str, Any]:
         """Members, leader, units by worker and host, and what moves: see `core/herder/cluster.py`. kconnect only."""
         return self._json("GET", "/cluster")
+
+    def own(self) -> dict[str, Any]:
+        """What only kconnect tells of connectors, by name. Of Kafka Connect nothing, which is not asked a second time."""
+        if self._has_own:
+            try:
+                found = self._json("GET", "/kconnect/connectors")
+            except RestError as error:
+                if error.status not in (404, 405):
+                    raise
+            else:
+                return found if isinstance(found, dict) else {}
+            self._has_own = False
+        return {}
 
     def metrics(self, url: str | None = None) -> str:
         """In Prometheus' text format, of this worker, or of another one as `at` asks it. kconnect only."""

@@ -75,16 +75,38 @@ _STATE_EXTRAS: dict[str, Schema] = {
     },
     "trace": {**_TEXT, "description": "Why it failed."},
 }
-_TASK_EXTRAS: dict[str, Schema] = {
-    **_STATE_EXTRAS,
-    "memory": {
-        "type": "object",
-        "description": "Of a task in a host of its own (`tasks.isolation=dedicated`): what its process takes, in bytes, as it "
-        "was reported last, and the most that it may take; null: no limit.",
-        "required": ["used", "max"],
-        "properties": {"used": {"type": "integer"}, "max": {"type": ["integer", "null"]}},
-        "additionalProperties": False,
-    },
+_OWN: dict[str, Schema] = {
+    "tasks": _list(
+        "Its tasks, by number. What does not apply, or is not known, is null.",
+        _object(
+            "A task.",
+            {
+                "id": _NUMBER,
+                "host": {
+                    **_object(
+                        "The process that holds it.",
+                        {"worker_id": _TEXT, "host": _NUMBER, "node": _TEXT_OR_NULL, "pid": {"type": ["integer", "null"]}},
+                    ),
+                    "type": ["object", "null"],
+                },
+                "memory": {
+                    **_object(
+                        "Of a task in a host of its own (`tasks.isolation=dedicated`): what its process takes, in bytes, and "
+                        "the most that it may take; null: no limit.",
+                        {"used": _NUMBER, "max": {"type": ["integer", "null"]}},
+                    ),
+                    "type": ["object", "null"],
+                },
+                "retrying": {
+                    **_object(
+                        "A call that failed is made again and again: since when, in ms since 1970, and why it failed last.",
+                        {"since": _NUMBER, "reason": _TEXT},
+                    ),
+                    "type": ["object", "null"],
+                },
+            },
+        ),
+    )
 }
 _COUNTS: dict[str, Schema] = {"connectors": _NUMBER, "tasks": _NUMBER}
 
@@ -213,7 +235,7 @@ SCHEMAS: dict[str, Schema] = {
         "A connector's tasks.", _object("A task and its config.", {"id": ref("TaskId"), "config": ref("Config")})
     ),
     "ConnectorState": _object("The state of a connector instance.", _STATE, _STATE_EXTRAS),
-    "TaskState": _object("The state of a task.", {"id": _NUMBER, **_STATE}, _TASK_EXTRAS),
+    "TaskState": _object("The state of a task.", {"id": _NUMBER, **_STATE}, _STATE_EXTRAS),
     "ConnectorStateInfo": _object(
         "The states of a connector and its tasks.",
         {
@@ -233,6 +255,11 @@ SCHEMAS: dict[str, Schema] = {
             ),
         ],
     },
+    "OwnConnectors": _map(
+        "What only kconnect knows of the connectors, by name. Kafka Connect has no such resource.",
+        _object("A connector.", _OWN),
+    ),
+    "OwnConnector": _object("What only kconnect knows of a connector.", {"name": _NAME, **_OWN}),
     "ConnectorTopics": _map(
         "The topics that a connector has used, under its name.",
         _object("The topics.", {"topics": _list("Their names.", _TEXT)}),

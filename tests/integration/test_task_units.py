@@ -202,14 +202,17 @@ class TestSource:
     def test_a_retriable_error_of_poll_is_tried_again(self, bootstrap: str, topic: str) -> None:
         class Stumbles(Numbers):
             def poll(self) -> list[SourceRecord] | None:
-                if self.polls == 1:
-                    self.polls += 1
+                if not away.is_set():
                     raise RetriableError("not now")
                 return super().poll()
 
+        away = threading.Event()
         host = self.host(bootstrap, [], Stumbles)
         unit = host.unit({"connector.class": "Numbers", "topic": topic})
+        until(lambda: unit.meter is not None and unit.meter.retrying == "poll(): RetriableError: not now")
+        away.set()
         until(lambda: len(values(bootstrap, topic)) == 100)
+        assert unit.meter is not None and unit.meter.retrying == ""
         end(unit)
         assert host.states == ["RUNNING", "UNASSIGNED"]
 
@@ -293,7 +296,7 @@ class TestSink:
             tries = 0
 
             def put(self, records: list[SinkRecord]) -> None:
-                if records and self.tries < 3:
+                if records and (self.tries < 3 or not seen.is_set()):
                     self.tries += 1
                     self.context.timeout(50)
                     raise RetriableError("not now")
@@ -302,12 +305,16 @@ class TestSink:
         create(bootstrap, topic)
         write(bootstrap, topic, numbers(100))
         made: list[Shelf] = []
+        seen = threading.Event()
         host = self.host(bootstrap, made, Stumbles)
         unit = host.unit(self.config(topic))
+        until(lambda: unit.meter is not None and unit.meter.retrying == "put(): RetriableError: not now")
+        seen.set()
         until(lambda: made and len(made[0].values) >= 100)
         write(bootstrap, topic, ["more"])
         until(lambda: made[0].values[-1] == "more")
         end(unit)
+        assert unit.meter is not None and unit.meter.retrying == ""
         assert made[0].values == [*numbers(100), "more"]
         assert host.states == ["RUNNING", "UNASSIGNED"]
 

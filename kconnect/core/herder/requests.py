@@ -208,6 +208,18 @@ class GetCluster(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class ListOwn(Request):
+    """`GET /kconnect/connectors`: what only kconnect knows of each connector, see `own_view.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetOwn(Request):
+    """`GET /kconnect/connectors/{c}`: the same of one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class GetMetrics(Request):
     """`GET /metrics`: the answer is a `Snapshot` of `core/metrics/families.py`, which REST writes down."""
 
