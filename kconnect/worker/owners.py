@@ -13,11 +13,14 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING
 
+from kconnect.plugins import realms
 from kconnect.worker import logs
 
 if TYPE_CHECKING:
@@ -178,6 +181,28 @@ def in_plugin_code(frame: FrameType | None) -> bool | None:
         if found is not None:
             return found
         frame = frame.f_back
+    return None
+
+
+def place(error: BaseException, modules: Collection[str]) -> str | None:
+    """
+    `orders/sink.py:41`: the last line of a plugin's code on the way of an error, or of what caused it; None for our own errors.
+    What is in `modules`, of the connector's own package, is preferred to a library that it calls.
+    """
+    chain: list[BaseException] = []
+    now: BaseException | None = error
+    while now is not None and not any(now is each for each in chain):
+        chain.append(now)
+        now = now.__cause__ or (None if now.__suppress_context__ else now.__context__)
+    for each in reversed(chain):
+        frames = [(frame.f_globals.get("__name__"), frame, line) for frame, line in traceback.walk_tb(each.__traceback__)]
+        frames = [entry for entry in frames if entry[1].f_code.co_filename.endswith(".py")]
+        found = [entry for entry in frames if of_module(entry[0]) and not _within(str(entry[0]), ("kconnect",))]
+        own = [entry for entry in found if str(entry[0]).partition(".")[0] in modules]
+        for name, frame, line in (own or found)[-1:]:
+            file = PurePath(frame.f_code.co_filename)
+            depth = realms.plain_name(str(name)).count(".") + (2 if file.stem == "__init__" else 1)
+            return f"{'/'.join(file.parts[-depth:])}:{line}"
     return None
 
 

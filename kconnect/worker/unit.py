@@ -208,14 +208,22 @@ class Unit(ABC):
         if isinstance(error, MemoryError) and (limit := self.ports.explain(error)):
             error = MemoryLimitError(limit).with_traceback(error.__traceback__)
         if self._life.over:
-            log.error("Failed once more: %s", summary(error), exc_info=error)
+            log.error("Failed once more: %s", self._summary(error), exc_info=error)
             return
         if self.stopping.is_set():
             # As in Connect: it was to end anyway, and by now another worker's status may be the one that counts.
-            log.warning("Failed while it was being stopped: %s", summary(error), exc_info=error)
+            log.warning("Failed while it was being stopped: %s", self._summary(error), exc_info=error)
             return
-        log.error("Failed: %s", summary(error), exc_info=error)
-        self.moved(Event.FAIL, trace(error))
+        said = self._summary(error)
+        log.error("Failed: %s", said, exc_info=error)
+        self.moved(Event.FAIL, f"{said}\n{''.join(traceback.format_exception(error))}")
+
+    def _summary(self, error: BaseException) -> str:
+        """The error's class and what it says, with the plugin's file and line at the end of the first line."""
+        text = str(error).strip()
+        first, *more = (f"{type(error).__name__}: {text}" if text else type(error).__name__).split("\n")
+        place = owners.place(error, self.modules)
+        return "\n".join([first if place is None else f"{first} ({place})", *more])
 
     def condemn(self, error: BaseException) -> None:
         """
@@ -283,14 +291,3 @@ def well_formed(text: str) -> str:
     status that can't be written would leave a task that failed for such a file shown as running.
     """
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def summary(error: BaseException) -> str:
-    """One line: the error's class and what it says."""
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def trace(error: BaseException) -> str:
-    """The text of a FAILED status: what went wrong in the first line, then where."""
-    return f"{summary(error)}\n{''.join(traceback.format_exception(error))}"
