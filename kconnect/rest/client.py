@@ -177,6 +177,10 @@ class ConnectClient:
             self._has_own = False
         return {}
 
+    def reload_plugins(self) -> dict[str, Any]:
+        """Have the worker look at plugin.path anew; gives what is different. kconnect only."""
+        return self._json("POST", "/kconnect/plugins/reload")
+
     def metrics(self, url: str | None = None) -> str:
         """In Prometheus' text format, of this worker, or of another one as `at` asks it. kconnect only."""
         if url is not None:

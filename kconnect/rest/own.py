@@ -1,4 +1,4 @@
-"""`/kconnect`: what Kafka Connect has no resource for, of connectors; see `core/herder/own_view.py`."""
+"""`/kconnect`: what Kafka Connect has no resource for; of connectors see `core/herder/own_view.py`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ async def list_own(call: Call) -> Response:
 
 async def get_own(call: Call) -> Response:
     return ok(await call.ask(requests.GetOwn(call.path("connector"))))
+
+
+async def reload_plugins(call: Call) -> Response:
+    return ok(await call.ask(requests.ReloadPlugins()))
 
 
 OPERATIONS = (
@@ -34,5 +38,15 @@ OPERATIONS = (
         "What only kconnect knows of a connector",
         Role.READ,
         (Answer(200, "The same of one connector, with its name.", "OwnConnector"), refused(404, "There is no such connector.")),
+    ),
+    Operation(
+        "POST",
+        "/kconnect/plugins/reload",
+        reload_plugins,
+        "Have this worker look at plugin.path anew",
+        Role.ADMIN,
+        (Answer(200, "What is different now.", "ReloadedPlugins"),),
+        notes="Of this worker only: ask each. Connectors that name no version get the newest, as after a restart. Config "
+        "providers, and what is installed beside kconnect, stay as they are until the worker is restarted.",
     ),
 )

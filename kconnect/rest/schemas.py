@@ -310,6 +310,15 @@ SCHEMAS: dict[str, Schema] = {
             ],
         ),
     ),
+    "ReloadedPlugins": _object(
+        "What is different in plugin.path. Kafka Connect has no such resource.",
+        {
+            "added": _list("Directories that have plugins and were not known.", _TEXT),
+            "removed": _list("Directories that are gone, or have no plugins any more.", _TEXT),
+            "installed": _list("Classes beside kconnect that are not used before the worker is restarted.", _TEXT),
+            "broken": _list("What can't be used, and why.", _object("A place.", {"location": _TEXT, "reason": _TEXT})),
+        },
+    ),
     "ConfigKeyInfo": _object(
         "A setting as a plugin declares it.",
         {

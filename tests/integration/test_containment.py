@@ -13,8 +13,10 @@ import confluent_kafka as ck
 import pytest
 
 from kconnect.rest.client import RestError
+from kconnect.testing.plugin_packages import PluginPackage
 from kconnect.testing.processes import WorkerProcess
 
+from . import harmful
 from .units import until
 
 WAIT_S = 240.0
@@ -189,3 +191,17 @@ def test_a_dedicated_task_that_takes_too_much_memory_fails_of_its_limit(beside: 
     beside.hold(hog)
     beside.client.restart_task(hog, 0)
     beside.wait(hog, "RUNNING")
+
+
+def test_a_plugin_that_is_put_into_plugin_path_runs_without_a_restart(beside: Beside, worker: WorkerProcess) -> None:
+    plugins = worker.directory / "plugins"
+    code = Path(harmful.__file__).read_text("utf-8").replace("Harmful", "Late")
+    late = PluginPackage("late", "1.0", {"late.py": code}, {"kconnect.connectors": {"Late": "late:LateConnector"}})
+    late.install(plugins)
+    name = beside.make()
+    with pytest.raises(RestError, match=r"late\.LateConnector"):
+        beside.client.put_config(name, {**beside.client.get_config(name), "connector.class": "late.LateConnector"})
+    assert beside.client.reload_plugins()["added"] == [str(plugins / "late-1.0")]
+    beside.client.put_config(name, {**beside.client.get_config(name), "connector.class": "late.LateConnector"})
+    until(lambda: beside.task(name).get("state") == "RUNNING" and beside.task(name)["version"] == "1.0", WAIT_S)
+    beside.goes_on()

@@ -32,6 +32,7 @@ class MemoryHerder:
         self.targets: dict[str, TargetState] = {}
         self.topics: dict[str, list[str]] = {}
         self.failed: set[tuple[str, int]] = set()
+        self.broken: list[dict[str, str]] = []
         self.retrying: dict[tuple[str, int], dict[str, Any]] = {}
         self.cluster_levels: list[tuple[str, str]] = []
         self.session_keys: tuple[SessionKey, ...] = ()
@@ -131,6 +132,9 @@ class MemoryHerder:
             raise BadRequestError(f"Invalid version specification: {request.version}")
         return [{"name": "topic", "type": "STRING", "required": True}]
 
+    def _reload_plugins(self, request: r.ReloadPlugins) -> Any:
+        return {"added": ["/p/a-1"], "removed": [], "installed": ["b.B"], "broken": self.broken}
+
     def _validate(self, request: r.ValidateConfig) -> Any:
         if request.config.get("connector.class") is None:
             raise BadRequestError("The config has no connector.class")
@@ -202,6 +206,7 @@ class MemoryHerder:
         r.GetOffsets: _offsets,
         r.ListPlugins: _plugins,
         r.GetPluginConfig: _plugin_config,
+        r.ReloadPlugins: _reload_plugins,
         r.ValidateConfig: _validate,
         r.CreateConnector: _create,
         r.PutConfig: _put,

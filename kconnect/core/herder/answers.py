@@ -116,6 +116,11 @@ class Answers:
                 return (yield from self._put_task_configs(name, configs))
             case requests.ListPlugins(connectors_only):
                 return (yield effects.ListPlugins(connectors_only))
+            case requests.ReloadPlugins():
+                found = yield effects.ReloadPlugins()
+                herder.classes.ask_again()
+                herder.placing.plugins_changed()
+                return found
             case requests.GetPluginConfig(plugin, version):
                 return (yield effects.PluginConfig(plugin, version))
             case requests.ValidateConfig(plugin, submitted):

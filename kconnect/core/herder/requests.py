@@ -124,6 +124,11 @@ class ValidateConfig(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class ReloadPlugins(Request):
+    """`POST /kconnect/plugins/reload`: this worker looks at plugin.path anew."""
+
+
+@dataclass(frozen=True, slots=True)
 class CreateConnector(Request):
     """
     `POST /connectors`: the answer is a `Created`. `initial_state` is RUNNING, PAUSED or STOPPED, in any case. With
