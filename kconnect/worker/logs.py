@@ -19,6 +19,7 @@ from typing import IO, Any
 import structlog
 
 from kconnect.api.config import HIDDEN
+from kconnect.api.errors import NotFoundError
 from kconnect.core.settings import references, secrets
 from kconnect.core.state.records import LoggerLevel
 from kconnect.rest.levels import LEVELS, Loggers
@@ -84,8 +85,13 @@ def set_level(loggers: Loggers, change: LoggerLevel) -> None:
     if level not in LEVELS:
         log.warning("Ignoring the log level %.40r that the config topic has for %.200r", change.level, change.namespace)
         return
+    try:
+        loggers.set_level(change.namespace, level)
+    except NotFoundError:
+        # Connect's own workers may have written it.
+        log.info("The log level of %.200r for the whole cluster changes nothing here", change.namespace)
+        return
     log.info("Log level of %s for the whole cluster: %s", change.namespace, level)
-    loggers.set_level(change.namespace, level)
 
 
 def bind(connector: str, task: int | None = None) -> None:
