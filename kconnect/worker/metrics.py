@@ -209,7 +209,7 @@ def _start(unit: Unit) -> Starts:
 
 
 def _retrying(unit: Unit) -> str:
-    reason = "" if unit.meter is None else " ".join(well_formed(logs.hide(unit.meter.retrying)).split())
+    reason = "" if unit.meter is None else logs.printable(" ".join(well_formed(logs.hide(unit.meter.retrying)).split()))
     return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
 
 
