@@ -34,11 +34,10 @@ def reload(target: connection.Target, form: str) -> int:
         found = _all(client)
     if form != "table":
         output.write(found, form)
-    else:
-        for row in found:
-            click.echo(f"{row['worker_id']}: {_in_words(row)}")
-            for broken in row.get("broken", ()):
-                click.echo(f"  {broken['location']}: {broken['reason']}")
+    for row in found if form == "table" else ():
+        click.echo(f"{row['worker_id']}: {_in_words(row)}")
+        for broken in row.get("broken", ()):
+            click.echo(f"  {broken['location']}: {broken['reason']}")
     return int(any("error" in row for row in found))
 
 
@@ -53,22 +52,16 @@ def _all(client: ConnectClient) -> list[dict[str, Any]]:
                 f"The worker at {client.url} is not kconnect's: Kafka Connect looks for plugins when it starts only"
             ) from None
         raise
-    found = []
+    rows = []
     for worker in cluster["workers"]:
-        if worker["url"] is None:
-            continue
-        row: dict[str, Any] = {"worker_id": worker["worker_id"]}
-        try:
-            # The one that was asked is reached as the user has it, whatever it advertises.
-            if worker["worker_id"] == cluster["answered_by"]:
-                row |= client.reload_plugins()
-            else:
-                with client.at(worker["url"]) as other:
-                    row |= other.reload_plugins()
-        except RestError as error:
-            row["error"] = error.message
-        found.append(row)
-    return found
+        if (url := worker["url"]) is not None:
+            try:
+                # The one that was asked is reached as the user has it, whatever it advertises.
+                found = client.reload_plugins(None if worker["worker_id"] == cluster["answered_by"] else url)
+            except RestError as error:
+                found = {"error": error.message}
+            rows.append({"worker_id": worker["worker_id"], **found})
+    return rows
 
 
 def _in_words(row: dict[str, Any]) -> str:

@@ -177,8 +177,11 @@ class ConnectClient:
             self._has_own = False
         return {}
 
-    def reload_plugins(self) -> dict[str, Any]:
-        """Have the worker look at plugin.path anew; gives what is different. kconnect only."""
+    def reload_plugins(self, url: str | None = None) -> dict[str, Any]:
+        """Have the worker, or another one as `at` asks it, look at plugin.path anew; what is different. kconnect only."""
+        if url is not None:
+            with self.at(url) as other:
+                return other.reload_plugins()
         return self._json("POST", "/kconnect/plugins/reload")
 
     def metrics(self, url: str | None = None) -> str:

@@ -46,6 +46,10 @@ def _object(summary: str, required: dict[str, Schema], optional: dict[str, Schem
     return {"type": "object", "description": summary, "properties": properties, "required": list(required), **more}
 
 
+def _or_null(schema: Schema) -> Schema:
+    return {**schema, "type": ["object", "null"]}
+
+
 def _list(summary: str, items: Schema) -> Schema:
     return {"type": "array", "description": summary, "items": items}
 
@@ -75,39 +79,28 @@ _STATE_EXTRAS: dict[str, Schema] = {
     },
     "trace": {**_TEXT, "description": "Why it failed."},
 }
-_OWN: dict[str, Schema] = {
-    "tasks": _list(
-        "Its tasks, by number. What does not apply, or is not known, is null.",
+_OWN_TASK: dict[str, Schema] = {
+    "id": _NUMBER,
+    "host": _or_null(
         _object(
-            "A task.",
-            {
-                "id": _NUMBER,
-                "host": {
-                    **_object(
-                        "The process that holds it.",
-                        {"worker_id": _TEXT, "host": _NUMBER, "node": _TEXT_OR_NULL, "pid": {"type": ["integer", "null"]}},
-                    ),
-                    "type": ["object", "null"],
-                },
-                "memory": {
-                    **_object(
-                        "Of a task in a host of its own (`tasks.isolation=dedicated`): what its process takes, in bytes, and "
-                        "the most that it may take; null: no limit.",
-                        {"used": _NUMBER, "max": {"type": ["integer", "null"]}},
-                    ),
-                    "type": ["object", "null"],
-                },
-                "retrying": {
-                    **_object(
-                        "A call that failed is made again and again: since when, in ms since 1970, and why it failed last.",
-                        {"since": _NUMBER, "reason": _TEXT},
-                    ),
-                    "type": ["object", "null"],
-                },
-            },
-        ),
-    )
+            "The process that holds it.",
+            {"worker_id": _TEXT, "host": _NUMBER, "node": _TEXT_OR_NULL, "pid": {"type": ["integer", "null"]}},
+        )
+    ),
+    "memory": _or_null(
+        _object(
+            "Of a task in a host of its own (`tasks.isolation=dedicated`): bytes that its process takes, and may take (or null).",
+            {"used": _NUMBER, "max": {"type": ["integer", "null"]}},
+        )
+    ),
+    "retrying": _or_null(
+        _object(
+            "A call that failed is made again and again: since when, in ms since 1970, and why it failed last.",
+            {"since": _NUMBER, "reason": _TEXT},
+        )
+    ),
 }
+_OWN = {"tasks": _list("By number. What does not apply, or is not known, is null.", _object("A task.", _OWN_TASK))}
 _COUNTS: dict[str, Schema] = {"connectors": _NUMBER, "tasks": _NUMBER}
 
 _NEW_OFFSETS: Schema = {
@@ -190,10 +183,9 @@ SCHEMAS: dict[str, Schema] = {
             **_COUNTS,
             "stuck": {**_NUMBER, "description": "How many of those do not stop: the process ends when it holds no others."},
             "directories": _list("Those of plugin.path that its plugins come from, in the order of the search.", _TEXT),
-            "dedicated_to": {
-                **_object("The only task that it is for (tasks.isolation).", {"connector": _NAME, "task": _NUMBER}),
-                "type": ["object", "null"],
-            },
+            "dedicated_to": _or_null(
+                _object("The only task that it is for (tasks.isolation).", {"connector": _NAME, "task": _NUMBER})
+            ),
         },
     ),
     # -- connectors ------------------------------------------------------------------------------------------------------
