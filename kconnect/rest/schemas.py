@@ -89,7 +89,7 @@ _OWN_TASK: dict[str, Schema] = {
     ),
     "memory": _or_null(
         _object(
-            "Of a task in a host of its own (`tasks.isolation=dedicated`): bytes that its process takes, and may take (or null).",
+            "Of a task in a host of its own (`tasks.isolation=dedicated`): bytes that its process takes and may take, or null.",
             {"used": _NUMBER, "max": {"type": ["integer", "null"]}},
         )
     ),
