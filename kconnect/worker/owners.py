@@ -33,6 +33,7 @@ _PLUGINS = tuple(f"kconnect.{name}" for name in ("connectors", "converters", "pr
 _NOBODYS = ("confluent_kafka", "kconnect.api", "kconnect.core.task", "kconnect.worker.owners")
 """What both the engine and plugins call, and what calls plugins back."""
 _STDLIB = tuple({f"{os.path.realpath(sysconfig.get_path(name))}{os.sep}" for name in ("stdlib", "platstdlib")})
+_PACKAGES = {"site-packages", "dist-packages"}
 _PACKAGE = f"{os.path.dirname(os.path.dirname(os.path.realpath(__file__)))}{os.sep}"
 
 
@@ -195,13 +196,19 @@ def place(error: BaseException, modules: Collection[str]) -> str | None:
         chain.append(now)
         now = now.__cause__ or (None if now.__suppress_context__ else now.__context__)
     for each in reversed(chain):
-        frames = [(frame.f_globals.get("__name__"), frame, line) for frame, line in traceback.walk_tb(each.__traceback__)]
-        frames = [entry for entry in frames if entry[1].f_code.co_filename.endswith(".py")]
-        found = [entry for entry in frames if of_module(entry[0]) and not _within(str(entry[0]), ("kconnect",))]
-        own = [entry for entry in found if str(entry[0]).partition(".")[0] in modules]
-        for name, frame, line in (own or found)[-1:]:
-            file = PurePath(frame.f_code.co_filename)
-            depth = realms.plain_name(str(name)).count(".") + (2 if file.stem == "__init__" else 1)
+        frames = [
+            (str(frame.f_globals.get("__name__")), PurePath(frame.f_code.co_filename), line)
+            for frame, line in traceback.walk_tb(each.__traceback__)
+        ]
+        found = [
+            entry
+            for entry in frames
+            if entry[1].suffix == ".py" and of_module(entry[0]) and not _within(entry[0], ("kconnect",))
+        ]
+        own = [entry for entry in found if entry[0].partition(".")[0] in modules]
+        # What is beside kconnect otherwise is most likely what our own plugins call.
+        for name, file, line in (own or [entry for entry in found if not _PACKAGES & {*entry[1].parts}])[-1:]:
+            depth = realms.plain_name(name).count(".") + (2 if file.stem == "__init__" else 1)
             return f"{'/'.join(file.parts[-depth:])}:{line}"
     return None
 
@@ -224,7 +231,7 @@ def of_file(path: str) -> bool | None:
     path = os.path.realpath(path)
     if path.startswith(_PACKAGE):
         return of_module(f"kconnect.{path[len(_PACKAGE):].removesuffix('.py').replace(os.sep, '.')}")
-    for place in ("site-packages", "dist-packages"):
+    for place in _PACKAGES:
         if (start := path.rfind(f"{os.sep}{place}{os.sep}")) >= 0:
             top = path[start + len(place) + 2 :].split(os.sep)[0]
             return None if top in _NOBODYS else top not in ("pyspark", "kconnect")

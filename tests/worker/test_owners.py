@@ -41,5 +41,7 @@ def test_the_plugins_own_line_is_told_rather_than_that_of_a_library(given: tuple
 
 
 def test_an_error_of_ours_has_no_place() -> None:
-    error = failure(ENGINE["deliver"], lambda given: given(), CHAIN["handle"])
-    assert owners.place(error.with_traceback(None), {"orders"}) is None
+    registry = module("kconnect.converters.avro", "/k/converters/avro.py", "def register(send):\n  send()")
+    client = module("httpx._client", "/v/site-packages/httpx/_client.py", "def send():\n  raise OSError('no route')")
+    assert owners.place(failure(CHAIN["handle"], registry["register"], client["send"]), {"orders"}) is None
+    assert owners.place(failure(client["send"]), {"httpx"}) == "httpx/_client.py:2", "a plugin that is installed beside it"
