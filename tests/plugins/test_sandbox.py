@@ -270,7 +270,7 @@ def test_listing_leaves_out_what_cannot_be_asked(sandbox: Sandbox, caplog: pytes
     demo = [row for row in rows if row["class"].startswith(("demo", "upper"))]
     assert {"class": "demo_connectors.DemoSinkConnector", "type": "sink", "version": "2.5"} in demo
     assert demo[-1] == {"class": "upper.UpperConverter", "type": "converter", "version": "1.0"}
-    rest = "in version 2.5 is not listed until the worker is restarted: "
+    rest = "in version 2.5 is not listed until plugins are loaded anew: "
     assert f"demo_broken:BrokenSource {rest}" in caplog.text
     assert f"demo_connectors:CrashingSource {rest}its process ended (SIGSEGV)" in caplog.text
     assert all(row["type"] in ("sink", "source") for row in sandbox.list_plugins(connectors_only=True))
