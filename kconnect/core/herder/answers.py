@@ -362,7 +362,7 @@ class Answers:
         yield from herder.wait_at_most(ELECTION_MS, decided, requests.BUSY)
         self._require(name, "Unknown connector: {}")
         if not exists():
-            raise NotFoundError(f"Unknown task: {unit}")
+            raise NotFoundError(f"Unknown task: {name}-{task}")
         if not herder.placing.restart_unit(unit):
             url = herder.url_of_owner(unit)
             assert url is not None
