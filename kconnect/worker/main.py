@@ -23,7 +23,6 @@ from typing import Any
 
 import orjson
 
-from kconnect import __version__
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder import events
@@ -45,7 +44,7 @@ from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.rest.levels import PythonLoggers
-from kconnect.worker import logs, process, session_key, worker_file
+from kconnect.worker import build, logs, process, session_key, worker_file
 from kconnect.worker.loop import Loop, Offsets
 from kconnect.worker.metrics import Feed
 from kconnect.worker.rest import Rest
@@ -123,7 +122,7 @@ class Worker:
             worker_id=settings.worker_id,
             url=settings.advertised_url,
             incarnation=self._incarnation,
-            version=__version__,
+            commit=build.commit(),
             kafka_cluster_id=cluster_id,
             hosts=settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1,
             session_timeout_ms=settings.session_timeout_ms,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kconnect import CONNECT_VERSION
 from kconnect.api.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder
 
 ConfigMap = Mapping[str, "str | None"]
-COMMIT = "unknown"
 ELECTION_MS = 80_000
 """How long a request waits for a leader or an owner: less than a request may take in all, so that it can say why."""
 
@@ -59,8 +59,8 @@ class Answers:
             case requests.Root():
                 identity = herder.identity
                 return {
-                    "version": identity.version,
-                    "commit": COMMIT,
+                    "version": CONNECT_VERSION,
+                    "commit": identity.commit,
                     "kafka_cluster_id": identity.kafka_cluster_id,
                 }
             case requests.Health():
@@ -362,7 +362,7 @@ class Answers:
         yield from herder.wait_at_most(ELECTION_MS, decided, requests.BUSY)
         self._require(name, "Unknown connector: {}")
         if not exists():
-            raise NotFoundError(f"Unknown task: {unit}")
+            raise NotFoundError(f"Unknown task: {name}-{task}")
         if not herder.placing.restart_unit(unit):
             url = herder.url_of_owner(unit)
             assert url is not None

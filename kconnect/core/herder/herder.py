@@ -46,7 +46,8 @@ class Identity:
     worker_id: str
     url: str
     incarnation: str
-    version: str
+    commit: str
+    """Of what code the worker is, as `GET /` tells it."""
     kafka_cluster_id: str
     hosts: int = 1
     session_timeout_ms: int = 10_000
