@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kconnect.api.config import HIDDEN
-from kconnect.cli import connection, get, output, selection, watch
+from kconnect.cli import connection, get, output, retrying, selection, watch
 from kconnect.cli.connection import Target
 from kconnect.cli.get import Column
 
@@ -93,17 +93,21 @@ def items(client: ConnectClient, patterns: Sequence[str]) -> list[dict[str, Any]
         # Connect leaves out what has no status when it is asked for both.
         expanded = {**client.connectors("info"), **expanded}
     wanted = selection.match(patterns, names) if patterns else names
-    return [_item(name, expanded.get(name, {})) for name in sorted(wanted)]
+    own = client.own()
+    found = [_item(name, expanded.get(name, {})) for name in sorted(wanted)]
+    for item in found:
+        retrying.add(own, item["name"], item["status"].get("tasks", ()))
+    return found
 
 
 def tasks_in_words(tasks: Sequence[Mapping[str, Any]]) -> str:
-    """`3/3 RUNNING`, `1 FAILED of 3`, `2 RUNNING, 1 UNASSIGNED`; 0 if there are none."""
-    states = Counter(task["state"] for task in tasks)
+    """`3/3 RUNNING`, `1 FAILED of 3`, `2 RUNNING, 1 UNASSIGNED`, each with `, 1 retrying`; 0 if there are none."""
+    states, tried = Counter(task["state"] for task in tasks), retrying.count(tasks)
     if states["FAILED"]:
-        return f"{states['FAILED']} FAILED of {len(tasks)}"
+        return f"{states['FAILED']} FAILED of {len(tasks)}{tried}"
     if len(states) == 1:
-        return f"{len(tasks)}/{len(tasks)} {next(iter(states))}"
-    return ", ".join(f"{count} {state}" for state, count in sorted(states.items()) if count) or "0"
+        return f"{len(tasks)}/{len(tasks)} {next(iter(states))}{tried}"
+    return (", ".join(f"{count} {state}" for state, count in sorted(states.items()) if count) or "0") + tried
 
 
 def _item(name: str, found: Mapping[str, Any]) -> dict[str, Any]:

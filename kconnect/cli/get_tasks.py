@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kconnect.cli import connection, get, get_connectors, output, selection, watch
+from kconnect.cli import connection, get, get_connectors, output, retrying, selection, watch
 from kconnect.cli.connection import Target
 from kconnect.cli.get import Column
 
@@ -28,8 +28,8 @@ def tasks(
       kconnect get tasks orders-source -o wide
       kconnect get ta --state FAILED -o name | xargs kconnect restart
 
-    A task's name is CONNECTOR/NUMBER, as `kconnect restart` takes it. With -o wide stands why a task failed, in one line;
-    `kconnect describe` and -o json have more.
+    A task's name is CONNECTOR/NUMBER, as `kconnect restart` takes it. With -o wide stands why a task failed, or what it
+    tries again and again, in one line; `kconnect describe` and -o json have more.
     """
     with target.connect() as client:
 
@@ -46,10 +46,10 @@ def tasks(
         columns = [
             Column("task", lambda task: task["name"]),
             Column("type", lambda task: task["type"]),
-            Column("state", lambda task: output.state(task["state"])),
+            Column("state", lambda task: output.state(f"{task['state']}{', retrying' if 'retrying' in task else ''}")),
             Column("worker", lambda task: task["worker_id"]),
             Column("version", lambda task: task.get("version"), wide=True),
-            Column("reason", lambda task: _reason(task.get("trace")), wide=True),
+            Column("reason", lambda task: retrying.in_words(task.get("retrying")) or _reason(task.get("trace")), wide=True),
         ]
         get.show(collect, columns, form, seconds, "No tasks" if not (state or kind) else "No tasks that are so")
 

@@ -22,6 +22,7 @@ _COMMANDS = {
     "install": ("kconnect.cli.plugin_install:install", "Install a plugin into plugin.path."),
     "list": ("kconnect.cli.plugin_list:list_plugins", "Show what plugins there are."),
     "new": ("kconnect.cli.plugin_new:new_plugin", "Create a project for a plugin of your own."),
+    "reload": ("kconnect.cli.plugin_reload:reload", "Have running workers look for plugins anew."),
     "remove": ("kconnect.cli.plugin_remove:remove", "Take a plugin away."),
 }
 
@@ -38,7 +39,7 @@ def plugin(context: click.Context) -> None:
       kconnect plugin list --url http://localhost:8083
 
     Plugins are in directories of their own below a directory of the worker's plugin.path, or installed beside kconnect. A
-    worker looks for them when it starts.
+    worker looks for them when it starts, and in plugin.path when `kconnect plugin reload` tells it to.
     """
     # What is broken is part of what these commands say.
     logger = logging.getLogger("kconnect.plugins")

@@ -56,7 +56,7 @@ def install(
     installs it, with your pip's configuration. What it needs comes along, but for what is beside kconnect and will do; its
     own versions of the rest are kept apart from those of kconnect and of other plugins. Other versions of the plugin stay,
     and connectors choose by connector.plugin.version. Its classes are tried before it is there. A running worker sees it
-    after a restart.
+    after `kconnect plugin reload`.
     """
     directories = plugin.directories(plugin_path, worker_file)
     if not directories:
@@ -102,7 +102,7 @@ def install(
     _report(wanted, directories, before)
     for each in removed:
         click.echo(f"Removed {each}")
-    click.echo("Workers look into plugin.path when they start: restart those that are to have it.")
+    click.echo("Workers look into plugin.path when they start: `kconnect plugin reload` has those look that run.")
     return 0
 
 

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,7 @@ def new_plugin(name: str, kind: str, directory: Path | None) -> None:
     title = _KINDS[kind].title
     click.echo(f"Created {place} with the {title} {texts['class']}. Next:\n")
     click.echo(f"  cd {shlex.quote(str(place))}")
+    click.echo("  pip install -e '.[test]'      # pytest, and the plugin itself beside kconnect")
     click.echo("  python -m pytest")
     click.echo("  kconnect plugin install . --plugin-path DIR      # a directory of your worker's plugin.path")
 
@@ -90,9 +92,10 @@ def _check(name: str) -> None:
 def _texts(name: str, kind: str) -> dict[str, str]:
     """What the placeholders of the templates stand for."""
     words = re.split("[-_]", name)
-    # The class's name ends with its kind already.
-    while len(words) > 1 and words[-1] in (*kind.split("-"), "connector"):
-        words.pop()
+    # The class's name ends with its kind already, and `sqlsink` is SqlSinkConnector; but a resource is no source.
+    ends = (*kind.split("-"), "connector")
+    while words != (shorter := _without_end(words, ends)):
+        words = shorter
     found, simple = _KINDS[kind], "".join(word.capitalize() for word in words)
     class_name = simple + found.suffix
     texts = {
@@ -105,6 +108,13 @@ def _texts(name: str, kind: str) -> dict[str, str]:
         "description": f"A {found.title} for kconnect.",
     }
     return {**texts, "usage": _filled((_TEMPLATES / kind / "usage.md.in").read_text("utf-8"), texts).rstrip()}
+
+
+def _without_end(words: list[str], ends: Sequence[str]) -> list[str]:
+    *first, last = words
+    end = next((end for end in ends if last.endswith(end) and last != "resource"), "")
+    rest = [*first, *filter(None, [last.removesuffix(end)])]
+    return rest or words
 
 
 def _write(place: Path, kind: str, texts: dict[str, str]) -> None:

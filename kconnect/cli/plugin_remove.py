@@ -60,7 +60,7 @@ def remove(
     asking.confirm(f"Remove {directory}?{unasked}", yes)
     installation.remove(directory)
     click.echo(f"Removed {directory}")
-    click.echo("Running workers go on with what they have loaded of it; connectors that ask for it fail after a restart.")
+    click.echo("Running workers go on with what they have loaded of it; connectors that ask for it fail after the next reload.")
     return 0
 
 

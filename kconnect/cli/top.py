@@ -12,12 +12,14 @@ from typing import Any
 
 import click
 
-from kconnect.cli import connection, output, scrape, watch
+from kconnect.cli import connection, output, retrying, scrape, watch
 from kconnect.cli.description.layout import age, number, size, table
 from kconnect.cli.scrape import Scrape
 
 _EVERY_S = 5.0
 _LOOKS = 13
+_RETRIES = 2
+"""Of one connector: its tasks mostly try the same again."""
 _LEAST_S = 10.0
 """CPU is told over the last minute, and not before: hosts report every ten seconds, so two near looks would tell nothing."""
 
@@ -55,7 +57,8 @@ def top(target: connection.Target, form: str, once: bool, seconds: float, sort: 
 
     IN/S are records a second from the source or from Kafka, OUT/S those that went to Kafka or to the sink, both over the last
     30 to 60 seconds. LAG is what sinks still have to read, ERRORS are records that failed for good since their tasks started,
-    and IDLE is the time since a record was last moved. Hosts report their numbers every `metrics.report.interval.ms` (10 s).
+    and IDLE is the time since a record was last moved. A task that makes a call again and again is RUNNING, and stands below
+    with the reason. Hosts report their numbers every `metrics.report.interval.ms` (10 s).
 
     The workers must be kconnect's: a worker of Kafka Connect has no /metrics.
     """
@@ -64,7 +67,10 @@ def top(target: connection.Target, form: str, once: bool, seconds: float, sort: 
 
         def look() -> dict[str, Any]:
             looks.append(scrape.scrape(client))
-            return view(client.connectors("status"), looks[-1], looks[0], sort, limit)
+            statuses, own = client.connectors("status"), client.own()
+            for name, each in statuses.items():
+                retrying.add(own, name, each.get("status", {}).get("tasks", ()))
+            return view(statuses, looks[-1], looks[0], sort, limit)
 
         if form != "table":
             output.write(look(), form)
@@ -79,7 +85,7 @@ def view(
     `{"workers": [...], "connectors": [...], "more": how many are left out}`. What is not known is None.
 
     Args:
-        statuses: as `GET /connectors?expand=status` answers.
+        statuses: as `GET /connectors?expand=status` answers, with what `retrying.add` puts there.
         before: an earlier look, which tells of CPU; `now` itself if there is none.
     """
     rows = [_connector(name, each["status"], now) for name, each in statuses.items() if "status" in each]
@@ -104,6 +110,7 @@ def _connector(name: str, status: Mapping[str, Any], now: Scrape) -> dict[str, A
         "type": status.get("type"),
         "state": status["connector"]["state"],
         "tasks": states,
+        "retrying": [{"task": task["id"], **task["retrying"]} for task in status["tasks"] if "retrying" in task],
         **{key: total(key) for key in ("in_per_s", "out_per_s", "lag", "errors", "skipped", "dead_letters")},
         "idle_s": max(now.wall - max(moved), 0.0) if moved else None,
     }
@@ -158,7 +165,7 @@ def text(found: Mapping[str, Any]) -> list[str]:
             row["name"],
             row["type"] or "",
             row["state"],
-            _tasks(row["tasks"]),
+            _tasks(row["tasks"]) + (f", {len(row['retrying'])} retrying" if row["retrying"] else ""),
             *(number(row[key]) for key in ("in_per_s", "out_per_s", "lag", "errors")),
             "" if row["idle_s"] is None else age(row["idle_s"]),
         )
@@ -168,6 +175,8 @@ def text(found: Mapping[str, Any]) -> list[str]:
     lines += ["", *table(("CONNECTOR", "TYPE", "STATE", "TASKS", *numbers), rows, right=numbers)]
     if found["more"]:
         lines.append(f"and {found['more']} more")
+    for row in found["connectors"]:
+        lines += [f"{row['name']}/{each['task']}: {retrying.in_words(each)}" for each in row["retrying"][:_RETRIES]]
     if not rows:
         lines.append("There are no connectors.")
     return lines

@@ -50,7 +50,7 @@ class Child:
     def __init__(
         self, environment: tuple[str, ...], greeting: dict[str, Any], module: str = "kconnect.plugins.sandbox_child"
     ) -> None:
-        self.environment = environment
+        self.environment, self.greeting = environment, greeting
         self.idle_since = 0.0
         self.used = False
         self.stage: dict[str, str] | None = None

@@ -88,7 +88,7 @@ class Listing:
             elif "error" in found:
                 self._refused.add(_key(plugin))
                 log.warning(
-                    "The connector plugin %s in version %s is not listed until the worker is restarted: %s",
+                    "The connector plugin %s in version %s is not listed until plugins are loaded anew: %s",
                     *(*_key(plugin), found["error"]),
                 )
             else:

@@ -175,12 +175,26 @@ class Registry:
         Read the metadata beside kconnect and in each child directory of `plugin_path`. A broken one is only listed.
 
         `known` are the `directories` of the worker's own registry, for a process that it starts: what was installed since then
-        is there after the worker's restart, for all of its processes at once, and not for those that happen to start anew.
+        is there once the worker has looked anew, and not for processes that happen to start before.
         """
         found, broken = scan(plugin_path or ())
         if known is not None:
             found = [each for each in found if each.location == INSTALLED or each.location in known]
         return cls(_without_duplicates(found), broken, {each.location for each in found} - {INSTALLED})
+
+    def anew(self, plugin_path: Iterable[str] | None) -> tuple[Registry, dict[str, list[str]]]:
+        """
+        What there is now, and what is different: `added` and `removed` directories, and the classes that are `installed` beside
+        kconnect since, which are not in it: processes that run would not find them.
+        """
+        now = Registry.scan(plugin_path)
+        late = [each for each in now.plugins if each.location == INSTALLED and each not in self.plugins]
+        told = {
+            "added": sorted({*now.directories} - {*self.directories}),
+            "removed": sorted({*self.directories} - {*now.directories}),
+            "installed": sorted({each.class_name for each in late}),
+        }
+        return Registry([each for each in now.plugins if each not in late], now.broken, now.directories), told
 
     def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:
         """

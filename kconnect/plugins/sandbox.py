@@ -97,6 +97,18 @@ class Sandbox:
         """Have a child ready before somebody asks."""
         self._give_back(Child((), self._greeting))
 
+    def reload(self, registry: Registry) -> None:
+        """Answer by what this registry has from now on. Children at work finish what they are at, and then end."""
+        with self._lock:
+            self._registry = registry
+            self._greeting = {**self._greeting, "plugins": registry.directories}
+            self._described = {}
+            self._listing = Listing(registry, self._described, self._timeout, self._ask_listing)
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.kill()
+        self.warm_up()
+
     def close(self) -> None:
         """End all children, also those at work."""
         with self._lock:
@@ -111,9 +123,10 @@ class Sandbox:
         """`class`, `type` and `version` of a connector; NotFoundError if there is none of that name."""
         found = self._registry.find(plugin, "connector", version)
         key, asked = (found.python_path, found.version), {"plugin": plugin, "version": found.version}
-        if key not in self._described:
-            self._described[key] = self._call("describe", _directory(found), timeout, **asked)
-        return self._described[key]
+        described = self._described  # of before or after a `reload`, but the same all the time
+        if key not in described:
+            described[key] = self._call("describe", _directory(found), timeout, **asked)
+        return described[key]
 
     def validate(self, plugin: str, config: Mapping[str, str | None], timeout: float | None = None) -> dict[str, Any]:
         """
@@ -323,7 +336,7 @@ class Sandbox:
             # The last one stays for ever, so that a single request finds it warm.
             dropped = [idle for idle in self._idle if now - idle.idle_since > _IDLE_S]
             self._idle = [idle for idle in self._idle if idle not in dropped]
-            if self._closed:
+            if self._closed or child.greeting is not self._greeting:
                 dropped.append(child)
             else:
                 self._idle.append(child)

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kconnect.rest import browsers, cluster, connectors, documentation, errors, loggers, metrics, plugins, root
+from kconnect.rest import browsers, cluster, connectors, documentation, errors, loggers, metrics, own, plugins, root
 from kconnect.rest.audit import Audit
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.levels import Loggers, PythonLoggers
@@ -30,6 +30,7 @@ OPERATIONS = (
     *connectors.OPERATIONS,
     *plugins.OPERATIONS,
     *cluster.OPERATIONS,
+    *own.OPERATIONS,
     *metrics.OPERATIONS,
     *documentation.OPERATIONS,
 )

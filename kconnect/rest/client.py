@@ -96,6 +96,7 @@ class ConnectClient:
     ) -> None:
         self._patience, self._timeout, self._transport = patience, timeout, transport
         self._withheld_for: str | None = None
+        self._has_own = True
         self.url = url.rstrip("/")
         limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
         headers = {"Accept": "application/json", "User-Agent": "kconnect"}
@@ -162,6 +163,26 @@ class ConnectClient:
     def cluster(self) -> dict[str, Any]:
         """Members, leader, units by worker and host, and what moves: see `core/herder/cluster.py`. kconnect only."""
         return self._json("GET", "/cluster")
+
+    def own(self) -> dict[str, Any]:
+        """What only kconnect tells of connectors, by name. Of Kafka Connect nothing, which is not asked a second time."""
+        if self._has_own:
+            try:
+                found = self._json("GET", "/kconnect/connectors")
+            except RestError as error:
+                if error.status not in (404, 405):
+                    raise
+            else:
+                return found if isinstance(found, dict) else {}
+            self._has_own = False
+        return {}
+
+    def reload_plugins(self, url: str | None = None) -> dict[str, Any]:
+        """Have the worker, or another one as `at` asks it, look at plugin.path anew; what is different. kconnect only."""
+        if url is not None:
+            with self.at(url) as other:
+                return other.reload_plugins()
+        return self._json("POST", "/kconnect/plugins/reload")
 
     def metrics(self, url: str | None = None) -> str:
         """In Prometheus' text format, of this worker, or of another one as `at` asks it. kconnect only."""

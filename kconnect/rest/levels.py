@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypedDict
 
+from kconnect.rest import java_loggers
+
 ROOT = "root"
 
 LEVELS = {"OFF": 100, "FATAL": 50, "ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10, "TRACE": 5, "ALL": 1}
@@ -31,7 +33,9 @@ class Loggers(Protocol):
         """All known loggers; the root one is named `root`."""
         ...
 
-    def level(self, name: str) -> LoggerLevel | None: ...
+    def level(self, name: str) -> LoggerLevel | None:
+        """A Java name may stand for one of ours, here and below; NotFoundError for one that stands for none."""
+        ...
 
     def set_level(self, name: str, level: str) -> list[str]:
         """Set a namespace and all that begins with it; gives the names whose level changed. `root` means all."""
@@ -49,18 +53,19 @@ class PythonLoggers:
         return {name: self._describe(name, logger) for name, logger in _known().items()}
 
     def level(self, name: str) -> LoggerLevel | None:
-        name = _name(name)
+        name = _names(name)[0]
         logger = _known().get(name)
         return None if logger is None else self._describe(name, logger)
 
     def set_level(self, name: str, level: str) -> list[str]:
-        name, number = _name(name), LEVELS[level]
-        if name != ROOT:
-            logging.getLogger(name)  # makes it known, as Connect does
+        names, number = _names(name), LEVELS[level]
+        if names != (ROOT,):
+            for each in names:
+                logging.getLogger(each)  # makes it known, as Connect does
         known = _known()
         # Read all before setting any: a child without a level of its own follows its parent.
         before = {each: logger.getEffectiveLevel() for each, logger in known.items()}
-        changed = [each for each in known if name == ROOT or each.startswith(name)]
+        changed = [each for each in known if names == (ROOT,) or each.startswith(names)]
         changed = [each for each in changed if before[each] != number]
         for each in changed:
             known[each].setLevel(number)
@@ -71,8 +76,8 @@ class PythonLoggers:
         return {"level": _text(logger.getEffectiveLevel()), "last_modified": self._modified.get(name)}
 
 
-def _name(name: str) -> str:
-    return ROOT if name.lower() == ROOT else name
+def _names(name: str) -> tuple[str, ...]:
+    return (ROOT,) if name.lower() == ROOT else java_loggers.ours(name)
 
 
 def _known() -> dict[str, logging.Logger]:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from kconnect.api.errors import BadRequestError, NotFoundError
 from kconnect.core.herder.requests import SetLoggerLevel
-from kconnect.rest import bodies
+from kconnect.rest import bodies, java_loggers
 from kconnect.rest.levels import LEVELS
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, empty, ok
@@ -42,6 +42,7 @@ async def set_logger(call: Call) -> Response:
     if level.upper() not in LEVELS:
         raise NotFoundError(f"invalid log level '{level}'.")
     if scope.lower() == "cluster":
+        java_loggers.ours(call.path("logger"))
         await call.ask(SetLoggerLevel(call.path("logger"), level))
         return empty(204)
     if scope.lower() != "worker":
@@ -82,7 +83,7 @@ OPERATIONS = (
             Answer(200, "The names of the loggers whose level changed.", "LoggerNames"),
             Answer(204, "With `scope=cluster`: every worker will apply it."),
             refused(400, "The body is malformed or names no level."),
-            refused(404, "There is no such level."),
+            refused(404, "There is no such level, or the name is a Java class's that nothing here does the same as."),
         ),
         query=(_SCOPE,),
         body="SetLoggerLevel",

@@ -45,6 +45,10 @@ def _object(summary: str, required: dict[str, Schema], optional: dict[str, Schem
     return {"type": "object", "description": summary, "properties": properties, "required": list(required), **more}
 
 
+def _or_null(schema: Schema) -> Schema:
+    return {**schema, "type": ["object", "null"]}
+
+
 def _list(summary: str, items: Schema) -> Schema:
     return {"type": "array", "description": summary, "items": items}
 
@@ -74,17 +78,28 @@ _STATE_EXTRAS: dict[str, Schema] = {
     },
     "trace": {**_TEXT, "description": "Why it failed."},
 }
-_TASK_EXTRAS: dict[str, Schema] = {
-    **_STATE_EXTRAS,
-    "memory": {
-        "type": "object",
-        "description": "Of a task in a host of its own (`tasks.isolation=dedicated`): what its process takes, in bytes, as it "
-        "was reported last, and the most that it may take; null: no limit.",
-        "required": ["used", "max"],
-        "properties": {"used": {"type": "integer"}, "max": {"type": ["integer", "null"]}},
-        "additionalProperties": False,
-    },
+_OWN_TASK: dict[str, Schema] = {
+    "id": _NUMBER,
+    "host": _or_null(
+        _object(
+            "The process that holds it.",
+            {"worker_id": _TEXT, "host": _NUMBER, "node": _TEXT_OR_NULL, "pid": {"type": ["integer", "null"]}},
+        )
+    ),
+    "memory": _or_null(
+        _object(
+            "Of a task in a host of its own (`tasks.isolation=dedicated`): bytes that its process takes and may take, or null.",
+            {"used": _NUMBER, "max": {"type": ["integer", "null"]}},
+        )
+    ),
+    "retrying": _or_null(
+        _object(
+            "A call that failed is made again and again: since when, in ms since 1970, and why it failed last.",
+            {"since": _NUMBER, "reason": _TEXT},
+        )
+    ),
 }
+_OWN = {"tasks": _list("By number. What does not apply, or is not known, is null.", _object("A task.", _OWN_TASK))}
 _COUNTS: dict[str, Schema] = {"connectors": _NUMBER, "tasks": _NUMBER}
 
 _NEW_OFFSETS: Schema = {
@@ -171,10 +186,9 @@ SCHEMAS: dict[str, Schema] = {
             **_COUNTS,
             "stuck": {**_NUMBER, "description": "How many of those do not stop: the process ends when it holds no others."},
             "directories": _list("Those of plugin.path that its plugins come from, in the order of the search.", _TEXT),
-            "dedicated_to": {
-                **_object("The only task that it is for (tasks.isolation).", {"connector": _NAME, "task": _NUMBER}),
-                "type": ["object", "null"],
-            },
+            "dedicated_to": _or_null(
+                _object("The only task that it is for (tasks.isolation).", {"connector": _NAME, "task": _NUMBER})
+            ),
         },
     ),
     # -- connectors ------------------------------------------------------------------------------------------------------
@@ -216,7 +230,7 @@ SCHEMAS: dict[str, Schema] = {
         "A connector's tasks.", _object("A task and its config.", {"id": ref("TaskId"), "config": ref("Config")})
     ),
     "ConnectorState": _object("The state of a connector instance.", _STATE, _STATE_EXTRAS),
-    "TaskState": _object("The state of a task.", {"id": _NUMBER, **_STATE}, _TASK_EXTRAS),
+    "TaskState": _object("The state of a task.", {"id": _NUMBER, **_STATE}, _STATE_EXTRAS),
     "ConnectorStateInfo": _object(
         "The states of a connector and its tasks.",
         {
@@ -236,6 +250,11 @@ SCHEMAS: dict[str, Schema] = {
             ),
         ],
     },
+    "OwnConnectors": _map(
+        "What only kconnect knows of the connectors, by name. Kafka Connect has no such resource.",
+        _object("A connector.", _OWN),
+    ),
+    "OwnConnector": _object("What only kconnect knows of a connector.", {"name": _NAME, **_OWN}),
     "ConnectorTopics": _map(
         "The topics that a connector has used, under its name.",
         _object("The topics.", {"topics": _list("Their names.", _TEXT)}),
@@ -285,6 +304,15 @@ SCHEMAS: dict[str, Schema] = {
                 }
             ],
         ),
+    ),
+    "ReloadedPlugins": _object(
+        "What is different in plugin.path. Kafka Connect has no such resource.",
+        {
+            "added": _list("Directories that have plugins and were not known.", _TEXT),
+            "removed": _list("Directories that are gone, or have no plugins any more.", _TEXT),
+            "installed": _list("Classes beside kconnect that are not used before the worker is restarted.", _TEXT),
+            "broken": _list("What can't be used, and why.", _object("A place.", {"location": _TEXT, "reason": _TEXT})),
+        },
     ),
     "ConfigKeyInfo": _object(
         "A setting as a plugin declares it.",

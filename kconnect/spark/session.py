@@ -16,8 +16,8 @@ import re
 import socket
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kconnect.spark.daemon import PRELOAD
@@ -128,16 +128,28 @@ def start(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable[st
     if conf["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # PySpark would hand the settings over on the JVM's command line, where every user of the machine can read them.
-    with tempfile.TemporaryDirectory(prefix="kconnect-spark-") as directory:
-        file = Path(directory) / "spark.properties"
-        file.touch(mode=0o600)
-        file.write_text("".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items()), "ascii")
+    with _properties("".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items()).encode("ascii")) as file:
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {file} pyspark-shell"
         try:
             return SparkSession.builder.getOrCreate()
         except Exception as error:
             where = "" if conf["spark.master"].startswith("local") else ": does it run, and can it reach this machine?"
             raise SparkLost(f"Spark did not start at {conf['spark.master']} ({reason(error)}){where}") from error
+
+
+@contextmanager
+def _properties(content: bytes) -> Iterator[str]:
+    """The name of a file for this user's processes only. There may be secrets in it, so that no kill may leave it on a disk."""
+    if not hasattr(os, "memfd_create"):  # not Linux
+        with tempfile.NamedTemporaryFile(prefix="kconnect-spark-") as file:
+            file.write(content)
+            file.flush()
+            yield file.name
+        return
+    with open(os.memfd_create("spark.properties"), "wb") as file:
+        file.write(content)
+        file.flush()
+        yield f"/proc/{os.getpid()}/fd/{file.fileno()}"
 
 
 def _escape(text: str) -> str:

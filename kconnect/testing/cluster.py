@@ -406,6 +406,8 @@ class MemoryWorker:
                     self._inbox.append(events.Done(id, ends))
                 case effects.GroupOffsets():
                     self._answer(effect, list(self.cluster.group_offsets))
+                case effects.ReloadPlugins():
+                    self._answer(effect, {"added": [], "removed": [], "installed": [], "broken": []})
                 case effects.ListPlugins(_, id) | effects.PluginConfig(_, _, id):
                     self._inbox.append(events.Done(id, []))
         except ConnectError as error:

@@ -65,7 +65,8 @@ def run(payloads: Iterable[bytes]) -> None:
         contained = Containment(incarnation)
         spec = assignment_records.unpack_spec(order)
         try:
-            plugins = Registry.scan(settings.plugin_path, order["plugins"])
+            # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
+            plugins = Registry.scan(settings.plugin_path, {*order["plugins"], *spec.directories})
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             host.run()

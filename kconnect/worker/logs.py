@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 from collections.abc import Mapping, MutableMapping
@@ -19,6 +20,7 @@ from typing import IO, Any
 import structlog
 
 from kconnect.api.config import HIDDEN
+from kconnect.api.errors import NotFoundError
 from kconnect.core.settings import references, secrets
 from kconnect.core.state.records import LoggerLevel
 from kconnect.rest.levels import LEVELS, Loggers
@@ -31,6 +33,7 @@ _covered: dict[str, str] = {}
 _always: dict[str, str] = {}
 """The same of the worker's own texts."""
 _MOST_COVERED = 4000
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _covering = threading.Lock()
 
 Line = MutableMapping[str, Any]
@@ -84,8 +87,13 @@ def set_level(loggers: Loggers, change: LoggerLevel) -> None:
     if level not in LEVELS:
         log.warning("Ignoring the log level %.40r that the config topic has for %.200r", change.level, change.namespace)
         return
+    try:
+        loggers.set_level(change.namespace, level)
+    except NotFoundError:
+        # Connect's own workers may have written it.
+        log.info("The log level of %.200r for the whole cluster changes nothing here", change.namespace)
+        return
     log.info("Log level of %s for the whole cluster: %s", change.namespace, level)
-    loggers.set_level(change.namespace, level)
 
 
 def bind(connector: str, task: int | None = None) -> None:
@@ -136,9 +144,17 @@ def hide(text: str) -> str:
     return secrets.hide(text, tuple(_secrets)) if _secrets else text
 
 
+def printable(text: str) -> str:
+    """
+    What a plugin says may have characters that a terminal obeys: these are written as JSON does it, but for the ends of lines
+    and tabulators.
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def _blot(_: Any, __: str, line: Any) -> str:
     # Over the whole line, because a secret may be in a traceback or deep in a value.
-    return hide(line)
+    return printable(hide(line))
 
 
 def _json(_: Any, __: str, line: Line) -> str:

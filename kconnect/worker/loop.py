@@ -55,6 +55,8 @@ class Outside(Protocol):
 
     def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]: ...
 
+    def reload_plugins(self) -> dict[str, Any]: ...
+
     def group_offsets(self, connector: str, config: ConfigMap) -> list[tuple[str, int, int]]: ...
 
     def unit_reports(self) -> Collection[Report]:
@@ -170,6 +172,8 @@ class Loop:
                 self._later(self._plugins, id, lambda: outside.list_plugins(connectors_only))
             case effects.PluginConfig(plugin, version, id):
                 self._later(self._plugins, id, lambda: outside.plugin_config(plugin, version))
+            case effects.ReloadPlugins(id):
+                self._later(self._plugins, id, outside.reload_plugins)
             case effects.GroupOffsets(connector, config, id):
                 self._later(self._clients, id, lambda: outside.group_offsets(connector, config))
             case effects.ReadReports(id):

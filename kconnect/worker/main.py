@@ -135,7 +135,7 @@ class Worker:
             redirects_producers="producer.bootstrap.servers" in settings.raw,
         )
         world = World(settings, admin, self._registry, self._sandbox, self._feed)
-        herder = Herder(identity, lambda config: environments.directories(self._registry, config, settings))
+        herder = Herder(identity, lambda config: environments.directories(world.registry, config, settings))
         self._loop = Loop(herder, world)
         self._loop.start()
         self._rest.start(self._loop, world.loggers)
@@ -214,7 +214,9 @@ class World:
         self._settings = settings
         self.loggers = PythonLoggers()
         """Shared with REST, which tells when a level was changed."""
-        self._admin, self._registry, self._sandbox, self._feed = admin, registry, sandbox, feed
+        self._admin, self._sandbox, self._feed = admin, sandbox, feed
+        self.registry = registry
+        self._reloading = threading.Lock()
         self._writer = LogWriter(client, topics)
         self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
 
@@ -267,6 +269,14 @@ class World:
 
     def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]:
         return self._sandbox.plugin_config(plugin, version)
+
+    def reload_plugins(self) -> dict[str, Any]:
+        with self._reloading:
+            registry, told = self.registry.anew(self._settings.plugin_path)
+            self._sandbox.reload(registry)
+            self.registry = registry
+        log.info("Plugins were loaded anew: %s", told)
+        return {**told, "broken": [{"location": each.location, "reason": each.reason} for each in registry.broken]}
 
     def group_offsets(self, connector: str, config: ConfigMap) -> list[tuple[str, int, int]]:
         with self._overrides(config) as overrides:

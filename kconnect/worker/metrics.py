@@ -24,8 +24,9 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import UnitId
 from kconnect.kafka import clients, metrics_topic
 from kconnect.kafka.metrics_topic import MetricsReader, MetricsWriter
+from kconnect.worker import logs
 from kconnect.worker.memory import Memory
-from kconnect.worker.unit import Unit
+from kconnect.worker.unit import Unit, well_formed
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ _RETRY_S = 30.0
 _MEASURE_S = 2.0
 _MUCH_MEMORY = 2**21
 _MUCH_CPU_S = 0.5
+_LONGEST_REASON = 400
 
 
 @dataclass
@@ -102,7 +104,7 @@ class Reporter:
         self._writer.close()
 
     def _report_unit(self, unit_id: UnitId, said: _Said, now: float, wall: float) -> None:
-        new = UnitReport(*self._where, unit_id, said.unit.about, _values(said.unit, now, wall))
+        new = UnitReport(*self._where, unit_id, said.unit.about, _values(said.unit, now, wall), _retrying(said.unit))
         if new != said.report or now - said.at > _AGAIN_S:
             said.report, said.at = new, now
             self._writer.write(*report.encode(new))
@@ -204,6 +206,11 @@ def _place(found: Report) -> object:
 
 def _start(unit: Unit) -> Starts:
     return Starts(1, int(unit.came_up is True), int(unit.came_up is False))
+
+
+def _retrying(unit: Unit) -> str:
+    reason = "" if unit.meter is None else logs.printable(" ".join(well_formed(logs.hide(unit.meter.retrying)).split()))
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
 
 
 def _values(unit: Unit, now: float, wall: float) -> Values:

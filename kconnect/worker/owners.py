@@ -13,11 +13,14 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING
 
+from kconnect.plugins import realms
 from kconnect.worker import logs
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ _PLUGINS = tuple(f"kconnect.{name}" for name in ("connectors", "converters", "pr
 _NOBODYS = ("confluent_kafka", "kconnect.api", "kconnect.core.task", "kconnect.worker.owners")
 """What both the engine and plugins call, and what calls plugins back."""
 _STDLIB = tuple({f"{os.path.realpath(sysconfig.get_path(name))}{os.sep}" for name in ("stdlib", "platstdlib")})
+_PACKAGES = {"site-packages", "dist-packages"}
 _PACKAGE = f"{os.path.dirname(os.path.dirname(os.path.realpath(__file__)))}{os.sep}"
 
 
@@ -181,6 +185,34 @@ def in_plugin_code(frame: FrameType | None) -> bool | None:
     return None
 
 
+def place(error: BaseException, modules: Collection[str]) -> str | None:
+    """
+    `orders/sink.py:41`: the last line of a plugin's code on the way of an error, or of what caused it; None for our own errors.
+    What is in `modules`, of the connector's own package, is preferred to a library that it calls.
+    """
+    chain: list[BaseException] = []
+    now: BaseException | None = error
+    while now is not None and not any(now is each for each in chain):
+        chain.append(now)
+        now = now.__cause__ or (None if now.__suppress_context__ else now.__context__)
+    for each in reversed(chain):
+        frames = [
+            (str(frame.f_globals.get("__name__")), PurePath(frame.f_code.co_filename), line)
+            for frame, line in traceback.walk_tb(each.__traceback__)
+        ]
+        found = [
+            entry
+            for entry in frames
+            if entry[1].suffix == ".py" and of_module(entry[0]) and not _within(entry[0], ("kconnect",))
+        ]
+        own = [entry for entry in found if entry[0].partition(".")[0] in modules]
+        # What is beside kconnect otherwise is most likely what our own plugins call.
+        for name, file, line in (own or [entry for entry in found if not _PACKAGES & {*entry[1].parts}])[-1:]:
+            depth = realms.plain_name(name).count(".") + (2 if file.stem == "__init__" else 1)
+            return f"{'/'.join(file.parts[-depth:])}:{line}"
+    return None
+
+
 def of_module(name: object) -> bool | None:
     """Whether a module is a plugin's, or what a plugin uses; None for what everybody uses."""
     if not isinstance(name, str):
@@ -199,7 +231,7 @@ def of_file(path: str) -> bool | None:
     path = os.path.realpath(path)
     if path.startswith(_PACKAGE):
         return of_module(f"kconnect.{path[len(_PACKAGE):].removesuffix('.py').replace(os.sep, '.')}")
-    for place in ("site-packages", "dist-packages"):
+    for place in _PACKAGES:
         if (start := path.rfind(f"{os.sep}{place}{os.sep}")) >= 0:
             top = path[start + len(place) + 2 :].split(os.sep)[0]
             return None if top in _NOBODYS else top not in ("pyspark", "kconnect")

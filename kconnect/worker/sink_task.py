@@ -174,6 +174,7 @@ class SinkLoop:
         except RetriableError as error:
             wait = self._context.take_timeout()
             log.warning("put() is tried again in %.1f s: %s", wait, error)
+            self._errors.counts.tries_again("put()", error, began)
             self._retry_at = time.monotonic() + wait
             self._hold_or_release()
             return
@@ -183,6 +184,7 @@ class SinkLoop:
         self._batch, self._ends = [], {}
         if self._retry_at is not None:
             self._retry_at = None
+            self._errors.counts.goes_on()
             self._hold_or_release()
 
     def _commit(self) -> None:

@@ -92,7 +92,8 @@ class SourceLoop:
         way = ExactlyOnce if settings.exactly_once_enabled else AtLeastOnce
         self._delivery: Delivery = way(unit, config, self._batches, self._store, self._gives_up)
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
-        self._meter = unit.meter = SourceMeter(windows, self._batches.errors.counts, lambda: self._delivery.active)
+        self._counts = self._batches.errors.counts
+        self._meter = unit.meter = SourceMeter(windows, self._counts, lambda: self._delivery.active)
         self._delivery.meter = self._meter
         self._give_up_at: float | None = None
         self._lock = threading.Lock()
@@ -160,8 +161,10 @@ class SourceLoop:
             records = self._task.poll()
         except RetriableError as error:
             log.warning("poll() is tried again: %s", error)
+            self._counts.tries_again("poll()", error, began)
             self._unit.stopping.wait(_RETRY_S)
             return None
+        self._counts.goes_on()
         now = time.monotonic()
         if records:
             self._meter.polled(len(records), began, now)
@@ -171,6 +174,7 @@ class SourceLoop:
 
     def _stay_paused(self) -> None:
         unit = self._unit
+        self._counts.goes_on()
         unit.moved(Event.PAUSE)
         # Nothing is sent meanwhile, so what is not stored yet can be, and then there is nothing to do.
         while not self._delivery.rest() and not unit.stopping.is_set():

@@ -209,14 +209,21 @@ class Unit(ABC):
         if isinstance(error, MemoryError) and (limit := self.ports.explain(error)):
             error = MemoryLimitError(limit).with_traceback(error.__traceback__)
         if self._life.over:
-            log.error("Failed once more: %s", summary(error), exc_info=error)
+            log.error("Failed once more: %s", self._summary(error), exc_info=error)
             return
         if self.stopping.is_set():
             # As in Connect: it was to end anyway, and by now another worker's status may be the one that counts.
-            log.warning("Failed while it was being stopped: %s", summary(error), exc_info=error)
+            log.warning("Failed while it was being stopped: %s", self._summary(error), exc_info=error)
             return
-        log.error("Failed: %s", summary(error), exc_info=error)
-        self.moved(Event.FAIL, trace(error))
+        said = self._summary(error)
+        log.error("Failed: %s", said, exc_info=error)
+        self.moved(Event.FAIL, f"{said}\n{''.join(traceback.format_exception(error))}")
+
+    def _summary(self, error: BaseException) -> str:
+        """The error's class and what it says, with the plugin's file and line at the end of the first line."""
+        first, *more = summary(error).split("\n")
+        place = owners.place(error, self.modules)
+        return "\n".join([first if place is None else f"{first} ({place})", *more])
 
     def condemn(self, error: BaseException) -> None:
         """

@@ -88,7 +88,7 @@ def test_versions_beside_each_other_and_away_again(
         f"Installed flat 1.0 in {path / 'flat-1.0'}",
         "  transformation  flat.Flat 1.0",
         "  brings flatlib 1.5",
-        "Workers look into plugin.path when they start: restart those that are to have it.",
+        "Workers look into plugin.path when they start: `kconnect plugin reload` has those look that run.",
     ]
     assert said.err == ""
 

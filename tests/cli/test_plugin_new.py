@@ -74,6 +74,29 @@ def test_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "kind", "class_name"),
+    [
+        ("sqlsink", "sink", "SqlSinkConnector"),
+        ("acme-sql-sink-connector", "sink", "AcmeSqlSinkConnector"),
+        ("mysource", "source", "MySourceConnector"),
+        ("acme-resource", "source", "AcmeResourceSourceConnector"),
+        ("sink", "sink", "SinkSinkConnector"),
+        ("masktransform", "transform", "Mask"),
+        ("vault-config-provider", "config-provider", "VaultConfigProvider"),
+    ],
+)
+def test_a_class_says_its_kind_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str, class_name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = new(name, "--kind", kind)
+    assert f" {class_name}. Next:" in made.output
+    for text in (made.output, (tmp_path / name / "README.md").read_text("utf-8")):
+        assert "pip install -e '.[test]'" in text
+    assert 'test = ["pytest' in (tmp_path / name / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["Orders"], "a letter first, such as orders."),

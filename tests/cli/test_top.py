@@ -92,6 +92,14 @@ def test_the_tables() -> None:
     ]
 
 
+def test_what_tries_again_stands_below_with_its_reason() -> None:
+    tried = status("slow", "RUNNING", "RUNNING")
+    tried["status"]["tasks"][1]["retrying"] = {"since": 1, "reason": "put(): RetriableError: busy"}
+    lines = top.text(top.view({"slow": tried}, look(20, 3.0), look(10, 1.0)))
+    assert "2 RUNNING, 1 retrying" in lines[-2]
+    assert lines[-1].startswith("slow/1: retrying since ") and lines[-1].endswith(": put(): RetriableError: busy")
+
+
 def test_a_limit_says_how_many_are_left_out() -> None:
     found = top.view(STATUSES, look(20, 3.0), look(10, 1.0), limit=1)
     assert top.text(found)[-1] == "and 2 more"
@@ -169,6 +177,18 @@ def connect() -> Iterator[ConnectClient]:
     transport = httpx.MockTransport(lambda _: httpx.Response(404, json={"error_code": 404, "message": "HTTP 404 Not Found"}))
     with ConnectClient("http://connect:8083", transport=transport) as client:
         yield client
+
+
+def test_kafka_connect_is_asked_once_for_what_only_kconnect_has() -> None:
+    asked = []
+
+    def answers_nothing(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(404, json={"error_code": 404, "message": "HTTP 404 Not Found"})
+
+    with ConnectClient("http://connect:8083", transport=httpx.MockTransport(answers_nothing)) as client:
+        assert (client.own(), client.own()) == ({}, {})
+    assert asked == ["/kconnect/connectors"]
 
 
 def test_a_worker_without_metrics_is_said_to_be_none_of_ours(connect: ConnectClient) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -144,6 +145,19 @@ def test_tasks(url: str, herder: Herder) -> None:
     wide = run(url, "get", "task", "bills", "-o", "wide").out.splitlines()
     assert wide[2].split()[:3] == ["bills/1", "source", "FAILED"]
     assert wide[2].endswith("OSError: disk on fire")
+
+
+def test_what_runs_and_tries_again_is_told_with_its_reason(url: str, herder: Herder) -> None:
+    herder.retrying["bills", 1] = {"since": int(time.time() * 1000) - 300_000, "reason": "put(): RetriableError: busy"}
+    assert "2/2 RUNNING, 1 retrying" in run(url, "get", "connectors", "bills").out
+    wide = run(url, "get", "tasks", "bills", "-o", "wide").out.splitlines()
+    assert wide[1].split()[2] == "RUNNING" and "retrying" not in wide[1]
+    assert "RUNNING, retrying" in wide[2]
+    assert re.search(r"retrying since \S+ \S+ \(5 min\): put\(\): RetriableError: busy$", wide[2])
+    item = json.loads(run(url, "get", "connector", "bills", "-o", "json").out)
+    assert [task.get("retrying", {}).get("reason") for task in item["status"]["tasks"]] == [None, "put(): RetriableError: busy"]
+    told = run(url, "describe", "connector", "bills").out
+    assert re.search(r"  Task 1 +retrying since .*: put\(\): RetriableError: busy\n", told)
 
 
 def test_plugins_and_loggers(url: str, herder: Herder) -> None:

@@ -32,6 +32,8 @@ class MemoryHerder:
         self.targets: dict[str, TargetState] = {}
         self.topics: dict[str, list[str]] = {}
         self.failed: set[tuple[str, int]] = set()
+        self.broken: list[dict[str, str]] = []
+        self.retrying: dict[tuple[str, int], dict[str, Any]] = {}
         self.cluster_levels: list[tuple[str, str]] = []
         self.session_keys: tuple[SessionKey, ...] = ()
         self.restarted: list[tuple[str, int]] = []
@@ -130,6 +132,9 @@ class MemoryHerder:
             raise BadRequestError(f"Invalid version specification: {request.version}")
         return [{"name": "topic", "type": "STRING", "required": True}]
 
+    def _reload_plugins(self, request: r.ReloadPlugins) -> Any:
+        return {"added": ["/p/a-1"], "removed": [], "installed": ["b.B"], "broken": self.broken}
+
     def _validate(self, request: r.ValidateConfig) -> Any:
         if request.config.get("connector.class") is None:
             raise BadRequestError("The config has no connector.class")
@@ -201,6 +206,7 @@ class MemoryHerder:
         r.GetOffsets: _offsets,
         r.ListPlugins: _plugins,
         r.GetPluginConfig: _plugin_config,
+        r.ReloadPlugins: _reload_plugins,
         r.ValidateConfig: _validate,
         r.CreateConnector: _create,
         r.PutConfig: _put,
@@ -212,6 +218,8 @@ class MemoryHerder:
         r.RestartTask: _restart_task,
         r.SetLoggerLevel: _set_logger_level,
         r.GetMetrics: lambda self, request: self.metrics,
+        r.ListOwn: lambda self, request: {name: self._own(name) for name in sorted(self.configs)},
+        r.GetOwn: lambda self, request: {"name": request.name, **self._own(self._known(request.name))},
         r.AlterOffsets: _altered,
         r.ResetOffsets: _altered,
         r.GetSessionKeys: _keys,
@@ -238,6 +246,12 @@ class MemoryHerder:
     def _info(self, name: str) -> dict[str, Any]:
         tasks = [{"connector": name, "task": task} for task in range(self._task_count(name))]
         return {"name": name, "config": self.configs[name], "tasks": tasks, "type": "source"}
+
+    def _own(self, name: str) -> dict[str, Any]:
+        host = {"worker_id": WORKER, "host": 0, "node": "n", "pid": 1}
+        ids = range(self._task_count(name))
+        tasks = [{"id": task, "host": host, "memory": None, "retrying": self.retrying.get((name, task))} for task in ids]
+        return {"tasks": tasks}
 
     def _status_of(self, name: str) -> dict[str, Any]:
         state = SHOWN[self.targets[name]]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from kconnect.rest import java_loggers
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.levels import PythonLoggers
 
@@ -75,6 +78,41 @@ def test_root_is_everything(http: Http, root: str) -> None:
     changed = http("PUT", f"/admin/loggers/{root}", json={"level": "FATAL"}).json()
     assert {"root", "tree", "treehouse"} <= set(changed)
     assert {entry["level"] for entry in http("GET", "/admin/loggers").json().values()} == {"FATAL"}
+
+
+def test_a_name_of_javas_leads_to_the_logger_that_does_the_same(http: Http) -> None:
+    sink = "org.apache.kafka.connect.runtime.WorkerSinkTask"
+    changed = http("PUT", f"/admin/loggers/{sink}", json={"level": "TRACE"}).json()
+    assert changed == ["kconnect.kafka.consumer", "kconnect.worker.sink_task"]
+    assert logging.getLogger("kconnect.worker.sink_task").isEnabledFor(5)
+    assert http("GET", f"/admin/loggers/{sink}").json() == {"level": "TRACE", "last_modified": NOW}
+    below = http("PUT", "/admin/loggers/org.apache.kafka.connect.runtime.rest.RestServer", json={"level": "FATAL"}).json()
+    assert "kconnect.rest" in below and all(name.startswith("kconnect.rest") for name in below)
+    everything = http("PUT", "/admin/loggers/org.apache.kafka.connect", json={"level": "ALL"}).json()
+    assert {"kconnect", "kconnect.worker.sink_task"} <= set(everything)
+    assert all(name.startswith("kconnect") for name in everything)
+
+
+@pytest.mark.parametrize("scope", ["worker", "cluster"])
+@pytest.mark.parametrize("end", ["connect.mirror.MirrorSourceTask", "connect.runtime.Nothing", "raft"])
+def test_a_name_of_javas_that_would_change_nothing_is_refused(
+    http: Http, herder: MemoryHerder, end: str, scope: str
+) -> None:
+    name = f"org.apache.kafka.{end}"
+    refused = http("PUT", f"/admin/loggers/{name}?scope={scope}", json={"level": "DEBUG"})
+    assert refused.status_code == 404 and refused.json()["message"].startswith(f"Logger {name} not found. It is one of Kafka's")
+    assert herder.cluster_levels == []
+    assert http("GET", f"/admin/loggers/{name}").status_code == 404
+    assert http("PUT", "/admin/loggers/org.apache.other", json={"level": "DEBUG"}).json() == ["org.apache.other"]
+
+
+def test_each_of_javas_names_leads_to_what_there_is_and_stands_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text("utf-8")
+    for also, table in (("", java_loggers.CLASSES), (" and below", java_loggers.PACKAGES)):
+        for name, targets in table.items():
+            assert f"| `{name}`{also} | {', '.join(f'`{target}`' for target in targets)} |" in page
+            for target in targets:
+                assert target == "kconnect.kafka.client" or importlib.util.find_spec(target) is not None
 
 
 @pytest.mark.parametrize("level", ["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"])

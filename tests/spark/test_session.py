@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +52,17 @@ def test_the_driver_is_where_the_way_to_the_master_begins(master: str, monkeypat
     assert session.settings({"spark.master": master, "spark.driver.host": "d"}, "", 1)["spark.driver.host"] == "d"
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.2")
     assert "spark.driver.host" not in session.settings({"spark.master": master}, "", 1)
+
+
+def test_a_session_s_properties_are_on_no_disk_where_a_kill_would_leave_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with session._properties(b"spark.canary=secret\n") as file:
+        # As Spark's launcher looks at it.
+        assert Path(file).is_file() and Path(file).read_bytes() == b"spark.canary=secret\n"
+        assert list(tmp_path.iterdir()) == []
+    assert not Path(file).exists()
 
 
 @pytest.mark.parametrize("text", ["local[64,8]", "a=b:c d#!\\", "é€😀", "-XX:+UseSerialGC -Xss512k"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -48,6 +49,23 @@ def test_text_for_people() -> None:
     (line,) = lines("text", lambda: log.warning("It is %s", "late"))
     assert line[4] == line[7] == "-"
     assert line.endswith(" WARNING kconnect.demo It is late")
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_what_a_terminal_would_obey_is_shown_instead(format: str) -> None:
+    said = "\x1b[31mred\x1b[0m \x9b2J \u202eback\tthere\rover é\x7f"
+
+    def write() -> None:
+        try:
+            raise ValueError(said)
+        except ValueError:
+            log.exception("It failed: %s", said)
+
+    written = "\n".join(lines(format, write))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", written)
+    assert written.count("\\u001b[31mred\\u001b[0m \\u009b2J \\u202eback") == 2
+    if format == "json":
+        assert json.loads(written)["message"] == f"It failed: {said}"
 
 
 def test_a_json_object_a_line() -> None:

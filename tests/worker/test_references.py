@@ -104,7 +104,7 @@ def test_the_trace_of_a_failure_shows_the_reference_instead(
     units.append(there.unit(CONFIG, task=None))
     until(lambda: there.statuses)
     trace = there.statuses[-1][1] or ""
-    assert trace.splitlines()[0] == "java.lang.IllegalArgumentException: refused: ${v:db:password}"
+    assert trace.splitlines()[0].startswith("java.lang.IllegalArgumentException: refused: ${v:db:password} (")
     assert CANARY not in trace
     assert CANARY in caplog.text, "the control: it was in what was logged"
     assert CANARY not in logs.hide(caplog.text)

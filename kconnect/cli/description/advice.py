@@ -49,6 +49,8 @@ def _all(found: Mapping[str, Any]) -> Iterator[str]:
     if state is None:
         yield "No worker has told its state yet: ask again in a moment. If that stays so, look at the workers' logs."
     yield from _waiting(found)
+    if any(task["retrying"] is not None for task in found["tasks"]):
+        yield f"What its tasks try again is not going to fail them: mend the cause; `kconnect logs {name}` has more of it"
     if state == "RUNNING" and not found["tasks"]:
         yield f"It runs and has no tasks: it may find nothing to do, or not be asked yet. `kconnect logs {name}` may tell why."
     yield from _numbers(found, name, bool(failed))

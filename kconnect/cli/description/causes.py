@@ -22,6 +22,8 @@ _CHAINED = (
 )
 _CAUSED_BY = "Caused by: "
 _JAVA_FRAME = re.compile(r"\s+(at [\w.$<>/@]+\(?|\.\.\. \d+ (more|common frames omitted)|Suppressed: |\[CIRCULAR REFERENCE)")
+_PLACE = re.compile(r" \([^()]+\.py:\d+\)$")
+"""What kconnect's first line ends with: file and line of the plugin."""
 _CLASS = re.compile(r"^(?:[\w$]+[./])+(?=[A-Z_$][\w$]*(?::|$))")
 
 
@@ -46,7 +48,9 @@ def of(trace: str | None) -> Cause | None:
         # As the words of kconnect about a process that has crashed, before the stack.
         said = [lines[0]]
     first, reported = _short(said[0]), _short(said[-1])
-    return Cause(first, None if first == reported else reported)
+    place = _PLACE.search(lines[0])
+    told = first if place is None or said[0] == lines[0] else f"{first}{place[0]}"
+    return Cause(told, None if first == reported else reported)
 
 
 def _java(lines: list[str]) -> list[str]:

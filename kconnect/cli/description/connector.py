@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kconnect.api.errors import BadRequestError, ConnectError, RetriableError, UnavailableError
+from kconnect.cli import retrying
 from kconnect.cli.description import advice, causes, history
 from kconnect.core.state.records import Topic, UnitId
 
@@ -46,6 +47,7 @@ class Look:
         info = self._client.connector(name)
         config: dict[str, str | None] = info["config"]
         status = self._or_why(unknown, "state", lambda: self._client.status(name)) or {"connector": {}, "tasks": []}
+        retrying.add(self._or_why(unknown, "retrying", lambda: self._own) or {}, name, status["tasks"])
         seen = self._or_why(unknown, "numbers", lambda: self._scrape)
         past = self._or_why(unknown, "since", lambda: history.of(name, self._stamped))
         if past is None:
@@ -102,7 +104,8 @@ class Look:
         number: int = task["id"]
         numbers = None if seen is None else dict(seen.tasks.get((name, number), {}))
         unit = _unit(UnitId(name, number), task, past)
-        return {"id": number, "version": task.get("version"), **unit, "numbers": numbers}
+        retries = task.get("retrying")
+        return {"id": number, "version": task.get("version"), **unit, "numbers": numbers, "retrying": retries}
 
     def _lag(self, config: Mapping[str, str | None], found: Mapping[str, Any], seen: Scrape | None) -> dict[str, Any]:
         """`{"total", "partitions": [{"topic", "partition", "committed", "end", "lag"}]}`; of /metrics: no partitions."""
@@ -153,6 +156,10 @@ class Look:
             return self._client.plugins(connectors_only=False)
         except ConnectError:
             return []  # Kafka Connect before 3.2 lists connectors only; versions are a nicety here.
+
+    @functools.cached_property
+    def _own(self) -> dict[str, Any]:
+        return self._client.own()
 
     @functools.cached_property
     def _scrape(self) -> Scrape:

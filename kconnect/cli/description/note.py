@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kconnect.cli import retrying
 from kconnect.cli.description.layout import age, clock, labelled, number, paint, table
 
 
@@ -45,6 +46,8 @@ def of_task(found: Mapping[str, Any], now: float) -> list[str]:
     lines = [*labelled("Task", [found["name"]]), *labelled("State", [_state(found, now)])]
     if found["error"] is not None:
         lines += _failure("Failure", found["error"], verbose=True)
+    if found["retrying"] is not None:
+        lines += labelled("Retrying", [paint(retrying.in_words(found["retrying"]), "yellow")])
     numbers = found["numbers"]
     told = [f"{key}: {number(value)}" for key, value in (numbers or {}).items() if key != "progress_at"]
     lines += labelled("Numbers", _why(found, "numbers") if numbers is None else told or ["none told yet"])
@@ -99,6 +102,9 @@ def _tasks(found: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
         counted = [number(numbers.get(key)) for key in ("in_per_s", "out_per_s", "lag", "errors")]
         rows.append((str(task["id"]), task["state"], since, task["worker_id"], *counted))
     lines += [f"  {line}" for line in table(headings, rows, right=("TASK", "IN/S", "OUT/S", "LAG", "ERRORS"))]
+    for task in tasks:
+        if task["retrying"] is not None:
+            lines += labelled(f"  Task {task['id']}", [paint(retrying.in_words(task["retrying"]), "yellow")])
     for numbers, error in _failures(tasks, verbose):
         lines += _failure(f"  Task {numbers}", error, verbose)
     return lines

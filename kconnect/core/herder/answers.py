@@ -27,6 +27,7 @@ from kconnect.core.herder import (
     fencing,
     metrics,
     offset_requests,
+    own_view,
     requests,
     restart,
     stored_offsets,
@@ -76,11 +77,11 @@ class Answers:
                 return dict(config.connectors[name].properties)
             case requests.GetStatus(name):
                 kind = yield from self.kind(name)
-                return views.connector_status(herder.status, name, kind, (yield from self._usages()))
+                return views.connector_status(herder.status, name, kind)
             case requests.GetTasks(name):
                 return views.tasks(config, name)
             case requests.GetTaskStatus(name, task):
-                return views.task_status(herder.status, name, task, (yield from self._usages()))
+                return views.task_status(herder.status, name, task)
             case requests.GetTopics(name):
                 self._require_tracking()
                 return {name: {"topics": herder.status.topics_of(name)}}
@@ -101,6 +102,12 @@ class Answers:
                 return (yield from herder.exclusively(name, lambda: self._fence(name)))
             case requests.GetCluster():
                 return cluster.view(herder)
+            case requests.ListOwn():
+                return own_view.all_of(herder, (yield effects.ReadReports()))
+            case requests.GetOwn(name):
+                reports = yield effects.ReadReports()
+                self._require(name)
+                return {"name": name, **own_view.all_of(herder, reports, (name,))[name]}
             case requests.GetMetrics():
                 return metrics.snapshot(herder, (yield effects.ReadReports()))
             case requests.GetSessionKeys():
@@ -109,6 +116,11 @@ class Answers:
                 return (yield from self._put_task_configs(name, configs))
             case requests.ListPlugins(connectors_only):
                 return (yield effects.ListPlugins(connectors_only))
+            case requests.ReloadPlugins():
+                found = yield effects.ReloadPlugins()
+                herder.classes.ask_again()
+                herder.placing.plugins_changed()
+                return found
             case requests.GetPluginConfig(plugin, version):
                 return (yield effects.PluginConfig(plugin, version))
             case requests.ValidateConfig(plugin, submitted):
@@ -165,26 +177,18 @@ class Answers:
         kinds = {}
         for plugin, name in asked.items():
             kinds[plugin] = yield from self.kind(name)
-        usages = yield from self._usages()
         for name in names:
             kind = kinds[plugins[name]]
             try:
                 entry: dict[str, Any] = {}
                 if "status" in expand:
-                    entry["status"] = views.connector_status(herder.status, name, kind, usages)
+                    entry["status"] = views.connector_status(herder.status, name, kind)
                 if "info" in expand:
                     entry["info"] = views.connector_info(herder.config, name, kind)
                 body[name] = entry
             except NotFoundError:
                 continue  # Connect, too, leaves out what has no status yet.
         return body
-
-    def _usages(self) -> Procedure:
-        """What tasks take that have hosts of their own. Nobody is asked while there are none."""
-        assignment = self._herder.assignment
-        if not metrics.dedicated(assignment):
-            return views.NOBODY
-        return metrics.usages(assignment, (yield effects.ReadReports()))
 
     def _offsets(self, name: str) -> Procedure:
         self._require(name)

@@ -66,6 +66,13 @@ class Classes:
             known = self._known.get(key)
         return known
 
+    def ask_again(self) -> None:
+        """Other plugins are there: what was known counts until there is another answer, and what failed is tried again."""
+        self._failed_at.clear()
+        for key in self._known.keys() - self._asked_at.keys():
+            self._asked_at[key] = self._herder.now
+            self._herder.begin(self._ask(key))
+
     def _is_late(self, key: _Key) -> bool:
         return self._herder.now - self._asked_at[key] >= _PATIENCE_MS
 

@@ -96,6 +96,13 @@ class PluginConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ReloadPlugins:
+    """Look at plugin.path anew. Result: the body of `POST /kconnect/plugins/reload`."""
+
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class GroupOffsets:
     """Committed offsets of a sink's consumer group. Result: list of (topic, partition, offset)."""
 
@@ -230,6 +237,7 @@ Answerable = (
     | DescribePlugin
     | ListPlugins
     | PluginConfig
+    | ReloadPlugins
     | GroupOffsets
     | ReadReports
     | AskConnector

@@ -41,6 +41,10 @@ class HostSpecs:
             return HostSpec(read.directories)
         return HostSpec(read.directories, unit, read.operation.memory)
 
+    def forget(self) -> None:
+        """Other plugins are there: all configs are to be read anew."""
+        self._read.clear()
+
     def keep(self, config: ConfigState) -> None:
         """Forget the connectors that are gone."""
         if len(self._read) > 2 * len(config.connectors):

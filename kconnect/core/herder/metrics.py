@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from kconnect.core.metrics.families import Snapshot, UnitNow
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
 from kconnect.core.metrics.task import Values
-from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import State, UnitId
 
 if TYPE_CHECKING:
@@ -56,29 +55,6 @@ def snapshot(herder: Herder, reports: Collection[Report]) -> Snapshot:
     leads = leader is not None and leader.worker in herder.members
     texts = {"leader-name": leader.worker if leader is not None and leads else "", "connect-protocol": PROTOCOL}
     return Snapshot(connectors, tasks, worker, _rebalances(herder, leads), texts, dict(sorted(taken.items())))
-
-
-def dedicated(state: AssignmentState) -> dict[tuple[str, int, str], UnitId]:
-    """Tasks that run in hosts of their own, by the lives of these: (worker, number, incarnation)."""
-    found = {}
-    for worker, placement in state.placements.items():
-        for host, spec in placement.specs.items():
-            held = state.held.get((worker, host))
-            if spec.unit is not None and held is not None and spec.unit in (held.units or ()):
-                found[worker, host, held.incarnation] = spec.unit
-    return found
-
-
-def usages(state: AssignmentState, reports: Collection[Report]) -> dict[UnitId, Usage]:
-    """What tasks take that run in hosts of their own, as these have said last."""
-    units = dedicated(state)
-    found = {}
-    for report in reports if units else ():
-        if isinstance(report, HostReport) and report.usage is not None:
-            unit = units.get((report.worker, report.host, report.incarnation))
-            if unit is not None:
-                found[unit] = report.usage
-    return found
 
 
 def _nobodys(herder: Herder) -> frozenset[UnitId]:

@@ -69,6 +69,11 @@ class Placing:
         herder.changes += 1
         return True
 
+    def plugins_changed(self) -> None:
+        """Other plugins are there: units may need other hosts."""
+        self._specs.forget()
+        self._herder.changes += 1
+
     def seen_dead(self, hosts: frozenset[tuple[str, int, str]]) -> None:
         """These hosts, and no others, are dead by now."""
         self._lost_hosts.seen(hosts, self._herder.now)

@@ -124,6 +124,11 @@ class ValidateConfig(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class ReloadPlugins(Request):
+    """`POST /kconnect/plugins/reload`: this worker looks at plugin.path anew."""
+
+
+@dataclass(frozen=True, slots=True)
 class CreateConnector(Request):
     """
     `POST /connectors`: the answer is a `Created`. `initial_state` is RUNNING, PAUSED or STOPPED, in any case. With
@@ -205,6 +210,18 @@ class SetLoggerLevel(Request):
 @dataclass(frozen=True, slots=True)
 class GetCluster(Request):
     """`GET /cluster`: members, leader, generation, units by worker and host, and what is being handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOwn(Request):
+    """`GET /kconnect/connectors`: what only kconnect knows of each connector, see `own_view.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetOwn(Request):
+    """`GET /kconnect/connectors/{c}`: the same of one."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,12 @@ Called by `herder.py`. Nothing here decides anything. Read next: `requests.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from kconnect.api.errors import NotFoundError
-from kconnect.core.metrics.report import Usage
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.records import SourceOffset, State, UnitId, UnitStatus
 from kconnect.core.state.status import StatusState
-
-NOBODY: Mapping[UnitId, Usage] = MappingProxyType({})
 
 
 def connector_info(config: ConfigState, name: str, kind: str) -> dict[str, Any]:
@@ -40,32 +35,25 @@ def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def connector_status(
-    statuses: StatusState, name: str, kind: str, usages: Mapping[UnitId, Usage] = NOBODY
-) -> dict[str, Any]:
-    """`usages` is what those of its tasks take that have a host of their own."""
+def connector_status(statuses: StatusState, name: str, kind: str) -> dict[str, Any]:
     status = statuses.units.get(UnitId(name))
     if status is None:
         raise NotFoundError(f"No status found for connector {name}")
     return {
         "name": name,
         "connector": _status(status),
-        "tasks": [task_status(statuses, name, unit.task, usages) for unit in statuses.tasks_of(name)],
+        "tasks": [task_status(statuses, name, unit.task) for unit in statuses.tasks_of(name)],
         "type": kind,
     }
 
 
-def task_status(
-    statuses: StatusState, name: str, task: int, usages: Mapping[UnitId, Usage] = NOBODY
-) -> dict[str, Any]:
+def task_status(statuses: StatusState, name: str, task: int) -> dict[str, Any]:
     unit = UnitId(name, task)
     # -1 is how a unit says that it is no task, and anybody may ask for it.
     status = None if unit.is_connector else statuses.units.get(unit)
     if status is None:
         raise NotFoundError(f"No status found for task {name}-{task}")
-    usage = usages.get(unit)
-    memory = {} if usage is None else {"memory": {"used": usage.memory, "max": usage.memory_max}}
-    return {"id": task, **_status(status), **memory}
+    return {"id": task, **_status(status)}
 
 
 def restarting(body: dict[str, Any], planned: set[UnitId]) -> dict[str, Any]:

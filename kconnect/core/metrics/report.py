@@ -2,7 +2,8 @@
 The bytes of the metrics topic: what hosts say of their units, for whichever worker wants to know.
 
 `worker/metrics.py` writes and reads them. Nothing depends on them but what `/metrics` shows: a record that can't be used is
-skipped, and one of a newer format too. They hold names, classes, states and numbers, never a setting's value.
+skipped, and one of a newer format too. They hold names, classes, states, numbers and what plugins say of failures, with secrets
+blotted out, never a setting's value.
 Read next: `families.py`.
 """
 
@@ -32,6 +33,8 @@ class UnitReport:
     unit: UnitId
     about: About = field(default_factory=About)
     values: Values = field(default_factory=dict)
+    retrying: str = ""
+    """Why a call that the task makes again failed last."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def encode(report: Report) -> tuple[bytes, bytes]:
             "unit": list(report.unit),
             "about": [about.texts, about.transforms, about.predicates],
             "values": report.values,
+            "retrying": report.retrying,
         }
         key = f"unit-{report.worker}-{report.unit}"
     return key.encode(), orjson.dumps({**where, **body})
@@ -110,7 +114,8 @@ def decode(value: bytes | None) -> Report | None:
         name, task = body["unit"]
         texts, transforms, predicates = body["about"]
         about = About(_texts(texts), _classes(transforms), _classes(predicates))
-        return UnitReport(*where, UnitId(str(name), int(task)), about, _numbers(body["values"]))
+        unit, values = UnitId(str(name), int(task)), _numbers(body["values"])
+        return UnitReport(*where, unit, about, values, str(body.get("retrying", "")))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

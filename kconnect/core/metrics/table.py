@@ -141,6 +141,11 @@ TABLE: tuple[Metric, ...] = (
     Metric(ERRORS, "deadletterqueue-produce-requests", _C, "Records that were put into the dead letter queue"),
     Metric(ERRORS, "deadletterqueue-produce-failures", _C, "Failures of the dead letter queue to take what it was given"),
     Metric(ERRORS, "last-error-timestamp", _G, "When a record last failed for good; milliseconds since 1970, 0 if none did"),
+    Metric(
+        *(ERRORS, "retrying-since-timestamp-seconds", _G),
+        "Since when the task has been making a call again that failed; seconds since 1970, 0 while it makes none again",
+        ours=True,
+    ),
     Metric(WORKER, "connector-count", _G, "Connectors of this worker"),
     Metric(WORKER, "task-count", _G, "Tasks of this worker"),
     Metric(WORKER, "connector-startup-attempts-total", _C, "Starts of connectors on this worker's hosts"),

@@ -63,7 +63,8 @@ class TaskMeter:
         self._commits_ms = Sampled(windows)
         self._outcomes = Sampled(windows)
         self._progress_at: float | None = None
-        self._progress_told: tuple[float, float] | None = None
+        self._told: dict[str, tuple[float, float]] = {}
+        """Times by what they are of: by `now`, and by the time of day."""
 
     def committed(self, began: float, now: float) -> None:
         """A commit of offsets has succeeded."""
@@ -76,6 +77,7 @@ class TaskMeter:
     def values(self, now: float, wall: float) -> Values:
         """All that is known; `wall` is the time of day that `now` is, in seconds since 1970."""
         success, errors = self._outcomes.average(now), self._errors
+        retrying = errors.retrying
         return {
             "batch-size-max": self._batches.highest(now),
             "batch-size-avg": _rounded(self._batches.average(now)),
@@ -83,7 +85,7 @@ class TaskMeter:
             "offset-commit-avg-time-ms": _rounded(self._commits_ms.average(now)),
             "offset-commit-success-percentage": _rounded(success),
             "offset-commit-failure-percentage": None if success is None else _rounded(1 - success),
-            "last-progress-timestamp-seconds": self._progress(now, wall),
+            "last-progress-timestamp-seconds": self._at("progress", self._progress_at, now, wall),
             "total-record-failures": errors.failures,
             "total-record-errors": errors.errors,
             "total-records-skipped": errors.skipped,
@@ -92,16 +94,21 @@ class TaskMeter:
             "deadletterqueue-produce-requests": errors.letters,
             "deadletterqueue-produce-failures": errors.letters_failed,
             "last-error-timestamp": errors.last_ms,
+            "retrying-since-timestamp-seconds": self._at("retrying", retrying and retrying[0], now, wall) or 0,
         }
 
-    def _progress(self, now: float, wall: float) -> float | None:
-        at = self._progress_at
+    @property
+    def retrying(self) -> str:
+        """Why a call that the task makes again failed last; empty while there is none."""
+        return "" if self._errors.retrying is None else self._errors.retrying[1]
+
+    def _at(self, what: str, at: float | None, now: float, wall: float) -> float | None:
         if at is None:
             return None
         # Reckoned once: two clocks drift, and what has not changed must not look as if it had.
-        if self._progress_told is None or self._progress_told[0] != at:
-            self._progress_told = (at, round(wall - (now - at), 3))
-        return self._progress_told[1]
+        if what not in self._told or self._told[what][0] != at:
+            self._told[what] = (at, round(wall - (now - at), 3))
+        return self._told[what][1]
 
 
 class SourceMeter(TaskMeter):

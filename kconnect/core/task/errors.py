@@ -64,6 +64,19 @@ class Counts:
     letters_failed: int = 0
     last_ms: int = 0
     """When a record last failed for good, in milliseconds since 1970."""
+    retrying: tuple[float, str] | None = None
+    """Since when the task has been making the same call again, by the clock of whoever counts, and why it failed last."""
+
+    def tries_again(self, what: str, error: BaseException, now: float) -> None:
+        """The call `what` has failed, and is going to be made again; `goes_on` if that succeeds, or is given up."""
+        try:
+            reason = f"{what}: {type(error).__name__}: {error}"
+        except Exception:  # noqa: BLE001 - the error is a plugin's class, too
+            reason = f"{what}: {type(error).__name__}"
+        self.retrying = (now if self.retrying is None else self.retrying[0], reason)
+
+    def goes_on(self) -> None:
+        self.retrying = None
 
 
 class Errors:
@@ -93,16 +106,22 @@ class Errors:
         Raises ConnectError if it may not be dropped, or if the task is stopped while it waits for the next attempt.
         """
         counts, attempts, began = self.counts, 1, self._clock()
-        while True:
-            counts.failures += 1
-            if again is None or not isinstance(error, RetriableError) or not self._pause(attempts, began):
-                break
-            attempts += 1
-            counts.retries += 1
-            try:
-                return again()
-            except Exception as newer:  # noqa: BLE001 - a plugin's own
-                error = newer
+        counts.failures += 1
+        try:
+            while again is not None and isinstance(error, RetriableError):
+                counts.tries_again(component.what, error, began)
+                if not self._pause(attempts, began):
+                    break
+                attempts += 1
+                counts.retries += 1
+                try:
+                    return again()
+                except Exception as newer:  # noqa: BLE001 - a plugin's own
+                    error = newer
+                    counts.failures += 1
+        finally:
+            if again is not None:  # Else this may be a report from within a call that is itself made again.
+                counts.goes_on()
         counts.errors += 1
         failure = Failure(stage, component, origin, error, attempts)
         self._report(failure)

@@ -78,6 +78,13 @@ def test_kconnects_own_words_before_a_trace_do_not_hide_it() -> None:
     assert causes.of("ConnectError: it failed at lines-0@0\n" + trace_of(hidden)) == Cause("ValueError: the only one")
 
 
+def test_the_plugins_file_and_line_stay_with_the_first_cause() -> None:
+    found = causes.of("ConnectError: it failed at lines-0@0 (orders/sink.py:41)\n" + trace_of(hidden))
+    assert found == Cause("ValueError: the only one (orders/sink.py:41)")
+    lone = causes.of("ValueError: the only one (orders/sink.py:41)\n" + trace_of(hidden))
+    assert lone == Cause("ValueError: the only one (orders/sink.py:41)")
+
+
 def test_of_a_group_the_first_that_it_holds() -> None:
     text = """\
   + Exception Group Traceback (most recent call last):

@@ -14,6 +14,7 @@ NOW = 1_800_000_000.0
 def task(number: int, state: str = "RUNNING", **more: Any) -> dict[str, Any]:
     numbers = {"in_per_s": 10.0, "out_per_s": 9.0, "in_total": 100, "out_total": 90, "lag": 5.0, "errors": 0.0}
     start = {"id": number, "version": "1", "state": state, "worker_id": "n1:8083", "since_ms": None, "error": None}
+    start["retrying"] = None
     return {**start, "numbers": numbers, **more}
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kconnect.core.herder import requests as ask
 from kconnect.core.herder.metrics import snapshot
 from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.metrics.families import Snapshot, families
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
-from kconnect.core.state.assignment_records import HostSpec
 from kconnect.core.state.records import State, TargetState, UnitId
 from kconnect.testing.cluster import MemoryCluster
 
@@ -152,29 +149,6 @@ def test_hosts_show_what_they_take_as_long_as_they_live() -> None:
         "kafka_connect_task_host_memory_max_bytes": [],
         "kafka_connect_task_host_cpu_seconds_total": [((str(alive),), 1.5)],
     }
-
-
-def test_the_status_of_a_task_in_a_host_of_its_own_says_what_that_takes() -> None:
-    cluster = cluster_with("a:1", "b:1")
-    unit = UnitId("x", 0)
-    ((worker, number),) = cluster.running()[unit]
-    asked = "b:1" if worker == "a:1" else "a:1"
-    known = cluster.workers[worker].herder.identity.incarnation
-    host = cluster.hosts[worker, number]
-    usage = Usage(60_000_000, 2**28, 1.5)
-    cluster.reports = [
-        HostReport(worker, number, host.incarnation, known, Starts(), Starts(), usage),
-        HostReport(worker, number, "an earlier one", known, Starts(), Starts(), Usage(1, 1, 1)),
-    ]
-    assert "memory" not in cluster.call(asked, ask.GetTaskStatus("x", 0)), "it shares its host"
-    placements = cluster.workers[asked].herder.assignment.placements
-    placements[worker] = replace(placements[worker], specs={number: HostSpec(unit=unit, memory=2**28)})
-    expected = {"used": 60_000_000, "max": 2**28}
-    assert cluster.call(asked, ask.GetTaskStatus("x", 0))["memory"] == expected
-    tasks = cluster.call(asked, ask.GetStatus("x"))["tasks"]
-    assert [task.get("memory") for task in tasks] == [expected, None]
-    listed = cluster.call(asked, ask.ListConnectors(("status",)))
-    assert listed["x"]["status"]["tasks"] == tasks
 
 
 def test_a_rebalance_is_over_when_the_hosts_hold_what_the_worker_was_given() -> None:

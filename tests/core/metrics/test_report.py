@@ -19,6 +19,7 @@ UNIT = UnitReport(
     UnitId("my-source", 3),
     About({"task-class": "T"}, {"a": ("Filter", "1.10")}, {"p": ("HasHeaderKey", "")}),
     {"source-record-poll-total": 5.0, "batch-size-avg": None},
+    "put(): RetriableError: busy",
 )
 HOST = HostReport("w:8083", 1, "life", "worker's life", Starts(3, 2, 1), Starts(5, 5, 0))
 MEASURED = replace(HOST, usage=Usage(60_000_000, 2**28, 1.25))

@@ -91,6 +91,19 @@ def test_errors_are_the_chains_own_counts() -> None:
     assert values["last-error-timestamp"] == 77
 
 
+def test_what_is_tried_again_has_a_time_of_day_that_does_not_move() -> None:
+    errors = Counts()
+    meter = SinkMeter(W, errors)
+    since = "retrying-since-timestamp-seconds"
+    assert (meter.values(1000, 5000)[since], meter.retrying) == (0, "")
+    errors.tries_again("put()", ValueError("busy"), 990)
+    assert (meter.values(1000, 5000)[since], meter.retrying) == (4990, "put(): ValueError: busy")
+    errors.tries_again("put()", ValueError("still"), 1100)
+    assert (meter.values(1200, 5200.5)[since], meter.retrying) == (4990, "put(): ValueError: still")
+    errors.goes_on()
+    assert (meter.values(1300, 5300)[since], meter.retrying) == (0, "")
+
+
 def test_ratios_are_parts_of_the_whole_life() -> None:
     times = Times(100)
     times.enter(Phase.STARTING, 101)

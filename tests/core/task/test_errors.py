@@ -74,6 +74,31 @@ def test_pauses_double_and_are_random_beyond_the_longest() -> None:
     assert world.reported == []
 
 
+def test_what_is_tried_again_is_told_with_its_beginning_until_it_is_over() -> None:
+    world = World(retry_timeout_s=None)
+    told: list[Any] = []
+
+    def attempt() -> Any:
+        told.append(world.errors.counts.retrying)
+        if len(told) < 3:
+            raise RetriableError(f"not at {world.now:.1f}")
+        return "good"
+
+    world.now = 5.0
+    assert world.handle(RetriableError("not yet"), attempt) == "good"
+    assert told == [
+        (5.0, "the transform t: RetriableError: not yet"),
+        (5.0, "the transform t: RetriableError: not at 5.3"),
+        (5.0, "the transform t: RetriableError: not at 5.9"),
+    ]
+    assert world.errors.counts.retrying is None
+    # A record that a sink reports from within a `put` that is made again is another matter.
+    world.errors.counts.tries_again("put()", RetriableError("busy"), 7.0)
+    with pytest.raises(ConnectError):
+        world.handle(RetriableError("reported"))
+    assert world.errors.counts.retrying == (7.0, "put(): RetriableError: busy")
+
+
 def test_attempts_go_on_until_the_deadline_and_not_beyond() -> None:
     world = World(retry_timeout_s=2.0, tolerant=True)
     assert world.handle(RetriableError("not yet"), failing(99)) is None

@@ -1,0 +1,62 @@
+"""
+The body of `GET /kconnect/connectors`: what only kconnect knows of a connector, and Connect's answers have no place for.
+
+Made from what this worker has read and what all hosts report, called by `answers.py`. What hosts say is some seconds old, and
+counts only from the host that holds the task now. Readers should bear what they do not know: later versions may say more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+from kconnect.core.metrics.report import HostReport, Report, UnitReport
+from kconnect.core.state.assignment_records import Held
+from kconnect.core.state.records import UnitId
+
+if TYPE_CHECKING:
+    from kconnect.core.herder.herder import Herder
+
+
+def all_of(herder: Herder, reports: Collection[Report], names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+    """
+    `{connector: {"tasks": [{"id", "host", "memory", "retrying"}]}}`; what does not apply, or is not known, is null.
+
+    `host` is `{"worker_id", "host", "node", "pid"}`: the process that holds the task. `memory` is `{"used", "max"}` in bytes,
+    of a task that has a host of its own; `max` null is no limit. `retrying` is `{"since", "reason"}`: a call that failed is
+    made again and again, since so many milliseconds after 1970.
+    """
+    config, state = herder.config, herder.assignment
+    holders = {unit: held for held in state.held.values() for unit in held.units or ()}
+    processes = {(each.worker, each.host, each.incarnation): each for each in reports if isinstance(each, HostReport)}
+    said = {(each.worker, each.host, each.incarnation, each.unit): each for each in reports if isinstance(each, UnitReport)}
+
+    def task(unit: UnitId) -> dict[str, Any]:
+        held = holders.get(unit)
+        if held is None:
+            return {"id": unit.task, "host": None, "memory": None, "retrying": None}
+        where = (held.worker, held.host, held.incarnation)
+        placement = state.placements.get(held.worker)
+        alone = placement is not None and placement.spec(held.host).unit == unit
+        memory = _memory(processes.get(where)) if alone else None
+        return {"id": unit.task, "host": _host(held), "memory": memory, "retrying": _retrying(said.get((*where, unit)))}
+
+    return {
+        name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]}
+        for name in (config.connectors if names is None else names)
+    }
+
+
+def _host(held: Held) -> dict[str, Any]:
+    node, pid, _ = held.process or (None, None, None)
+    return {"worker_id": held.worker, "host": held.host, "node": node, "pid": pid}
+
+
+def _memory(report: HostReport | None) -> dict[str, Any] | None:
+    usage = None if report is None else report.usage
+    return None if usage is None else {"used": usage.memory, "max": usage.memory_max}
+
+
+def _retrying(report: UnitReport | None) -> dict[str, Any] | None:
+    since = None if report is None else report.values.get("retrying-since-timestamp-seconds")
+    return {"since": int(since * 1000), "reason": report.retrying} if report is not None and since else None

@@ -1,0 +1,69 @@
+"""`GET /kconnect/connectors` over a cluster in memory, and what is not in Connect's own answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kconnect.api.errors import NotFoundError
+from kconnect.core.herder import requests as ask
+from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
+from kconnect.core.state.assignment_records import HostSpec
+from kconnect.core.state.records import UnitId
+from kconnect.testing.cluster import MemoryCluster
+
+SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "2"}
+UNIT = UnitId("x", 0)
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    made = MemoryCluster(1)
+    for name in ("a:1", "b:1"):
+        made.add_worker(name)
+    made.settle()
+    made.call("a:1", ask.CreateConnector("x", SOURCE))
+    made.settle()
+    return made
+
+
+def test_what_a_task_takes_that_has_a_host_of_its_own(cluster: MemoryCluster) -> None:
+    ((worker, number),) = cluster.running()[UNIT]
+    asked = "b:1" if worker == "a:1" else "a:1"
+    known = cluster.workers[worker].herder.identity.incarnation
+    usage = Usage(60_000_000, 2**28, 1.5)
+    cluster.reports = [
+        HostReport(worker, number, cluster.hosts[worker, number].incarnation, known, Starts(), Starts(), usage),
+        HostReport(worker, number, "an earlier one", known, Starts(), Starts(), Usage(1, 1, 1)),
+    ]
+    assert cluster.call(asked, ask.GetOwn("x"))["tasks"][0]["memory"] is None, "it shares its host"
+    placements = cluster.workers[asked].herder.assignment.placements
+    placements[worker] = replace(placements[worker], specs={number: HostSpec(unit=UNIT, memory=2**28)})
+    first, second = cluster.call(asked, ask.GetOwn("x"))["tasks"]
+    assert (first["id"], first["memory"]) == (0, {"used": 60_000_000, "max": 2**28})
+    assert (first["host"]["worker_id"], first["host"]["host"], second["memory"]) == (worker, number, None)
+    # Connect's strict readers fail on what they do not know.
+    told = cluster.call(asked, ask.GetStatus("x"))["tasks"][0]
+    assert told.keys() == {"id", "state", "worker_id", "version"}
+    assert cluster.call(asked, ask.GetTaskStatus("x", 0)) == told
+    assert cluster.call(asked, ask.ListConnectors(("status",)))["x"]["status"]["tasks"][0] == told
+
+
+def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster: MemoryCluster) -> None:
+    ((worker, number),) = cluster.running()[UNIT]
+    now = UnitReport(worker, number, cluster.hosts[worker, number].incarnation, UNIT, retrying="put(): RetriableError: busy")
+    since = {"retrying-since-timestamp-seconds": 1_800_000_000.25}
+    cluster.reports = [replace(now, values=since), replace(now, incarnation="an earlier one", values=since, retrying="old")]
+    expected = {"since": 1_800_000_000_250, "reason": "put(): RetriableError: busy"}
+    for asked in ("a:1", "b:1"):
+        found = cluster.call(asked, ask.ListOwn())
+        assert [task["retrying"] for task in found["x"]["tasks"]] == [expected, None]
+        assert cluster.call(asked, ask.GetOwn("x")) == {"name": "x", **found["x"]}
+    cluster.reports = [replace(now, values={"retrying-since-timestamp-seconds": 0.0}, retrying="")]
+    assert cluster.call("a:1", ask.GetOwn("x"))["tasks"][0]["retrying"] is None
+
+
+def test_a_connector_that_is_not_there(cluster: MemoryCluster) -> None:
+    with pytest.raises(NotFoundError, match=r"^Connector nope not found$"):
+        cluster.call("a:1", ask.GetOwn("nope"))
