@@ -10,6 +10,7 @@ Read next: `procedures.py` for how waiting is written down, `leader.py`, `cluste
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,9 @@ from kconnect.core.state.records import Broken, Entry, LogRecord, Topic, UnitId
 from kconnect.core.state.status import StatusState
 
 _MEMBERS_MS = 3000
+_NOTED = 1000
+"""Of so many keys is told that their records can't be used."""
+_UNNOTED_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,9 @@ class Herder:
         self._members_seen = 0
         self._members_asked_at: int | None = None
         self._noted: set[tuple[Topic, str]] = set()
+        self._unnoted: Counter[Topic] = Counter()
+        """Records that nobody can use and of which the log does not say so yet, as it has told of their keys."""
+        self._unnoted_told_at: int | None = None
         self._said_bye = False
         self.classes = Classes(self)
         self.placing = Placing(self, directories)
@@ -150,6 +157,7 @@ class Herder:
         if self.started and (self._members_asked_at is None or now - self._members_asked_at >= _MEMBERS_MS):
             self._find_members()
         self._out += self._procedures.advance()
+        self._tell_unnoted()
         if self.leaving and not self._said_bye and self._may_leave():
             self._said_bye = True
             self._out.append(effects.Bye())
@@ -295,10 +303,23 @@ class Herder:
                 self.log("WARNING", f"{decoded.worker} leads the cluster by now, generation {decoded.generation}")
                 self._stop_leading()
                 self._lead_if_owner()
-        if isinstance(decoded, Broken) and (decoded.topic, decoded.key) not in self._noted:
-            self._noted.add((decoded.topic, decoded.key))
-            topic, key, reason = decoded.topic.value, decoded.key, decoded.reason
-            self.log("WARNING", f"Ignoring a record of the {topic} topic with the key {key!r}: {reason}")
+        if not isinstance(decoded, Broken):
+            return
+        if (decoded.topic, decoded.key) in self._noted or len(self._noted) >= _NOTED:
+            self._unnoted[decoded.topic] += 1
+            return
+        self._noted.add((decoded.topic, decoded.key))
+        topic, key, reason = decoded.topic.value, decoded.key, decoded.reason
+        self.log("WARNING", f"Ignoring a record of the {topic} topic with the key {key!r}: {reason}")
+
+    def _tell_unnoted(self) -> None:
+        """At once the first time, and then once a minute: one who writes such records may write many."""
+        if self._unnoted and (self._unnoted_told_at is None or self.now - self._unnoted_told_at >= _UNNOTED_MS):
+            self._unnoted_told_at = self.now
+            for topic, count in self._unnoted.items():
+                more = f"{count} more record{'s' if count > 1 else ''} of the {topic.value} topic that can't be used"
+                self.log("WARNING", f"Ignored {more}; each key is told of once: `kconnect topics check` lists all of them")
+            self._unnoted.clear()
 
     def _watch_rebalance(self, batch: Iterable[LogRecord]) -> None:
         if any(record.topic is Topic.ASSIGNMENT for record in batch):

@@ -41,26 +41,27 @@ def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:
 
 
 def connector_status(
-    statuses: StatusState, name: str, kind: str, usages: Mapping[UnitId, Usage] = NOBODY
+    config: ConfigState, statuses: StatusState, name: str, kind: str, usages: Mapping[UnitId, Usage] = NOBODY
 ) -> dict[str, Any]:
     """`usages` is what those of its tasks take that have a host of their own."""
     status = statuses.units.get(UnitId(name))
     if status is None:
         raise NotFoundError(f"No status found for connector {name}")
+    shown = [unit.task for unit in statuses.tasks_of(name) if _exists(config, unit)]
     return {
         "name": name,
         "connector": _status(status),
-        "tasks": [task_status(statuses, name, unit.task, usages) for unit in statuses.tasks_of(name)],
+        "tasks": [task_status(config, statuses, name, task, usages) for task in shown],
         "type": kind,
     }
 
 
 def task_status(
-    statuses: StatusState, name: str, task: int, usages: Mapping[UnitId, Usage] = NOBODY
+    config: ConfigState, statuses: StatusState, name: str, task: int, usages: Mapping[UnitId, Usage] = NOBODY
 ) -> dict[str, Any]:
     unit = UnitId(name, task)
     # -1 is how a unit says that it is no task, and anybody may ask for it.
-    status = None if unit.is_connector else statuses.units.get(unit)
+    status = statuses.units.get(unit) if not unit.is_connector and _exists(config, unit) else None
     if status is None:
         raise NotFoundError(f"No status found for task {name}-{task}")
     usage = usages.get(unit)
@@ -93,6 +94,15 @@ def sink_offsets(committed: list[tuple[str, int, int]]) -> dict[str, Any]:
             for topic, partition, offset in sorted(committed)
         ]
     }
+
+
+def _exists(config: ConfigState, unit: UnitId) -> bool:
+    """
+    Whether the config topic has that task. A status may be left of one that it has not: in another partition than its
+    tombstone, where somebody else's partitioner put it, so that what is read last would decide.
+    """
+    connector = config.connectors.get(unit.connector)
+    return connector is None or unit.task < connector.task_count
 
 
 def _status(status: UnitStatus) -> dict[str, Any]:
