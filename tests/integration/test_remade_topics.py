@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import State, Topic, UnitId
 from kconnect.core.state.status import StatusState
+from kconnect.kafka.admin import Admin
 from kconnect.kafka.log import LogReader
 from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
@@ -35,7 +37,10 @@ class Topics:
     def delete(self, role: Topic) -> None:
         self._admin.delete_topics([self._names[role]])[self._names[role]].result(60)
 
-    def fold(self, role: Topic, state: StatusState | OffsetState) -> None:
+    def id(self, role: Topic) -> str:
+        return Admin(self._client).topic_ids([self._names[role]])[self._names[role]]
+
+    def fold(self, role: Topic, state: StatusState | OffsetState | AssignmentState) -> None:
         """What somebody reads who comes now."""
         reader = LogReader(self._client, {role: self._names[role]})
         wait_until(lambda: ([state.apply(record) for record in reader.read(0.1)], reader.at_end)[1], 60)
@@ -95,10 +100,11 @@ def test_a_worker_whose_topics_are_deleted(broker: Broker, tmp_path: Path, uniqu
         assert client.get_config("x")["file"] == str(source)
         expected = append()
         wait_until(lambda: topics.position() == expected, 240)
-
-        # Nobody remembers by now, but the leader's record.
-        worker.stop()
-        worker.start(wait=False)
-        wait_until(lambda: "is not the one with which workers ran before" in worker.log.read_text(), 240)
+        # By this a worker that starts now knows that it is another one.
+        led = AssignmentState()
+        topics.fold(Topic.ASSIGNMENT, led)
+        assert led.leader is not None
+        assert led.leader.topics["offset"] == topics.id(Topic.OFFSET)
+        assert led.leader.topics["config"] != topics.id(Topic.CONFIG)
     finally:
         worker.stop()

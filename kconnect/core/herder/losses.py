@@ -75,8 +75,6 @@ class Losses:
             herder.offsets.begin_again()
         elif topic is Topic.ASSIGNMENT:
             self._assignment_at = herder.now
-            # Nor does anything of it run any more: its hosts end with what they had read.
-            herder.placing.assignment_lost()
             herder.assignment = AssignmentState()
 
     def read_to_end(self, topic: Topic) -> Procedure:
@@ -104,6 +102,11 @@ class Losses:
         yield from self.read_to_end(Topic.OFFSET)
         entries: list[Entry] = self._herder.offsets.unsaid()
         return entries
+
+    @property
+    def assignments_lost(self) -> bool:
+        """Whether this worker was given units by an assignment topic that is no more. Its hosts end with it."""
+        return self._assignment_at is not None
 
     @property
     def hosts_may_live(self) -> bool:

@@ -8,7 +8,6 @@ says with what it should say. Read next: `cluster/placement.py` for how units ar
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kconnect.api.errors import ConnectError
@@ -69,13 +68,6 @@ class Placing:
         herder.changes += 1
         return True
 
-    def assignment_lost(self) -> None:
-        """The assignment topic is no more, and what it gave this worker runs no longer: to be said as soon as it can be."""
-        statuses, me = self._herder.status, self._herder.identity.worker_id
-        for unit in [unit for unit in statuses.units if self._is_live(unit, me)]:
-            statuses.units[unit] = replace(statuses.units[unit], state=State.UNASSIGNED, trace=None)
-            statuses.unsaid.add(unit)
-
     def seen_dead(self, hosts: frozenset[tuple[str, int, str]]) -> None:
         """These hosts, and no others, are dead by now."""
         self._lost_hosts.seen(hosts, self._herder.now)
@@ -126,7 +118,8 @@ class Placing:
                 entries = [records.status(unit, herder.status.units[unit]) for unit in sorted(lost)]
             if not entries:
                 lost = yield from self._lost_units()
-                entries = self._stopped_statuses() + self.unassigned_statuses(me.worker_id, lost) + self._quarantine.statuses()
+                gone = lost | self._lost_with_assignments()
+                entries = self._stopped_statuses() + self.unassigned_statuses(me.worker_id, gone) + self._quarantine.statuses()
             self._heal()
             if entries:
                 due = max(due, pace.free_at(herder.now))
@@ -157,6 +150,12 @@ class Placing:
         # Topics are read each for itself: another host may have said that, and its record is still to be read.
         yield from herder.losses.read_to_end(Topic.ASSIGNMENT)
         return {unit for unit, status in self._said_of_lost().items() if said.get(unit) is status}
+
+    def _lost_with_assignments(self) -> set[UnitId]:
+        """What the assignment topic before gave this worker, until there is something in the new one."""
+        herder = self._herder
+        waits = herder.losses.assignments_lost and herder.identity.worker_id not in herder.assignment.assignments
+        return set(herder.status.units) if waits else set()
 
     def _unsaid(self) -> Procedure:
         """Of whom this worker said something last that stood in a status topic which is no more. Gives a set of units."""
