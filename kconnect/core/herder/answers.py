@@ -77,11 +77,11 @@ class Answers:
                 return dict(config.connectors[name].properties)
             case requests.GetStatus(name):
                 kind = yield from self.kind(name)
-                return views.connector_status(herder.status, name, kind)
+                return views.connector_status(config, herder.status, name, kind)
             case requests.GetTasks(name):
                 return views.tasks(config, name)
             case requests.GetTaskStatus(name, task):
-                return views.task_status(herder.status, name, task)
+                return views.task_status(config, herder.status, name, task)
             case requests.GetTopics(name):
                 self._require_tracking()
                 return {name: {"topics": herder.status.topics_of(name)}}
@@ -182,7 +182,7 @@ class Answers:
             try:
                 entry: dict[str, Any] = {}
                 if "status" in expand:
-                    entry["status"] = views.connector_status(herder.status, name, kind)
+                    entry["status"] = views.connector_status(herder.config, herder.status, name, kind)
                 if "info" in expand:
                     entry["info"] = views.connector_info(herder.config, name, kind)
                 body[name] = entry
@@ -349,7 +349,7 @@ class Answers:
             raise NotFoundError(f"Status for connector {request.name} not found")
         kind = yield from self.kind(request.name)
         planned = restart.plan(request, herder.config, herder.status)
-        body = views.restarting(views.connector_status(herder.status, request.name, kind), planned)
+        body = views.restarting(views.connector_status(herder.config, herder.status, request.name, kind), planned)
         yield from herder.write_as_leader([entry])
         return body
 
