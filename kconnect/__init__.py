@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+CONNECT_VERSION = "4.3.1"
+"""The Kafka Connect whose API is kept, and whose plugins these are: what clients and configs go by. No other place says it."""
+
 __version__: str
+"""kconnect's own, which `GET /` tells as a part of `commit`."""
 
 if not TYPE_CHECKING:
 

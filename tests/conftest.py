@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import logging
 import os
 import time
@@ -51,6 +52,14 @@ def pytest_collection_finish() -> None:
     # Seven thousand tests and their cases live until the end: searching them for garbage took a tenth of the pure tests' time.
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down what failed, and whether it has processes: `scripts/again.py` gives such a test a second chance."""
+    if report.failed and (path := os.environ.get("KCONNECT_TEST_FAILURES")):
+        processes = "integration" in report.keywords or "process" in report.keywords
+        with open(path, "a") as file:
+            file.write(json.dumps([report.nodeid, processes]) + "\n")
 
 
 def _is_in(item: pytest.Item, places: list[Path]) -> bool:

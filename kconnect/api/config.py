@@ -176,7 +176,7 @@ class ConfigKey:
         return self.default is NO_DEFAULT
 
     def info(self) -> dict[str, Any]:
-        """ConfigKeyInfo as REST gives it. Clients up to Connect 4.1 read `order`, those after it `order_in_group`."""
+        """ConfigKeyInfo as REST gives it since Connect 4.2; before, `order_in_group` was `order`."""
         return {
             "name": self.name,
             "type": self.type.value,
@@ -185,7 +185,6 @@ class ConfigKey:
             "importance": self.importance.value,
             "documentation": self.doc,
             "group": self.group,
-            "order": self.order,
             "order_in_group": self.order,
             "width": self.width.value,
             "display_name": self.display_name or self.name,

@@ -32,7 +32,7 @@ CONFIG = ConfigDef(
 
 class FileStreamSinkConnector(SinkConnector):
     def version(self) -> str:
-        return kconnect.__version__
+        return kconnect.CONNECT_VERSION
 
     def start(self, props: dict[str, str]) -> None:
         self._props = dict(props)
@@ -60,7 +60,7 @@ class FileStreamSinkTask(SinkTask):
         self._name: str | None = None
 
     def version(self) -> str:
-        return kconnect.__version__
+        return kconnect.CONNECT_VERSION
 
     def start(self, props: dict[str, str]) -> None:
         name = self._name = CONFIG.parse(props)[FILE]

@@ -43,7 +43,7 @@ _BLOCK = 256 * 1024
 
 class FileStreamSourceConnector(SourceConnector):
     def version(self) -> str:
-        return kconnect.__version__
+        return kconnect.CONNECT_VERSION
 
     def start(self, props: dict[str, str]) -> None:
         CONFIG.parse(props)
@@ -108,7 +108,7 @@ class FileStreamSourceTask(SourceTask):
         self._warned = False
 
     def version(self) -> str:
-        return kconnect.__version__
+        return kconnect.CONNECT_VERSION
 
     def start(self, props: dict[str, str]) -> None:
         config = CONFIG.parse(props)

@@ -32,7 +32,7 @@ class AnyConverter(Converter, HeaderConverter):
         return _CONFIG
 
     def version(self) -> str:
-        return kconnect.__version__
+        return kconnect.CONNECT_VERSION
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)

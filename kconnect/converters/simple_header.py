@@ -20,7 +20,7 @@ class SimpleHeaderConverter(HeaderConverter):
         """Has no settings."""
 
     def version(self) -> str:
-        return kconnect.__version__
+        return kconnect.CONNECT_VERSION
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         text = convert_to_string(schema, value)

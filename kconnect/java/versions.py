@@ -251,6 +251,11 @@ def requirement(spec: str | None) -> VersionRange | None:
     return _parse_range(spec if spec.startswith(("[", "(")) else f"[{spec}]")
 
 
+def is_range(spec: str) -> bool:
+    """Whether the text is no single version, be it only by its brackets."""
+    return not {*"[](),"}.isdisjoint(spec)
+
+
 def choose(plugin: str, available: Sequence[str], spec: str | None) -> str:
     """
     The newest of the `available` versions that `spec` allows; of equally new ones the last, as its location is the last.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
@@ -124,7 +124,7 @@ class Admin:
         known = self._client.list_topics(timeout=self._timeout).topics
         missing = [topic for topic in topics if topic.name not in known or known[topic.name].error is not None]
         if missing:
-            self._create(missing)
+            self.create(missing)
         for topic in topics:
             if topic not in missing and topic.single and len(known[topic.name].partitions) != 1:
                 raise ConnectError(
@@ -132,9 +132,23 @@ class Admin:
                     f"partition in order to guarantee consistency of {topic.purpose}, but found "
                     f"{len(known[topic.name].partitions)} partitions."
                 )
-        self._check_compacted(topics)
+        for problem in self.uncompacted(topics):
+            raise ConnectError(problem)
 
-    def _create(self, topics: list[InternalTopic]) -> None:
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
+        """What Kafka calls these topics, which differs for each life of a name. Those that are not there are left out."""
+        asked = self._client.describe_topics(ck.TopicCollection(list(names)), request_timeout=self._timeout)
+        found = {}
+        for name, future in asked.items():
+            try:
+                found[name] = str(future.result().topic_id)
+            except ck.KafkaException as error:
+                if error.args[0].code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise ConnectError(f"The topic {name} can't be described: {error.args[0].str()}") from error
+        return found
+
+    def create(self, topics: Collection[InternalTopic]) -> None:
+        """Compacted, unless they are there by then. ConnectError if that is refused."""
         wanted = [
             NewTopic(
                 topic.name,
@@ -160,7 +174,8 @@ class Admin:
                     "brokers, and what this user may do, or create the topic with cleanup.policy=compact yourself."
                 ) from error
 
-    def _check_compacted(self, topics: list[InternalTopic]) -> None:
+    def uncompacted(self, topics: Iterable[InternalTopic]) -> Iterator[str]:
+        """What is to be said of those whose cleanup policy would lose records. ConnectError if one can't be described."""
         for topic in topics:
             try:
                 entry = self._configs(topic.name).get("cleanup.policy")
@@ -171,7 +186,7 @@ class Admin:
                 raise ConnectError(f"The topic '{topic.name}' can't be described: {error.args[0].str()}") from error
             policy = entry.value if entry is not None else None
             if policy is not None and {part.strip() for part in policy.split(",")} != {"compact"}:
-                raise ConnectError(
+                yield (
                     f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have "
                     f"'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the "
                     f"topic currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually losing "

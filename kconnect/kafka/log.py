@@ -30,7 +30,8 @@ Place = tuple[Topic, int]
 _SILENT_S = 10.0
 """After so long without a word a reader looks whether it has missed something; twice in a row, and its client is replaced."""
 _PROBE_S = 2.0
-
+_LOST = (ck.KafkaError._AUTO_OFFSET_RESET, ck.KafkaError._LOG_TRUNCATION)
+"""The log ends before what has been read of it."""
 
 
 class LogReader:
@@ -39,6 +40,9 @@ class LogReader:
 
     The end is told by partition-EOF events: transaction markers take offsets that no record fills, so comparing offsets
     with high watermarks would wait for ever. Not thread-safe.
+
+    A topic that is in `lost` ended before what had been read of it, so it is another one, or has lost records: nothing more of
+    it is handed out before somebody has it read from its beginning.
 
     A client that has gone deaf is replaced: after a broker had been suspended, one in some hundreds polled for ever without
     a record or an error, while new clients read (librdkafka 2.16).
@@ -54,7 +58,8 @@ class LogReader:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
-            "auto.offset.reset": "earliest",
+            # To begin anew without a word would hide that what was read is no longer there.
+            "auto.offset.reset": "error",
             # Each EOF waits for this long; the default of 0.5 s would be paid at every start.
             "fetch.wait.max.ms": 100,
             "fetch.queue.backoff.ms": 10,
@@ -63,19 +68,32 @@ class LogReader:
             "allow.auto.create.topics": False,
         }
         self._consumer = ck.Consumer(self._settings)
-        partitions = []
-        for name in self._roles:
-            metadata = self._metadata(name, timeout)
-            if metadata.error is not None or not metadata.partitions:
-                raise ConnectError(f"The internal topic {name} can't be read: {metadata.error or 'it does not exist'}")
-            partitions += [ck.TopicPartition(name, number, ck.OFFSET_BEGINNING) for number in metadata.partitions]
         self._positions: dict[Place, int] = {}
         self._ended: set[Place] = set()
         self._reached: dict[Place, int] = {}
-        self._partitions = partitions
+        self.lost: set[Topic] = set()
+        self._partitions = [place for name in self._roles for place in self._partitions_of(name, timeout)]
         self._heard_at = self._looked_at = time.monotonic()
         self._missed = 0
-        self._consumer.assign(partitions)
+        self._consumer.assign(self._partitions)
+
+    def _partitions_of(self, name: str, timeout: float) -> list[ck.TopicPartition]:
+        metadata = self._metadata(name, timeout)
+        if metadata.error is not None or not metadata.partitions:
+            raise ConnectError(f"The internal topic {name} can't be read: {metadata.error or 'it does not exist'}")
+        return [ck.TopicPartition(name, number, ck.OFFSET_BEGINNING) for number in metadata.partitions]
+
+    def begin_again(self, topic: Topic, timeout: float = 5.0) -> None:
+        """Read `topic` from its beginning, as it was made anew. Errors as at first: then all is as before the call."""
+        name = next(name for name, role in self._roles.items() if role is topic)
+        found = self._partitions_of(name, timeout)
+        self._partitions = [place for place in self._partitions if place.topic != name] + found
+        self._positions = {place: position for place, position in self._positions.items() if place[0] is not topic}
+        self._reached = {place: position for place, position in self._reached.items() if place[0] is not topic}
+        self._ended = {place for place in self._ended if place[0] is not topic}
+        self.lost.discard(topic)
+        # What the client before has fetched of the other one is not handed out any more.
+        self._go_on_with(ck.Consumer(self._settings))
 
     def _metadata(self, name: str, timeout: float) -> Any:
         """Of a topic; one that has just been created may be unknown to the broker that is asked, for a moment."""
@@ -97,7 +115,7 @@ class LogReader:
     def ends(self, timeout: float = 10.0) -> dict[Place, int] | None:
         """
         Where what can be read of each partition ends now: before the first transaction that is open. None if a broker does not
-        say so within `timeout` seconds.
+        say so within `timeout` seconds, or what it says is less than has been read. Nothing is said of what is `lost`.
         """
         return self._ends(self._consumer, timeout)
 
@@ -116,12 +134,17 @@ class LogReader:
     def _ends(self, client: ck.Consumer, timeout: float) -> dict[Place, int] | None:
         found: dict[Place, int] = {}
         for partition in self._partitions:
+            place = self._roles[partition.topic], partition.partition
+            if place[0] in self.lost:
+                continue
             try:
                 _, high = client.get_watermark_offsets(partition, timeout=timeout, cached=False)
             except ck.KafkaException as error:
                 log.debug("The end of %s can't be found: %s", partition.topic, error.args[0].str())
                 return None
-            found[self._roles[partition.topic], partition.partition] = high
+            if high < self._positions.get(place, 0):
+                return None
+            found[place] = high
         return found
 
     def has_read(self, ends: Mapping[Place, int]) -> bool:
@@ -138,7 +161,11 @@ class LogReader:
             self._look_after_client()
         for message in () if first is None else (first, *self._consumer.consume(limit - 1, timeout=0)):
             error = message.error()
-            if error is None:
+            if error is not None and error.code() in _LOST:
+                self.lost.add(self._place(message)[0])
+            elif self.lost and self._place(message)[0] in self.lost:
+                continue
+            elif error is None:
                 record = LogRecord(*self._place(message), _offset(message), message.key(), message.value())
                 self._positions[record.topic, record.partition] = record.offset + 1
                 found.append(record)
@@ -185,11 +212,14 @@ class LogReader:
             log.debug("No broker answers a new client: %s", error.args[0].str())
             fresh.close()
             return False
+        self._go_on_with(fresh)
+        return True
+
+    def _go_on_with(self, fresh: ck.Consumer) -> None:
         old, self._consumer = self._consumer, fresh
         # What it had to say is read again from where reading stands; its end may take for ever, too.
         threading.Thread(target=old.close, name="deaf reader", daemon=True).start()
         fresh.assign([ck.TopicPartition(p.topic, p.partition, self._next(p)) for p in self._partitions])
-        return True
 
     def _next(self, partition: ck.TopicPartition) -> int:
         return self._positions.get((self._roles[partition.topic], partition.partition), ck.OFFSET_BEGINNING)

@@ -22,10 +22,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
+from kconnect import CONNECT_VERSION
 from kconnect.api.errors import ConnectError
 from kconnect.local import java, lock
 
-KAFKA_VERSION = "4.3.1"
+KAFKA_VERSION = CONNECT_VERSION
 CENTRAL = "https://repo1.maven.org/maven2/"
 
 # Writes to stderr without any configuration. 1.7 is the line that Kafka's slf4j-api belongs to.

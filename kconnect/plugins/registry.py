@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kconnect import CONNECT_VERSION
 from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.java import versions
 from kconnect.plugins import environments, realms
@@ -281,7 +282,10 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
     """Two copies of one version are one plugin: that of the first location (Connect hides the others too)."""
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
     for each in found:
-        plugin = PluginDesc(_shown(each.path), each.path, each.name, each.kind, each.version, each.location)
+        shown = _shown(each.path)
+        # What stands for a class of Connect's has its version, so that a config which asks for one runs here and there.
+        version = CONNECT_VERSION if shown.startswith("org.apache.kafka.") else each.version
+        plugin = PluginDesc(shown, each.path, each.name, each.kind, version, each.location)
         first = plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
         if first.location != plugin.location:
             log.info(

@@ -200,6 +200,11 @@ class Sandbox:
             versions.requirement(version)
         except versions.VersionRangeError:
             raise BadRequestError(f"Invalid version specification: {version}") from None
+        if versions.is_range(version or ""):
+            raise BadRequestError(
+                f"Invalid version specification: {version} is a range. Ask for one of the versions that GET /connector-plugins "
+                "lists, or for none to get the newest"
+            )
         for kind in ("connector", "converter", "header_converter", "transformation", "predicate"):
             try:
                 found = self._registry.find(plugin, kind, version)

@@ -248,8 +248,9 @@ class Validation:
             shown = registry.class_name(name, kind) if registry.versions(name, kind) else None
             if shown is None:
                 return self._no_class(name, kind, setting)
-            # Connect, too, tells this of a converter's version only, and of a transform's type and version.
-            return _Class(shown=shown, problem=str(error), is_version_s=True, is_class_s="converter" not in kind)
+            # Connect, too, tells this of a converter's version only, whose own rule has told it, and of a transform's both.
+            told = "converter" in kind
+            return _Class(shown=shown, problem=str(error), is_version_s=not told, is_class_s=not told)
         try:
             return _Class(found, self._asking.make(found), found.class_name)
         except ConnectError as error:

@@ -20,7 +20,7 @@ from kconnect.rest.operation import Answer, Operation, Role
 from kconnect.rest.resource import Call
 
 _OPEN_METRICS = "application/openmetrics-text"
-_TYPES = {Kind.COUNTER: "counter", Kind.GAUGE: "gauge", Kind.STATUS: "gauge", Kind.INFO: "info"}
+_TYPES = {Kind.COUNTER: "counter", Kind.GAUGE: "gauge", Kind.STATUS: "gauge", Kind.TEXT: "gauge", Kind.INFO: "info"}
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 

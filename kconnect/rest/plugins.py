@@ -36,7 +36,7 @@ def _simple(plugin: str) -> str:
 _CONNECTORS_ONLY = Parameter(
     "connectorsOnly", "False: converters, transforms and predicates too.", {"type": "boolean", "default": True}
 )
-_VERSION = Parameter("version", "A version or a Maven version range; by default the newest.", {"type": "string"})
+_VERSION = Parameter("version", "An exact version, as `/connector-plugins` tells it; else the newest.", {"type": "string"})
 
 OPERATIONS = (
     Operation(
@@ -56,7 +56,7 @@ OPERATIONS = (
         Role.READ,
         (
             Answer(200, "The settings: a connector's own first, then those that every connector has.", "ConfigKeys"),
-            refused(400, "The plugin is of a kind that has no settings here, or the version is not one."),
+            refused(400, "The plugin is of a kind that has no settings here, or the version is a range, or not there."),
             refused(404, "There is no such plugin."),
         ),
         query=(_VERSION,),

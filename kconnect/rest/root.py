@@ -6,6 +6,7 @@ import logging
 
 from starlette.responses import Response
 
+from kconnect import __version__
 from kconnect.api.errors import ConnectError, UnavailableError
 from kconnect.core.herder import requests
 from kconnect.rest.operation import Answer, Operation, Role
@@ -14,9 +15,8 @@ from kconnect.rest.resource import Call, ok
 log = logging.getLogger("kconnect.rest")
 
 
-
 async def get_worker(call: Call) -> Response:
-    return ok(await call.ask(requests.Root()))
+    return ok(await call.ask(requests.Root()), headers={"X-Kconnect-Version": __version__})
 
 
 async def get_health(call: Call) -> Response:
@@ -35,9 +35,14 @@ def _health(status: int, word: str, message: str) -> Response:
     return ok({"status": word, "message": message}, status)
 
 
+_WORKER = Answer(
+    *(200, "The worker.", "Worker"),
+    (("X-Kconnect-Version", "kconnect's own version; the one in the body is Kafka Connect's, whose API this is."),),
+)
+
 OPERATIONS = (
     Operation(
-        "GET", "/", get_worker, "The worker's version and its Kafka cluster", Role.READ, (Answer(200, "The worker.", "Worker"),)
+        "GET", "/", get_worker, "The worker's version and its Kafka cluster", Role.READ, (_WORKER,)
     ),
     Operation(
         "GET",

@@ -29,7 +29,6 @@ _SETTING = {
     "importance": "HIGH",
     "documentation": "The topic to publish data to",
     "group": None,
-    "order": -1,
     "order_in_group": -1,
     "width": "NONE",
     "display_name": "topic",
@@ -125,8 +124,12 @@ SCHEMAS: dict[str, Schema] = {
     # -- the worker -----------------------------------------------------------------------------------------------------
     "Worker": _object(
         "A worker.",
-        {"version": _TEXT, "commit": _TEXT, "kafka_cluster_id": _TEXT},
-        examples=[{"version": "0.1.0", "commit": "unknown", "kafka_cluster_id": "4L6g3nShT-eMCtK--X86sw"}],
+        {
+            "version": {**_TEXT, "description": "Of Kafka Connect: that whose API this is."},
+            "commit": {**_TEXT, "description": "`kconnect-`, kconnect's own version and, where it is known, the commit."},
+            "kafka_cluster_id": _TEXT,
+        },
+        examples=[{"version": "4.3.1", "commit": "kconnect-0.1.0-993b7bf33958", "kafka_cluster_id": "4L6g3nShT-eMCtK--X86sw"}],
     ),
     "Health": _object(
         "Whether a worker is up.",
@@ -321,7 +324,6 @@ SCHEMAS: dict[str, Schema] = {
             "importance": {"enum": ["HIGH", "MEDIUM", "LOW"]},
             "documentation": _TEXT,
             "group": _TEXT_OR_NULL,
-            "order": {"type": "integer", "description": "As `order_in_group`, for clients up to Connect 4.1."},
             "order_in_group": {"type": "integer"},
             "width": {"enum": ["NONE", "SHORT", "MEDIUM", "LONG"]},
             "display_name": _TEXT,

@@ -218,6 +218,9 @@ class Host:
         must go without a word, for what they say now would come after what their new owner said.
         """
         now, touch = time.monotonic(), self._touch
+        if Topic.ASSIGNMENT in self._reader.lost:
+            self._outbox.discard()
+            self._die("the assignment topic is no longer what it has read")
         if self._state.is_readable and touch.is_lost(now):
             log.error("The internal topics could not be read for %.1f s: stopping all units", touch.limit_s)
             self._state.readable(False)

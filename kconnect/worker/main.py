@@ -23,7 +23,6 @@ from typing import Any
 
 import orjson
 
-from kconnect import __version__
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder import events
@@ -45,10 +44,11 @@ from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.rest.levels import PythonLoggers
-from kconnect.worker import logs, process, session_key, worker_file
+from kconnect.worker import build, logs, process, session_key, worker_file
 from kconnect.worker.loop import Loop, Offsets
 from kconnect.worker.metrics import Feed
 from kconnect.worker.rest import Rest
+from kconnect.worker.topic_watch import TopicWatch
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +106,7 @@ class Worker:
         self._loop: Loop | None = None
         self._group: GroupMember | None = None
         self._rest: Rest | None = None
+        self._watch: TopicWatch | None = None
 
     def start(self) -> None:
         settings = self.settings
@@ -114,7 +115,9 @@ class Worker:
         self._rest.bind()
         admin = Admin(clients.internal(settings, "admin"))
         cluster_id = admin.cluster_id()
-        admin.ensure(_internal_topics(settings))
+        topics = _internal_topics(settings)
+        admin.ensure(list(topics.values()))
+        self._watch = watch = TopicWatch(admin, topics)
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
         self._driver = Driver({**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories})
@@ -123,7 +126,7 @@ class Worker:
             worker_id=settings.worker_id,
             url=settings.advertised_url,
             incarnation=self._incarnation,
-            version=__version__,
+            commit=build.commit(),
             kafka_cluster_id=cluster_id,
             hosts=settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1,
             session_timeout_ms=settings.session_timeout_ms,
@@ -134,14 +137,17 @@ class Worker:
             resets_topics=settings.topic_tracking_allow_reset,
             exactly_once=settings.exactly_once_enabled,
             redirects_producers="producer.bootstrap.servers" in settings.raw,
+            topic_names=clients.topics(settings),
+            topic_ids=dict(watch.ids),
         )
-        world = World(settings, admin, self._registry, self._sandbox, self._feed)
+        world = World(settings, admin, self._registry, self._sandbox, self._feed, watch)
         herder = Herder(identity, lambda config: environments.directories(world.registry, config, settings))
         self._loop = Loop(herder, world)
         self._loop.start()
         self._rest.start(self._loop, world.loggers)
         log.info("REST at %s", settings.advertised_url)
         threading.Thread(target=self._read, name="log", daemon=True).start()
+        watch.start()
         self._sandbox.warm_up()
 
     def stop(self) -> None:
@@ -162,10 +168,14 @@ class Worker:
             self._rest.stop()
         self._sandbox.close()
         self._feed.close()
+        if self._watch is not None:
+            self._watch.close()
 
     def _read(self) -> None:
         """Feed the log to the herder for ever; join the group once it has been read."""
         assert self._loop is not None
+        assert self._watch is not None
+        assert self._driver is not None
         try:
             reader = LogReader(clients.internal(self.settings, "reader"), clients.topics(self.settings))
             caught_up = False
@@ -174,6 +184,11 @@ class Worker:
                 reached = reader.reached()
                 if batch or reached:
                     self._loop.post(events.Read(tuple(batch), reached))
+                for remade in self._watch.remade(reader):
+                    self._loop.post(remade)
+                    if remade.topic is Topic.ASSIGNMENT:
+                        # It and its hosts go on by what the topic before said.
+                        self._driver.restart()
                 if not caught_up and reader.at_end:
                     caught_up = True
                     self._loop.post(events.CaughtUp())
@@ -209,13 +224,19 @@ class World:
     """The real `loop.Outside`."""
 
     def __init__(
-        self, settings: WorkerSettings, admin: Admin, registry: Registry, sandbox: Sandbox, feed: Feed
+        self,
+        settings: WorkerSettings,
+        admin: Admin,
+        registry: Registry,
+        sandbox: Sandbox,
+        feed: Feed,
+        watch: TopicWatch,
     ) -> None:
         client, topics = clients.internal(settings, "writer"), clients.topics(settings)
         self._settings = settings
         self.loggers = PythonLoggers()
         """Shared with REST, which tells when a level was changed."""
-        self._admin, self._sandbox, self._feed = admin, sandbox, feed
+        self._admin, self._sandbox, self._feed, self._watch = admin, sandbox, feed, watch
         self.registry = registry
         self._reloading = threading.Lock()
         self._writer = LogWriter(client, topics)
@@ -226,6 +247,7 @@ class World:
 
     def take_lead(self) -> Offsets:
         self._leader.fence(_WRITE_S)
+        self._watch.look_at_policies()
         # A task's open transaction in the offset topic must not keep the cluster without a leader.
         return self._ends(clients.topics(self._settings), LogReader.ends)
 
@@ -367,6 +389,11 @@ class Driver:
     def start(self) -> None:
         self._thread.start()
 
+    def restart(self) -> None:
+        child = self._child
+        if child is not None:
+            _close(child)
+
     def stop(self) -> None:
         self._stopping.set()
         child = self._child
@@ -406,12 +433,12 @@ def _close(child: subprocess.Popen[bytes]) -> None:
         log.debug("The Spark driver had ended before it was asked to")
 
 
-def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
+def _internal_topics(settings: WorkerSettings) -> dict[Topic, InternalTopic]:
     """Connect's three topics with its names, defaults and checks, and the assignment topic."""
     config, assignment = settings.config_storage_replication_factor, settings.assignment_storage_replication_factor
 
-    return [
-        InternalTopic(
+    return {
+        Topic.CONFIG: InternalTopic(
             settings.config_storage_topic,
             "config.storage.topic",
             "connector configurations",
@@ -420,7 +447,7 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             single=True,
             config=settings.topic_settings("config.storage."),
         ),
-        InternalTopic(
+        Topic.OFFSET: InternalTopic(
             settings.offset_storage_topic,
             "offset.storage.topic",
             "source connector offsets",
@@ -428,7 +455,7 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             settings.offset_storage_replication_factor,
             config=settings.topic_settings("offset.storage."),
         ),
-        InternalTopic(
+        Topic.STATUS: InternalTopic(
             settings.status_storage_topic,
             "status.storage.topic",
             "connector and task statuses",
@@ -436,7 +463,7 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             settings.status_storage_replication_factor,
             config=settings.topic_settings("status.storage."),
         ),
-        InternalTopic(
+        Topic.ASSIGNMENT: InternalTopic(
             settings.assignment_storage_topic,
             "assignment.storage.topic",
             "assignments",
@@ -445,4 +472,4 @@ def _internal_topics(settings: WorkerSettings) -> list[InternalTopic]:
             single=True,
             config=settings.topic_settings("assignment.storage."),
         ),
-    ]
+    }

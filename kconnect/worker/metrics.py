@@ -144,6 +144,10 @@ class Feed:
 
     def start(self) -> None:
         """Create the topic if need be, and begin. Never fails: without the topic there are no numbers, and that is all."""
+        self._ensure()
+        self._thread.start()
+
+    def _ensure(self) -> None:
         settings = self._settings
         own = {"topic", "partitions", "replication.factor"}
         extra = {name: text for name, text in settings.with_prefix("metrics.storage.").items() if name not in own}
@@ -153,7 +157,6 @@ class Feed:
             )
         except ConnectError as error:
             log.warning("/metrics goes without the numbers of tasks: %s", error)
-        self._thread.start()
 
     def reports(self) -> Collection[Report]:
         """The last of each unit and of each life of a host. From any thread."""
@@ -191,6 +194,8 @@ class Feed:
                     self._reports[_place(heard)] = (heard, now)
             if now - tidied_at > _AGAIN_S:
                 tidied_at = now
+                # Somebody may have deleted it; who reads goes on with another one by itself.
+                self._ensure()
                 for place, (found, heard_at) in list(self._reports.items()):
                     # What this worker's hosts have started adds up, also that of hosts that are gone.
                     adds_up = isinstance(found, HostReport) and found.worker == self._settings.worker_id

@@ -102,6 +102,11 @@ class OffsetTopic:
                 with self._lock:
                     for record in found:
                         self._state.apply(record)
+                if self._reader.lost:
+                    # What is known stays: it is the best that there is, and what the topic says now comes over it.
+                    log.error("The offset topic %s was made anew, or has lost its end: it is read again", self.topic)
+                    self._reader.begin_again(Topic.OFFSET)
+                    ends = None
             except RetriableError as error:
                 log.debug("%s", error)
             if ends is not None and self._reader is not None and self._reader.has_read(ends):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import random
 import time
-import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,7 +27,7 @@ from kconnect.kafka import clients
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.producer import TaskProducer
 from kconnect.worker import logs
-from kconnect.worker.unit import Unit
+from kconnect.worker.unit import Unit, trace
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +139,7 @@ class Reports:
             "class.name": failure.component.class_name,
             "exception.class.name": error_class(error),
             "exception.message": logs.hide(str(error)),
-            "exception.stacktrace": logs.hide("".join(traceback.format_exception(error))),
+            "exception.stacktrace": logs.hide(trace(error)),
         }
         return [(_PREFIX + name, text.encode()) for name, text in known.items()]
 

@@ -23,6 +23,7 @@ from kconnect.core.settings import secrets
 from kconnect.core.settings.references import Resolved
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
+from kconnect.core.task.envelopes import error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
@@ -220,8 +221,7 @@ class Unit(ABC):
 
     def _summary(self, error: BaseException) -> str:
         """The error's class and what it says, with the plugin's file and line at the end of the first line."""
-        text = str(error).strip()
-        first, *more = (f"{type(error).__name__}: {text}" if text else type(error).__name__).split("\n")
+        first, *more = summary(error).split("\n")
         place = owners.place(error, self.modules)
         return "\n".join([first if place is None else f"{first} ({place})", *more])
 
@@ -291,3 +291,14 @@ def well_formed(text: str) -> str:
     status that can't be written would leave a task that failed for such a file shown as running.
     """
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def summary(error: BaseException) -> str:
+    """One line: the error's class, by Java's name where that has one, which people and alerts look for; and what it says."""
+    name, text = error_class(error), str(error).strip()
+    return f"{name}: {text}" if text else name
+
+
+def trace(error: BaseException) -> str:
+    """The text of a FAILED status, and of a dead letter: what went wrong in the first line, then where."""
+    return f"{summary(error)}\n{''.join(traceback.format_exception(error))}"

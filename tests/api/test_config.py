@@ -183,14 +183,13 @@ def test_the_json_of_a_setting() -> None:
         "importance": "LOW",
         "documentation": "Tags.",
         "group": "G",
-        "order": 3,
         "order_in_group": 3,
         "width": "LONG",
         "display_name": "The tags",
         "dependents": ["name"],
     }
     bare = ConfigKey("name", Type.STRING).info()
-    assert (bare["required"], bare["default_value"], bare["group"], bare["order"]) == (True, None, None, -1)
+    assert (bare["required"], bare["default_value"], bare["group"], bare["order_in_group"]) == (True, None, None, -1)
     assert bare["display_name"] == "name"
     assert ConfigKey("p", Type.PASSWORD, Password("s3cret")).info()["default_value"] == "[hidden]"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from kconnect import __version__
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import ConnectProcess, WorkerProcess
 from tests.cli.calls import call
@@ -22,7 +21,7 @@ LIMIT_S = 240.0
 
 def topics(client: ConnectClient) -> list[str]:
     """The names that tests/conftest.py gives them."""
-    group = "shared" if client.root()["version"] == __version__ else "peer"
+    group = "shared" if client.root()["commit"].startswith("kconnect-") else "peer"
     return ["--config-topic", f"{group}-configs", "--status-topic", f"{group}-status"]
 
 

@@ -1,6 +1,6 @@
 """
 Random records, schemas, values and settings, given to ours and to Connect's own classes: both do the same. And what Connect's
-classes answer here to the cases of the golden files is what the files say.
+classes answer here to the cases of the golden files is what the files say. What REST answers they read, too.
 
 Needs a JDK, and the jars of Connect, which it fetches; without them it fails and says so. `KCONNECT_FRESH_CASES` sets how many
 cases there are, `KCONNECT_FRESH_SEED` repeats those of a run; without one they are new with `KCONNECT_EXPLORE` only.
@@ -15,9 +15,14 @@ from typing import Any
 
 import pytest
 
+from kconnect.plugins.registry import Registry
+from kconnect.plugins.sandbox import Sandbox
+from kconnect.rest.app import RestSettings, build
 from kconnect.testing.golden import fresh, oracle, run
 from kconnect.testing.golden.errors import TEXTS_OF_THE_JVM
 from tests.golden import envelopes
+from tests.rest.cluster import ClusterHerder
+from tests.rest.conftest import ADVERTISED, Http
 from tests.support import EXPLORE
 
 # As long as the oracle may take, in a JVM of its own.
@@ -74,3 +79,64 @@ def told(part: Any) -> Any:
             left_out.add("message")
         return {key: told(value) for key, value in part.items() if key not in left_out}
     return list(map(told, part)) if isinstance(part, list) else part
+
+
+ENTITIES = "org.apache.kafka.connect.runtime.rest.entities."
+FILE_SOURCE = {"connector.class": "FileStreamSource", "file": "in.txt", "topic": "t", "tasks.max": "2"}
+CHAIN = {
+    **{"transforms": "c", "transforms.c.type": "org.apache.kafka.connect.transforms.Cast$Value", "transforms.c.spec": "int8"},
+    **{"transforms.c.predicate": "p", "predicates": "p", "predicates.p.type": "RecordIsTombstone"},
+    **{"value.converter": "org.apache.kafka.connect.json.JsonConverter", "producer.override.linger.ms": "x"},
+    **{"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"},
+}
+ANSWERS_OF_REST = (
+    ("GET", "/", None, "*ServerInfo"),
+    ("GET", "/health", None, "*WorkerStatus"),
+    ("POST", "/connectors", {"name": "a", "config": FILE_SOURCE, "initial_state": "STOPPED"}, "*ConnectorInfo"),
+    ("POST", "/connectors", {"name": "b", "config": FILE_SOURCE}, "*ConnectorInfo"),
+    ("POST", "/connectors", {"name": "b", "config": FILE_SOURCE}, "*ErrorMessage"),
+    ("PUT", "/connectors/b/config", {**FILE_SOURCE, "tasks.max": "1"}, "*ConnectorInfo"),
+    ("PATCH", "/connectors/b/config", {"tasks.max": "2"}, "*ConnectorInfo"),
+    ("GET", "/connectors", None, "java.util.List<java.lang.String>"),
+    ("GET", "/connectors/b", None, "*ConnectorInfo"),
+    ("GET", "/connectors/b/config", None, "java.util.Map<java.lang.String,java.lang.String>"),
+    ("GET", "/connectors/b/status", None, "*ConnectorStateInfo"),
+    ("GET", "/connectors/b/tasks", None, "java.util.List<*TaskInfo>"),
+    ("GET", "/connectors/b/tasks/0/status", None, "*ConnectorStateInfo$TaskState"),
+    ("POST", "/connectors/b/restart?includeTasks=true", None, "*ConnectorStateInfo"),
+    ("GET", "/connectors/b/topics", None, "java.util.Map<java.lang.String,java.util.Map<java.lang.String,java.lang.Object>>"),
+    ("GET", "/connectors/a/offsets", None, "*ConnectorOffsets"),
+    (
+        "PATCH",
+        "/connectors/a/offsets",
+        {"offsets": [{"partition": {"filename": "in.txt"}, "offset": {"position": 1}}]},
+        "*Message",
+    ),
+    ("GET", "/connectors/a/offsets", None, "*ConnectorOffsets"),
+    ("DELETE", "/connectors/a/offsets", None, "*Message"),
+    ("GET", "/connector-plugins?connectorsOnly=false", None, "java.util.List<*PluginInfo>"),
+    ("GET", "/connector-plugins/FileStreamSource/config", None, "java.util.List<*ConfigKeyInfo>"),
+    ("GET", "/connector-plugins/JsonConverter/config", None, "java.util.List<*ConfigKeyInfo>"),
+    ("PUT", "/connector-plugins/FileStreamSource/config/validate", {"name": "v", **FILE_SOURCE, **CHAIN}, "*ConfigInfos"),
+    ("GET", "/admin/loggers", None, "java.util.Map<java.lang.String,*LoggerLevel>"),
+    ("GET", "/admin/loggers/root", None, "*LoggerLevel"),
+    ("GET", "/nowhere", None, "*ErrorMessage"),
+)
+"""A request a line, and the class by which Connect's own clients read the answer; * is the package of these."""
+
+
+def test_connect_s_own_classes_read_every_answer_strictly_and_write_the_same() -> None:
+    """A field that Connect has not would make them fail; what one of theirs needs would be missing in what they write."""
+    sandbox = Sandbox(Registry.scan(None))
+    try:
+        herder = ClusterHerder(sandbox)
+        http, cases = Http(build(herder, RestSettings(ADVERTISED))), []
+        for method, path, body, entity in ANSWERS_OF_REST:
+            herder.cluster.settle()
+            response = http(method, path, **({} if body is None else {"json": body}))
+            given = {"id": f"{method} {path}", "class": entity.replace("*", ENTITIES), "body": response.json()}
+            cases.append(("entities", given))
+    finally:
+        sandbox.close()
+    for answered in oracle.ask(cases):
+        assert answered.get("out") == answered["body"], answered

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import confluent_kafka as ck
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.errors import BadRequestError, ConnectError
+from kconnect.core.herder import events
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.kafka import log
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.local.broker import Broker
+from kconnect.worker.topic_watch import TopicWatch
 from tests.support import wait_until
 
 PARTITIONS = 5
@@ -152,7 +156,7 @@ def test_a_client_that_has_gone_deaf_is_replaced_and_nothing_is_missed(
     monkeypatch.setattr(log, "_PROBE_S", 30.0)
     writer, reader = LogWriter(client, topics), LogReader(client, topics)
     writer.write([Entry(Topic.STATUS, b"a", b"1"), Entry(Topic.CONFIG, b"b", b"1")], 60)
-    assert len(read_all(reader)) == 2
+    assert len(read_all(reader, 2)) == 2
     # As librdkafka's sometimes does after an outage: it polls, and neither records nor errors come.
     deaf = reader._consumer
     deaf.pause(deaf.assignment())
@@ -166,4 +170,89 @@ def test_a_client_that_has_gone_deaf_is_replaced_and_nothing_is_missed(
     wait_until(lambda: (heard.extend(reader.read(0.1)), len(heard) >= 3)[1], 120)
     assert sorted((record.key, record.value) for record in heard) == [(b"a", b"2"), (b"c", b"2"), (b"d", b"2")]
     assert reader._consumer is not deaf and "are read by a new client" in caplog.text
+    reader.close()
+
+
+def remake(client: dict[str, str], name: str, **config: str) -> None:
+    """Delete a topic, and make one of its name; deleting takes brokers a moment."""
+    admin = AdminClient(client)
+    admin.delete_topics([name])[name].result(60)
+
+    def create() -> bool:
+        try:
+            admin.create_topics([NewTopic(name, 1, 1, config={"cleanup.policy": "compact", **config})])[name].result(60)
+        except ck.KafkaException as error:
+            assert error.args[0].code() == ck.KafkaError.TOPIC_ALREADY_EXISTS
+            return False
+        return True
+
+    wait_until(create, 60)
+
+
+def test_a_topic_that_is_shorter_than_what_was_read_is_read_again_only_on_demand(
+    client: dict[str, str], topics: dict[Topic, str]
+) -> None:
+    writer = LogWriter(client, topics)
+    writer.write([Entry(Topic.CONFIG, b"%d" % number, b"old") for number in range(3)], 60)
+    writer.write([Entry(Topic.STATUS, b"status", b"old")], 60)
+    reader = LogReader(client, topics)
+    assert len(read_all(reader, 4)) == 4
+    remake(client, topics[Topic.CONFIG])
+    writer.write([Entry(Topic.CONFIG, b"new", b"new")], 60)
+    found: list[LogRecord] = []
+    wait_until(lambda: (found.extend(reader.read(0.1)), reader.lost)[1], 60)
+    assert reader.lost == {Topic.CONFIG}
+    # Of the others all goes on.
+    writer.write([Entry(Topic.STATUS, b"status", b"more")], 60)
+    wait_until(lambda: (found.extend(reader.read(0.1)), found)[1], 60)
+    assert [(record.topic, record.value) for record in found] == [(Topic.STATUS, b"more")]
+    assert {role for role, _ in wait_until(reader.ends, 60)} == {Topic.STATUS}
+    reader.begin_again(Topic.CONFIG)
+    assert reader.lost == set()
+    assert [(record.offset, record.key) for record in read_all(reader, 1)] == [(0, b"new")]
+    writer.close()
+    reader.close()
+
+
+def test_topics_that_are_gone_or_others_are_found(
+    client: dict[str, str], topics: dict[Topic, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = {
+        Topic.CONFIG: InternalTopic(topics[Topic.CONFIG], "config.storage.topic", "configs", 1, 1, single=True),
+        Topic.STATUS: InternalTopic(topics[Topic.STATUS], "status.storage.topic", "statuses", PARTITIONS, 1),
+    }
+    admin = Admin(client)
+    watch = TopicWatch(admin, wanted, look_s=0.1)
+    before = dict(watch.ids)
+    assert before.keys() == wanted.keys()
+    reader, writer = LogReader(client, topics), LogWriter(client, topics)
+    writer.write([Entry(Topic.CONFIG, b"old", b"old"), Entry(Topic.STATUS, b"old", b"old")], 60)
+    read_all(reader, 2)
+    watch.start()
+    assert watch.remade(reader) == []
+    # One that has more than was read of the one before looks the same to whoever reads on.
+    remake(client, topics[Topic.CONFIG], **{"cleanup.policy": "delete"})
+    writer.write([Entry(Topic.CONFIG, b"new", b"new")] * 3, 60)
+    (told,) = wait_until(lambda: watch.remade(reader), 60)
+    assert told == events.Remade(Topic.CONFIG, watch.ids[Topic.CONFIG])
+    assert told.id not in (None, before[Topic.CONFIG])
+    assert reader.lost == {Topic.CONFIG}, "nothing more of it is handed out"
+    wait_until(lambda: "'cleanup.policy=delete'" in caplog.text, 60)
+    assert f"Topic '{topics[Topic.CONFIG]}' supplied via the 'config.storage.topic' property" in caplog.text
+    # A worker that begins to lead has them looked at once more.
+    policies = caplog.text.count("cleanup.policy=delete")
+    watch.look_at_policies()
+    wait_until(lambda: caplog.text.count("cleanup.policy=delete") > policies, 60)
+    # One that is gone is made anew as a worker makes it, and read.
+    deleting = AdminClient(client)
+    deleting.delete_topics([topics[Topic.STATUS]])[topics[Topic.STATUS]].result(60)
+    (told,) = wait_until(lambda: watch.remade(reader), 60)
+    assert told == events.Remade(Topic.STATUS, watch.ids[Topic.STATUS])
+    assert list(admin.uncompacted([wanted[Topic.STATUS]])) == []
+    writer.write([Entry(Topic.STATUS, b"%d" % number, b"new") for number in range(20)], 60)
+    found = read_all(reader, 20)
+    assert {record.value for record in found} == {b"new"}
+    assert len({record.partition for record in found}) > 1
+    watch.close()
+    writer.close()
     reader.close()

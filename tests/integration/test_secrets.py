@@ -120,7 +120,8 @@ def test_a_reference_that_can_not_be_resolved_is_refused_and_fails_only_its_own(
         worker.client.restart(name, include_tasks=True)
         wait_until(lambda: states(worker, name) == ["FAILED", "FAILED"], 120)
         trace = worker.client.status(name)["tasks"][0]["trace"]
-        assert trace.startswith(f"ConfigError: The setting client.password can't be used: {reference} can't be resolved: ")
+        problem = f"The setting client.password can't be used: {reference} can't be resolved: "
+        assert trace.startswith(f"org.apache.kafka.common.config.ConfigException: {problem}")
         # As in Connect: a config without the reference puts all right.
         worker.client.put_config(name, config)
         wait_until(lambda: states(worker, name) == ["RUNNING", "RUNNING"], 120)

@@ -102,7 +102,7 @@ class TestSource:
         assert end(unit) < 30
         assert host.states == ["RUNNING", "FAILED"], "a stop must not hide the failure"
         trace = host.statuses[-1][1] or ""
-        assert trace.startswith("ValueError: the source is gone (tests/integration/test_task_units.py:")
+        assert trace.startswith("java.lang.IllegalArgumentException: the source is gone (tests/integration/test_task_units.py:")
         assert "in poll" in trace
         assert values(bootstrap, topic) == numbers(30)
         assert host.writes == [{"last": 30}]
@@ -335,7 +335,8 @@ class TestSink:
         until(lambda: "FAILED" in host.states)
         end(unit)
         assert committed(bootstrap, f"connect-sink-{topic}", topic) == {0: 50}
-        assert (host.statuses[-1][1] or "").startswith("ValueError: can't take it (tests/integration/test_task_units.py:")
+        first = "java.lang.IllegalArgumentException: can't take it (tests/integration/test_task_units.py:"
+        assert (host.statuses[-1][1] or "").startswith(first)
         assert made[0].calls[-1] == ("stop", None)
 
     def test_a_task_may_hold_its_offsets_back(self, bootstrap: str, topic: str) -> None:

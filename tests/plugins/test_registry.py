@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import kconnect
 from kconnect.api import Predicate, Transformation
 from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.plugins.registry import PluginDesc, PluginVersionError, Registry, class_name
@@ -40,6 +41,24 @@ def test_scanning_imports_nothing(plugin_path: list[str]) -> None:
 )
 def test_a_built_in_connector_has_many_names(registry: Registry, name: str) -> None:
     assert registry.find(name, "connector").class_name == FILE_SOURCE
+
+
+# Pinned on Connect, as its validation offers it, and the examples of KIP-891.
+@pytest.mark.parametrize("version", ["4.3.1", "[3.5,)", "[2.3.2,2.4),[2.4.2,2.5),[2.5.2,2.6),[2.6.1,)"])
+def test_connect_s_own_plugins_have_connect_s_version(registry: Registry, version: str) -> None:
+    own = [plugin for plugin in registry.plugins if plugin.class_name.startswith("org.apache.kafka.")]
+    assert len(own) > 40
+    for plugin in own:
+        assert registry.find(plugin.class_name, plugin.kind, version).version == kconnect.CONNECT_VERSION
+        if plugin.kind in ("connector", "converter", "header_converter"):
+            assert registry.load(plugin.class_name, plugin.kind)().version() == kconnect.CONNECT_VERSION
+
+
+def test_what_connect_has_not_has_kconnect_s_version(registry: Registry) -> None:
+    ours = [plugin for plugin in registry.plugins if plugin.python_path.startswith("kconnect.")]
+    others = [plugin for plugin in ours if not plugin.class_name.startswith("org.apache.kafka.")]
+    assert {plugin.name for plugin in others} >= {"Expression", "Python", "AvroConverter"}
+    assert {plugin.version for plugin in others} == {kconnect.__version__}
 
 
 TRANSFORMS = "org.apache.kafka.connect.transforms."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,10 +96,17 @@ def test_each_version_is_listed_the_newest_last(sandbox: Sandbox) -> None:
     ]
 
 
-@pytest.mark.parametrize(("version", "taken"), [(None, "1.10"), ("latest", "1.10"), ("1.9", "1.9"), ("(,1.10)", "1.9")])
+@pytest.mark.parametrize(("version", "taken"), [(None, "1.10"), ("latest", "1.10"), ("1.9", "1.9"), ("1.9.0", "1.9")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_version_s_own_settings(sandbox: Sandbox, kind: str, version: str | None, taken: str) -> None:
     assert sandbox.plugin_config(f"Old{KINDS[kind]}", version)[0]["name"] == f"since.{taken}"
+
+
+@pytest.mark.parametrize("version", ["(,1.10)", "[1.9]", "1.9,1.10", "[1.9],[1.10]"])
+def test_a_version_s_own_settings_by_no_range(sandbox: Sandbox, version: str) -> None:
+    """KIP-891: in a URL the version is an exact one."""
+    with pytest.raises(BadRequestError, match=f"^Invalid version specification: {re.escape(version)} is a range. Ask for one"):
+        sandbox.plugin_config("OldSource", version)
 
 
 def test_each_plugin_of_a_config_in_the_version_asked_for(sandbox: Sandbox) -> None:
@@ -159,9 +167,13 @@ def test_what_is_no_version(sandbox: Sandbox) -> None:
     unreadable = {
         **{"key.converter": "OldConverter", "key.converter.plugin.version": "[bad"},
         **{"transforms": "t", "transforms.t.type": "OldTransform", "transforms.t.plugin.version": "(1"},
+        # Of the worker's converters, which these say nothing of: refused all the same, as by Connect.
+        **{"value.converter.plugin.version": "[2,1]", "header.converter.plugin.version": "[1,2"},
     }
     assert errors(ask(sandbox, **unreadable)) == {
         "key.converter.plugin.version": ["Unbounded range: [bad"],
+        "value.converter.plugin.version": ["Range defies version ordering: [2,1]"],
+        "header.converter.plugin.version": ["Unbounded range: [1,2"],
         "transforms.t.type": ["Unbounded range: (1"],
         "transforms.t.plugin.version": ["Unbounded range: (1"],
     }

@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
+import kconnect
+from kconnect.core.herder import requests
 from kconnect.rest.app import RestSettings, build, build_admin
+from kconnect.testing.cluster import MemoryCluster
 
 from .conftest import ADVERTISED, FILE_SOURCE, Http, assert_error, assert_framework_error
 from .herder import MemoryHerder
@@ -37,6 +40,13 @@ def test_root(http: Http) -> None:
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     assert response.json().keys() == {"version", "commit", "kafka_cluster_id"}
+    assert response.headers["x-kconnect-version"] == kconnect.__version__
+
+
+def test_clients_go_by_the_version_of_the_connect_whose_api_this_is() -> None:
+    cluster = MemoryCluster()
+    cluster.add_worker("worker-1:8083")
+    assert cluster.call("worker-1:8083", requests.Root())["version"] == kconnect.CONNECT_VERSION == "4.3.1"
 
 
 # -- paths and methods ------------------------------------------------------------------------------------------------

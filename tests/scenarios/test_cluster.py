@@ -280,6 +280,8 @@ def test_refused_requests_write_nothing(seed: int) -> None:
     for request, error in refused:
         with pytest.raises(error):
             cluster.call("a:1", request)
+    with pytest.raises(NotFoundError, match=r"^Unknown task: x--1$"):
+        cluster.call("a:1", ask.RestartTask("x", -1))
     assert len(cluster.log.records) == before
 
 

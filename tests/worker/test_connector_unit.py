@@ -151,7 +151,8 @@ def test_a_start_that_fails_is_told_and_a_stop_does_not_hide_it(made: Made) -> N
     until(lambda: there.statuses)
     end(unit)
     assert there.states == ["FAILED"]
-    assert (there.statuses[0][1] or "").startswith("ValueError: no such host (tests/worker/test_connector_unit.py:")
+    first = "java.lang.IllegalArgumentException: no such host (tests/worker/test_connector_unit.py:"
+    assert (there.statuses[0][1] or "").startswith(first)
 
 
 def test_an_error_from_a_thread_of_the_connector_fails_it(made: Made) -> None:

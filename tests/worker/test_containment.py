@@ -108,9 +108,10 @@ def test_what_would_end_or_change_the_process_fails_the_unit_that_tries_it(tmp_p
     )
     assert found.pop("same") is True
     assert found.pop("sys.exit") == "SystemExit: 3"
-    assert found.pop("handler") == "ValueError: signal only works in main thread of the main interpreter"
+    refusal = "java.lang.IllegalArgumentException: signal only works in main thread of the main interpreter"
+    assert found.pop("handler") == refusal
     for name, said in found.items():
-        assert said.startswith(f"SharedProcessError: {name}-0 was about to "), said
+        assert said.startswith(f"kconnect.worker.guard.SharedProcessError: {name}-0 was about to "), said
         assert "This unit has failed of it instead" in said
     assert "call os._exit(3)" in found["exit"]
     assert "replace builtins.open" in found["builtins"]
@@ -175,7 +176,8 @@ def test_what_is_changed_behind_its_back_is_put_back_within_a_second(tmp_path: P
         """,
     )
     assert found["same"] is found["info"] is found["filters"] is True
-    assert found["bad"].startswith("SharedProcessError: builtins.open was replaced by an object of the module shop.source")
+    refusal = "kconnect.worker.guard.SharedProcessError: builtins.open was replaced by an object of the module shop.source"
+    assert found["bad"].startswith(refusal)
     messages = [line["message"] for line in lines]
     assert {"the log is there", "so is the host's"} <= set(messages)
     assert "Logger.info was replaced by an object of the module builtins; it has been put back" in messages

@@ -70,7 +70,7 @@ def test_what_is_wrong_fails_it() -> None:
     until(lambda: host.statuses)
     state, trace = host.statuses[0]
     assert state is State.FAILED
-    assert (trace or "").startswith("ConnectError: alice may not")
+    assert (trace or "").startswith("org.apache.kafka.connect.errors.ConnectException: alice may not")
     assert unit.took == []
 
 

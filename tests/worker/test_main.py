@@ -12,6 +12,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
 from kconnect.worker.main import Worker, World
+from kconnect.worker.topic_watch import TopicWatch
 
 PROPERTIES = {
     "bootstrap.servers": "127.0.0.1:1",
@@ -36,7 +37,7 @@ def test_what_references_stand_for_is_in_no_error_that_rest_shows(tmp_path: Path
     settings = WorkerSettings.from_properties({**PROPERTIES, **more}, {})
     worker = Worker(settings, {})
     admin = Admin(clients.internal(settings, "admin"))
-    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed)
+    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed, TopicWatch(admin, {}))
     reference = f"${{file:{tmp_path / 'secrets'}:protocol}}"
     config = {
         "offsets.storage.topic": "mine",

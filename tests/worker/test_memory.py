@@ -142,7 +142,8 @@ def test_a_task_that_wants_too_much_at_once_fails_of_the_setting_and_its_host_ca
         print(state, trace.splitlines()[0])
     """
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120)
-    assert run.stdout == "FAILED MemoryLimitError: The task got no more memory: tasks.memory.max is 134217728\n", run.stderr
+    name = "org.apache.kafka.connect.errors.ConnectException"
+    assert run.stdout == f"FAILED {name}: The task got no more memory: tasks.memory.max is 134217728\n", run.stderr
 
 
 def test_without_a_limit_of_ours_an_error_is_none_of_it() -> None:

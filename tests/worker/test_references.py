@@ -104,7 +104,7 @@ def test_the_trace_of_a_failure_shows_the_reference_instead(
     units.append(there.unit(CONFIG, task=None))
     until(lambda: there.statuses)
     trace = there.statuses[-1][1] or ""
-    assert trace.splitlines()[0].startswith("ValueError: refused: ${v:db:password} (")
+    assert trace.splitlines()[0].startswith("java.lang.IllegalArgumentException: refused: ${v:db:password} (")
     assert CANARY not in trace
     assert CANARY in caplog.text, "the control: it was in what was logged"
     assert CANARY not in logs.hide(caplog.text)
@@ -119,7 +119,7 @@ def test_the_trace_of_a_failure_shows_no_secret_that_is_written_out(
     units.append(there.unit({**CONFIG, **more}, task=None))
     until(lambda: there.statuses)
     trace = there.statuses[-1][1] or ""
-    assert trace.startswith("ValueError: refused: ")
+    assert trace.startswith("java.lang.IllegalArgumentException: refused: ")
     assert "[hidden]" in trace
     assert CANARY not in trace
 
@@ -133,8 +133,8 @@ def test_a_reference_that_can_not_be_had_fails_the_unit_with_a_sentence(
     assert there.states == ["FAILED"]
     trace = there.statuses[0][1] or ""
     assert trace.splitlines()[0] == (
-        "ConfigError: The setting password can't be used: ${w:db:password} can't be resolved: there is no provider w; the "
-        "worker's `config.providers` names: v"
+        "org.apache.kafka.common.config.ConfigException: The setting password can't be used: ${w:db:password} can't be "
+        "resolved: there is no provider w; the worker's `config.providers` names: v"
     )
     assert "literal-5" not in trace
 

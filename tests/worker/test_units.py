@@ -8,13 +8,17 @@ from typing import Any
 import orjson
 import pytest
 
+from kconnect.api.errors import ConfigError, ConnectError, DataError
+from kconnect.api.record import SinkRecord
 from kconnect.core.metrics import report
 from kconnect.core.metrics.report import UnitReport
 from kconnect.core.state import records
 from kconnect.core.state.records import UnitId, UnitStatus
+from kconnect.core.task.errors import Component, Stage, strict
 from kconnect.kafka.metrics_topic import MetricsWriter
 from kconnect.worker.memory import Memory
 from kconnect.worker.metrics import Reporter
+from kconnect.worker.unit import trace
 
 from ..integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
 
@@ -103,6 +107,22 @@ def test_a_failure_with_the_name_of_a_file_that_is_no_utf_8_can_be_written_down(
     value = orjson.loads(records.status(unit.spec.unit, UnitStatus(state, "w", 1, trace)).value or b"")
     assert value["trace"].startswith(r"FileNotFoundError: no file caf\udce9")
     end(unit)
+
+
+def test_a_trace_begins_with_the_class_that_people_and_alerts_look_for() -> None:
+    """That of Java, where it has one; then comes Python's own, which has both errors."""
+    origin = SinkRecord("t", 0, None, None, None, None, 7)
+    with pytest.raises(ConnectError) as raised:
+        strict().handle(Stage.VALUE_CONVERTER, Component("the value converter"), origin, DataError("no JSON"))
+    first, second, *rest = trace(raised.value).splitlines()
+    told = "Tolerance exceeded in error handler: the value converter failed at t-0@7: no JSON"
+    assert first == f"org.apache.kafka.connect.errors.ConnectException: {told}"
+    assert second == "kconnect.api.errors.DataError: no JSON" and rest[-1] == f"kconnect.api.errors.ConnectError: {told}"
+    assert [trace(error).splitlines()[0] for error in (KeyError("x"), ConfigError("a", "b", "no"), RuntimeError())] == [
+        "KeyError: 'x'",
+        "org.apache.kafka.common.config.ConfigException: Invalid value b for configuration a: no",
+        "RuntimeError",
+    ]
 
 
 def test_a_transform_without_a_type_is_told_by_its_setting(there: MemoryHost) -> None:

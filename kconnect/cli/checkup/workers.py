@@ -116,7 +116,7 @@ def _of_one(answer: _Answers) -> Iterator[Finding]:
         remedy = "is it on the way out, or does its rest.advertised.host.name not hold here?"
         yield Finding(ERROR, "worker", where, answer.problem or "It does not answer", remedy)
         return
-    version = answer.root.get("version")
+    version = _version(answer.root)
     if answer.health is None:
         yield Finding(OK, "worker", where, f"Version {version}")
     elif answer.health["status"] == "healthy":
@@ -132,6 +132,12 @@ def _of_one(answer: _Answers) -> Iterator[Finding]:
         yield Finding(WARNING, "clock", where, message, "have both set by NTP")
 
 
+def _version(root: dict[str, Any]) -> str:
+    """kconnect's own is in `commit`: all of its versions may keep the API of one Connect."""
+    commit = str(root.get("commit"))
+    return f"{root.get('version')} ({commit})" if commit.startswith("kconnect-") else str(root.get("version"))
+
+
 def _surely(clock: tuple[float, float] | None) -> float:
     """How far a clock is ahead at least, negative if it is behind; 0 if it may be right."""
     if clock is None:
@@ -142,7 +148,7 @@ def _surely(clock: tuple[float, float] | None) -> float:
 
 def _together(answers: Sequence[_Answers]) -> Iterator[Finding]:
     there = [answer for answer in answers if answer.root is not None]
-    versions = sorted({str(answer.root.get("version")) for answer in there if answer.root is not None})
+    versions = sorted({_version(answer.root) for answer in there if answer.root is not None})
     clusters = sorted({str(answer.root.get("kafka_cluster_id")) for answer in there if answer.root is not None})
     if len(versions) > 1:
         message = f"They have different versions: {', '.join(versions)}"

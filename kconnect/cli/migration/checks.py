@@ -71,8 +71,7 @@ def look(name: str, source: Side, target: Side, entry: Entry | None, copy_sink_o
 
 def _before(side: Side, needed: tuple[int, int]) -> bool:
     found = re.match(r"(\d+)\.(\d+)", side.version)
-    # kconnect's versions are its own, and all of them can.
-    return not side.is_kconnect and found is not None and tuple(map(int, found.groups())) < needed
+    return found is not None and tuple(map(int, found.groups())) < needed
 
 
 def _immovable(seen: Seen) -> Iterator[str]:

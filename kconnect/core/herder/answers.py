@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kconnect import CONNECT_VERSION
 from kconnect.api.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder
 
 ConfigMap = Mapping[str, "str | None"]
-COMMIT = "unknown"
 ELECTION_MS = 80_000
 """How long a request waits for a leader or an owner: less than a request may take in all, so that it can say why."""
 
@@ -60,8 +60,8 @@ class Answers:
             case requests.Root():
                 identity = herder.identity
                 return {
-                    "version": identity.version,
-                    "commit": COMMIT,
+                    "version": CONNECT_VERSION,
+                    "commit": identity.commit,
                     "kafka_cluster_id": identity.kafka_cluster_id,
                 }
             case requests.Health():
@@ -77,11 +77,11 @@ class Answers:
                 return dict(config.connectors[name].properties)
             case requests.GetStatus(name):
                 kind = yield from self.kind(name)
-                return views.connector_status(herder.status, name, kind)
+                return views.connector_status(config, herder.status, name, kind)
             case requests.GetTasks(name):
                 return views.tasks(config, name)
             case requests.GetTaskStatus(name, task):
-                return views.task_status(herder.status, name, task)
+                return views.task_status(config, herder.status, name, task)
             case requests.GetTopics(name):
                 self._require_tracking()
                 return {name: {"topics": herder.status.topics_of(name)}}
@@ -182,7 +182,7 @@ class Answers:
             try:
                 entry: dict[str, Any] = {}
                 if "status" in expand:
-                    entry["status"] = views.connector_status(herder.status, name, kind)
+                    entry["status"] = views.connector_status(herder.config, herder.status, name, kind)
                 if "info" in expand:
                     entry["info"] = views.connector_info(herder.config, name, kind)
                 body[name] = entry
@@ -349,7 +349,7 @@ class Answers:
             raise NotFoundError(f"Status for connector {request.name} not found")
         kind = yield from self.kind(request.name)
         planned = restart.plan(request, herder.config, herder.status)
-        body = views.restarting(views.connector_status(herder.status, request.name, kind), planned)
+        body = views.restarting(views.connector_status(herder.config, herder.status, request.name, kind), planned)
         yield from herder.write_as_leader([entry])
         return body
 
@@ -366,7 +366,7 @@ class Answers:
         yield from herder.wait_at_most(ELECTION_MS, decided, requests.BUSY)
         self._require(name, "Unknown connector: {}")
         if not exists():
-            raise NotFoundError(f"Unknown task: {unit}")
+            raise NotFoundError(f"Unknown task: {name}-{task}")
         if not herder.placing.restart_unit(unit):
             url = herder.url_of_owner(unit)
             assert url is not None

@@ -29,6 +29,17 @@ class CaughtUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Remade:
+    """
+    An internal topic is no longer what this worker has read: it was deleted and made anew, or has lost its end. It is read from
+    its beginning now, but for the config topic, of which nothing more comes. `id` is what Kafka calls it now, if that is known.
+    """
+
+    topic: Topic
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Requested:
     """Somebody asks; the answer goes to `ticket` by `Reply` or `Refuse`."""
 
@@ -97,4 +108,4 @@ class ShutDown:
     """The worker is asked to end: release its units, then say so with `effects.Bye`."""
 
 
-Event = Read | CaughtUp | Requested | GaveUp | Done | Failed | Owned | Lost | Members | HostsDead | Tick | ShutDown
+Event = Read | CaughtUp | Remade | Requested | GaveUp | Done | Failed | Owned | Lost | Members | HostsDead | Tick | ShutDown

@@ -10,17 +10,19 @@ Read next: `procedures.py` for how waiting is written down, `leader.py`, `cluste
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.api.errors import ConflictError, UnavailableError
+from kconnect.api.errors import ConflictError, ConnectError, UnavailableError
 from kconnect.core.herder import effects, events, requests, restart
 from kconnect.core.herder.answers import ELECTION_MS, Answers
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.effects import Effect, FencedError
 from kconnect.core.herder.host_specs import Directories
 from kconnect.core.herder.leader import Leading
+from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.placing import Placing
 from kconnect.core.herder.procedures import Procedure, Procedures, Until
 from kconnect.core.herder.rebalances import Rebalances
@@ -34,6 +36,9 @@ from kconnect.core.state.records import Broken, Entry, LogRecord, Topic, UnitId
 from kconnect.core.state.status import StatusState
 
 _MEMBERS_MS = 3000
+_NOTED = 1000
+"""Of so many keys is told that their records can't be used."""
+_UNNOTED_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ class Identity:
     worker_id: str
     url: str
     incarnation: str
-    version: str
+    commit: str
+    """Of what code the worker is, as `GET /` tells it."""
     kafka_cluster_id: str
     hosts: int = 1
     session_timeout_ms: int = 10_000
@@ -59,6 +65,9 @@ class Identity:
     """Whether source tasks write in transactions."""
     redirects_producers: bool = False
     """Whether the worker's own settings have connectors' producers write to another Kafka cluster."""
+    topic_names: Mapping[Topic, str] = field(default_factory=dict)
+    topic_ids: Mapping[Topic, str] = field(default_factory=dict)
+    """What Kafka called the internal topics when this worker began to read them."""
 
 
 class Herder:
@@ -94,7 +103,11 @@ class Herder:
         self._members_seen = 0
         self._members_asked_at: int | None = None
         self._noted: set[tuple[Topic, str]] = set()
+        self._unnoted: Counter[Topic] = Counter()
+        """Records that nobody can use and of which the log does not say so yet, as it has told of their keys."""
+        self._unnoted_told_at: int | None = None
         self._said_bye = False
+        self.losses = Losses(self)
         self.classes = Classes(self)
         self.placing = Placing(self, directories)
         self._answers = Answers(self)
@@ -111,8 +124,11 @@ class Herder:
                 self._positions.update(ends)
                 self.changes += bool(batch)
                 self._watch_rebalance(batch)
+            case events.Remade(topic, id):
+                self._remade(topic, id)
             case events.CaughtUp():
                 self.started_at = now
+                self.losses.started()
                 self.placing.begin()
                 self._lead()
             case events.Requested(ticket, request):
@@ -150,6 +166,7 @@ class Herder:
         if self.started and (self._members_asked_at is None or now - self._members_asked_at >= _MEMBERS_MS):
             self._find_members()
         self._out += self._procedures.advance()
+        self._tell_unnoted()
         if self.leaving and not self._said_bye and self._may_leave():
             self._said_bye = True
             self._out.append(effects.Bye())
@@ -186,8 +203,14 @@ class Herder:
 
     def write(self, entries: Iterable[Entry], as_leader: bool = False) -> Procedure:
         """Write, and wait until the records have been read back: writing is not knowing."""
-        written: dict[tuple[Topic, int], int] = yield effects.Write(tuple(entries), as_leader)
-        yield Until(lambda: self.has_read(written))
+        wanted = tuple(entries)
+        if self.losses.refusal is not None and any(entry.topic is Topic.CONFIG for entry in wanted):
+            raise UnavailableError(self.losses.refusal)
+        before, since = dict(self._positions), self.losses.counts.copy()
+        written: dict[tuple[Topic, int], int] = yield effects.Write(wanted, as_leader)
+        if any(offset < before.get(place, 0) for place, offset in written.items()):
+            raise ConnectError("An internal topic is shorter than what was read of it: the worker's log says soon what to do")
+        yield from self.losses.until_read(written, 1, since)
 
     def write_as_leader(self, entries: Iterable[Entry]) -> Procedure:
         yield from self.await_lead()
@@ -248,10 +271,6 @@ class Herder:
     def log(self, level: str, message: str) -> None:
         self._out.append(effects.Log(level, message))
 
-    def has_read(self, written: Mapping[tuple[Topic, int], int]) -> bool:
-        """Whether these records, by their offsets, have been read back."""
-        return all(self._positions.get(place, 0) > offset for place, offset in written.items())
-
     def has_read_up_to(self, ends: Mapping[tuple[Topic, int], int]) -> bool:
         """Whether all that is before these offsets has been read."""
         return all(self._positions.get(place, 0) >= end for place, end in ends.items())
@@ -269,6 +288,14 @@ class Herder:
         self._out.append(effects.FindMembers())
 
     # --- reading ---
+
+    def _remade(self, topic: Topic, id: str | None) -> None:
+        self._positions = {place: at for place, at in self._positions.items() if place[0] is not topic}
+        self.losses.remade(topic, id)
+        self.changes += 1
+        if topic in (Topic.CONFIG, Topic.ASSIGNMENT):
+            self._stop_leading()
+            self._lead_if_owner()
 
     def _apply(self, record: LogRecord) -> None:
         self._positions[record.topic, record.partition] = record.offset + 1
@@ -295,10 +322,23 @@ class Herder:
                 self.log("WARNING", f"{decoded.worker} leads the cluster by now, generation {decoded.generation}")
                 self._stop_leading()
                 self._lead_if_owner()
-        if isinstance(decoded, Broken) and (decoded.topic, decoded.key) not in self._noted:
-            self._noted.add((decoded.topic, decoded.key))
-            topic, key, reason = decoded.topic.value, decoded.key, decoded.reason
-            self.log("WARNING", f"Ignoring a record of the {topic} topic with the key {key!r}: {reason}")
+        if not isinstance(decoded, Broken):
+            return
+        if (decoded.topic, decoded.key) in self._noted or len(self._noted) >= _NOTED:
+            self._unnoted[decoded.topic] += 1
+            return
+        self._noted.add((decoded.topic, decoded.key))
+        topic, key, reason = decoded.topic.value, decoded.key, decoded.reason
+        self.log("WARNING", f"Ignoring a record of the {topic} topic with the key {key!r}: {reason}")
+
+    def _tell_unnoted(self) -> None:
+        """At once the first time, and then once a minute: one who writes such records may write many."""
+        if self._unnoted and (self._unnoted_told_at is None or self.now - self._unnoted_told_at >= _UNNOTED_MS):
+            self._unnoted_told_at = self.now
+            for topic, count in self._unnoted.items():
+                more = f"{count} more record{'s' if count > 1 else ''} of the {topic.value} topic that can't be used"
+                self.log("WARNING", f"Ignored {more}; each key is told of once: `kconnect topics check` lists all of them")
+            self._unnoted.clear()
 
     def _watch_rebalance(self, batch: Iterable[LogRecord]) -> None:
         if any(record.topic is Topic.ASSIGNMENT for record in batch):
@@ -325,6 +365,8 @@ class Herder:
     def _answer(self, request: requests.Request) -> Procedure:
         if isinstance(request, requests.Health) and not self.started:
             raise UnavailableError("Worker is still starting up.")
+        if self.losses.refusal is not None and (request.writes or isinstance(request, requests.Health)):
+            raise (UnavailableError if request.writes else ConnectError)(self.losses.refusal)
         if self.leaving and request.writes:
             # Whoever sent it on asks again until another worker leads, or owns the task.
             raise ConflictError(BUSY)
@@ -341,7 +383,7 @@ class Herder:
     # --- leading ---
 
     def _lead(self) -> None:
-        if not (self._owner and self.started and self.leading is None):
+        if not (self._owner and self.started and self.leading is None and self.losses.refusal is None):
             return
         if self.assignment.newer is not None:
             newer = self.assignment.newer
@@ -373,7 +415,7 @@ class Herder:
         """
 
         def work() -> Procedure:
-            while self._owner and self.leading is None:
+            while self._owner and self.leading is None and self.losses.refusal is None:
                 yield self.pause_ms(500)
                 seen = self._members_seen
                 self._find_members()

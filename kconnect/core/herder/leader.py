@@ -9,6 +9,7 @@ Read next: `cluster/handover.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kconnect.api.errors import ConnectError
@@ -28,6 +29,10 @@ _KEY_MS = 30_000
 """How often the leader looks whether the session key is to be changed."""
 _BATCH = 200
 """Connectors whose task configs go in one transaction: a bound on its size, and on how long others wait."""
+
+
+_OFFSETS = 1000
+"""Offsets that go in one transaction."""
 
 
 def decisions_pace() -> Pace:
@@ -65,8 +70,9 @@ class Leading:
 
     def run(self) -> Procedure:
         herder = self._herder
+        since = herder.losses.counts.copy()
         ends = yield effects.TakeLead()
-        yield Until(lambda: herder.has_read_up_to(ends))
+        yield from herder.losses.until_read(ends, 0, since)
         record = self._record(herder.assignment.generation + 1, herder.assignment.term + 1)
         yield from herder.write([assignment_records.leader(record)], as_leader=True)
         latest = herder.assignment.leader
@@ -86,7 +92,8 @@ class Leading:
                 if key is not None:
                     yield from herder.write([records.session_key(key)], as_leader=True)
             self._fencing.begin()
-            entries = self._assignments() + self._tidy() + self._unsubscribed()
+            lost = yield from herder.losses.unsaid_offsets()
+            entries = lost[:_OFFSETS] or [*self._known_topics(), *self._assignments(), *self._tidy(), *self._unsubscribed()]
             if entries:
                 due = max(due, pace.free_at(herder.now))
                 yield from herder.write(entries, as_leader=True)
@@ -110,7 +117,7 @@ class Leading:
     def _assignments(self) -> list[Entry]:
         herder = self._herder
         # Until the coordinator has answered, who else is in the group is unknown: nobody's units may be touched.
-        if herder.identity.worker_id not in herder.members:
+        if herder.identity.worker_id not in herder.members or herder.losses.hosts_may_live:
             return []
         units, now = herder.config.units(), herder.now
         entries = self._handover.decide(
@@ -129,7 +136,14 @@ class Leading:
 
     def _record(self, generation: int, term: int) -> Leader:
         me = self._herder.identity
-        return Leader(me.worker_id, me.url, generation, term)
+        return Leader(me.worker_id, me.url, generation, term, self._herder.losses.ids)
+
+    def _known_topics(self) -> list[Entry]:
+        """This leader's record once more, if one of the topics that it names was made anew."""
+        latest = self._herder.assignment.leader
+        if latest is None or latest.topics == self._herder.losses.ids:
+            return []
+        return [assignment_records.leader(replace(latest, topics=self._herder.losses.ids))]
 
     def _stale_task_sets(self) -> list[str]:
         """Connectors whose instance made other task configs than those in force, or which are STOPPED with tasks."""

@@ -45,9 +45,12 @@ def snapshot(herder: Herder, reports: Collection[Report]) -> Snapshot:
     shown = [_now(herder, unit, current.get(unit)) for unit in sorted((herder.owned & known) | _nobodys(herder))]
     connectors = [now for now in shown if now.unit.is_connector]
     tasks = [now for now in shown if not now.unit.is_connector]
+    own = [sum(now.unit in herder.owned for now in kind) for kind in (connectors, tasks)]
     worker: Values = {
-        "connector-count": sum(now.unit in herder.owned for now in connectors),
-        "task-count": sum(now.unit in herder.owned for now in tasks),
+        "connector-count": own[0],
+        "task-count": own[1],
+        "assigned-connectors": own[0],
+        "assigned-tasks": own[1],
         **_starts("connector", reduce(add, (report.connectors for report in starts), Starts())),
         **_starts("task", reduce(add, (report.tasks for report in starts), Starts())),
     }

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.placement import Wanted, place, without_units
-from kconnect.core.herder import effects
 from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.host_specs import Directories, HostSpecs
 from kconnect.core.herder.leader import Looks, decisions_pace
@@ -120,9 +119,12 @@ class Placing:
             if not entries:
                 entries = self._lost_hosts.releases(herder.assignment, me.worker_id, me.incarnation, herder.now)
             lost: set[UnitId] = set()
+            if not entries and (lost := (yield from self._unsaid())):
+                entries = [records.status(unit, herder.status.units[unit]) for unit in sorted(lost)]
             if not entries:
                 lost = yield from self._lost_units()
-                entries = self._stopped_statuses() + self.unassigned_statuses(me.worker_id, lost) + self._quarantine.statuses()
+                gone = lost | self._lost_with_assignments()
+                entries = self._stopped_statuses() + self.unassigned_statuses(me.worker_id, gone) + self._quarantine.statuses()
             self._heal()
             if entries:
                 due = max(due, pace.free_at(herder.now))
@@ -151,9 +153,22 @@ class Placing:
         if not said:
             return set()
         # Topics are read each for itself: another host may have said that, and its record is still to be read.
-        ends = yield effects.FindEnds(Topic.ASSIGNMENT)
-        yield Until(lambda: herder.has_read_up_to(ends))
+        yield from herder.losses.read_to_end(Topic.ASSIGNMENT)
         return {unit for unit, status in self._said_of_lost().items() if said.get(unit) is status}
+
+    def _lost_with_assignments(self) -> set[UnitId]:
+        """What the assignment topic before gave this worker, until there is something in the new one."""
+        herder = self._herder
+        waits = herder.losses.assignments_lost and herder.identity.worker_id not in herder.assignment.assignments
+        return set(herder.status.units) if waits else set()
+
+    def _unsaid(self) -> Procedure:
+        """Of whom this worker said something last that stood in a status topic which is no more. Gives a set of units."""
+        statuses, me = self._herder.status, self._herder.identity.worker_id
+        if not any(statuses.units[unit].worker_id == me for unit in statuses.unsaid):
+            return set()
+        yield from self._herder.losses.read_to_end(Topic.STATUS)
+        return {unit for unit in statuses.unsaid if statuses.units[unit].worker_id == me}
 
     def _said_of_lost(self) -> dict[UnitId, UnitStatus]:
         herder = self._herder
@@ -230,7 +245,7 @@ class Placing:
     def _to_run(self) -> frozenset[UnitId]:
         """Those that somebody wants to run here: a STOPPED connector holds nothing."""
         herder = self._herder
-        if herder.leaving:
+        if herder.leaving or herder.losses.foreign:
             return frozenset()
         exists = herder.config.units()
         return frozenset(

@@ -35,22 +35,23 @@ def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def connector_status(statuses: StatusState, name: str, kind: str) -> dict[str, Any]:
+def connector_status(config: ConfigState, statuses: StatusState, name: str, kind: str) -> dict[str, Any]:
     status = statuses.units.get(UnitId(name))
     if status is None:
         raise NotFoundError(f"No status found for connector {name}")
+    shown = [unit.task for unit in statuses.tasks_of(name) if _exists(config, unit)]
     return {
         "name": name,
         "connector": _status(status),
-        "tasks": [task_status(statuses, name, unit.task) for unit in statuses.tasks_of(name)],
+        "tasks": [task_status(config, statuses, name, task) for task in shown],
         "type": kind,
     }
 
 
-def task_status(statuses: StatusState, name: str, task: int) -> dict[str, Any]:
+def task_status(config: ConfigState, statuses: StatusState, name: str, task: int) -> dict[str, Any]:
     unit = UnitId(name, task)
     # -1 is how a unit says that it is no task, and anybody may ask for it.
-    status = None if unit.is_connector else statuses.units.get(unit)
+    status = statuses.units.get(unit) if not unit.is_connector and _exists(config, unit) else None
     if status is None:
         raise NotFoundError(f"No status found for task {name}-{task}")
     return {"id": task, **_status(status)}
@@ -81,6 +82,15 @@ def sink_offsets(committed: list[tuple[str, int, int]]) -> dict[str, Any]:
             for topic, partition, offset in sorted(committed)
         ]
     }
+
+
+def _exists(config: ConfigState, unit: UnitId) -> bool:
+    """
+    Whether the config topic has that task. A status may be left of one that it has not: in another partition than its
+    tombstone, where somebody else's partitioner put it, so that what is read last would decide.
+    """
+    connector = config.connectors.get(unit.connector)
+    return connector is None or unit.task < connector.task_count
 
 
 def _status(status: UnitStatus) -> dict[str, Any]:

@@ -66,8 +66,8 @@ def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
             yield metric, [((*labels, *_texts(metric, now)), 1.0) for labels, now in tasks if now.report is not None]
         elif group is table.REBALANCE and metric.kind is Kind.INFO:
             yield metric, [(tuple(snapshot.rebalance_texts.get(text, "") for text in metric.texts), 1.0)]
-        elif group is table.REBALANCE or group is table.WORKER:
-            given = snapshot.worker if group is table.WORKER else snapshot.rebalance
+        elif group in (table.REBALANCE, table.WORKER, table.COORDINATOR):
+            given = snapshot.rebalance if group is table.REBALANCE else snapshot.worker
             yield metric, [((), _number(given[attribute]))] if attribute in given else []
         elif group is table.HOST:
             yield metric, list(_hosts(attribute, snapshot.hosts))
@@ -85,9 +85,7 @@ def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
 
 
 def _statuses(units: _Units) -> list[Sample]:
-    return [
-        ((*labels, text), 1.0 if now.state is state else 0.0) for labels, now in units for state, text in table.STATES.items()
-    ]
+    return [((*labels, table.STATES[now.state]), 1.0) for labels, now in units]
 
 
 def _hosts(attribute: str, hosts: Mapping[int, Usage]) -> Iterator[Sample]:

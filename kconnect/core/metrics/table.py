@@ -20,7 +20,9 @@ class Kind(enum.Enum):
     """Rises only; begins at 0 whenever the task or the worker is started."""
     GAUGE = "gauge"
     STATUS = "status"
-    """One gauge for each state, with the label `status`: 1 for the state in force, 0 for the others."""
+    """Always 1, with the label `status` for the state in force: one, as others are joined with it."""
+    TEXT = "text"
+    """Always 1, with the label of the only one of `texts`. It is in an info, too: these are names that dashboards know."""
     INFO = "info"
     """Always 1; its labels are `texts`."""
 
@@ -78,6 +80,7 @@ SINK = Group("sink-task", ("connector", "task"))
 ERRORS = Group("task-error", ("connector", "task"))
 WORKER = Group("connect-worker", ())
 BY_CONNECTOR = Group("connect-worker", ("connector",))
+COORDINATOR = Group("connect-coordinator", ())
 REBALANCE = Group("connect-worker-rebalance", ())
 HOST = Group("task-host", ("host",))
 
@@ -88,6 +91,9 @@ _CONVERTERS = tuple(f"{which}-converter-{what}" for which in ("key", "value", "h
 TABLE: tuple[Metric, ...] = (
     Metric(CONNECTOR, "status", Kind.STATUS, "State of the connector, also of one that could not be started"),
     Metric(CONNECTOR, "info", Kind.INFO, "What the connector is", _CLASSES),
+    Metric(CONNECTOR, "connector-class", Kind.TEXT, "The connector's class", ("connector-class",)),
+    Metric(CONNECTOR, "connector-type", Kind.TEXT, "Whether it is a source or a sink", ("connector-type",)),
+    Metric(CONNECTOR, "connector-version", Kind.TEXT, "The connector's version", ("connector-version",)),
     Metric(TASK, "status", Kind.STATUS, "State of the task, also of one that could not be started"),
     Metric(TASK, "info", Kind.INFO, "What the task is", (*_CLASSES, "task-class", "task-version", *_CONVERTERS)),
     Metric(TASK, "running-ratio", _G, "Part of its life that the task was running, 0 to 1"),
@@ -165,6 +171,8 @@ TABLE: tuple[Metric, ...] = (
     Metric(BY_CONNECTOR, "connector-unassigned-task-count", _G, "Tasks of the connector on this worker that do not run yet"),
     Metric(BY_CONNECTOR, "connector-restarting-task-count", _G, "Tasks of the connector on this worker that start again"),
     Metric(BY_CONNECTOR, "connector-destroyed-task-count", _G, "Always 0: what is destroyed has no status here"),
+    Metric(COORDINATOR, "assigned-connectors", _G, "Connectors that the leader gave this worker"),
+    Metric(COORDINATOR, "assigned-tasks", _G, "Tasks that the leader gave this worker"),
     Metric(HOST, "memory-bytes", _G, "Resident memory of the process of a task host", ours=True),
     Metric(HOST, "memory-max-bytes", _G, "What that may be at most, where there is a limit", ours=True),
     Metric(HOST, "cpu-seconds-total", _C, "CPU time that the process of a task host has taken since its start", ours=True),

@@ -14,6 +14,7 @@ from typing import Any
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
 from kconnect.api.errors import ConfigError
 from kconnect.core.settings import errors, operation
+from kconnect.java import versions
 
 COMMON, TRANSFORMS, PREDICATES = "Common", "Transforms", "Predicates"
 
@@ -68,6 +69,19 @@ class IfGiven:
 
     def __str__(self) -> str:
         return str(self.rule)
+
+
+class PluginVersion:
+    """A version, or one of Maven's ranges; those of a converter count without its class, too, as in Connect."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        try:
+            versions.requirement(value)
+        except versions.VersionRangeError as error:
+            raise ConfigError(str(error)) from None
+
+    def __str__(self) -> str:
+        return "a version, a range of versions, or latest"
 
 
 def key(
@@ -145,6 +159,7 @@ def _converter_keys() -> list[ConfigKey]:
                 *(f"{setting}.plugin.version", _S, None, LOW, (COMMON, 7 + 2 * order), Width.SHORT),
                 f"{which} converter version",
                 VERSION_DOC,
+                PluginVersion(),
             ),
         ]
     return rows

@@ -22,12 +22,16 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """`term` counts the leaders that there have been; see `AssignmentState.term`."""
+    """
+    `term` counts the leaders that there have been; see `AssignmentState.term`. `topics` are the ids that Kafka gave to
+    the config and offset topics, by role, as far as they are known.
+    """
 
     worker: str
     url: str
     generation: int
     term: int = 0
+    topics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,8 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             if body is None:
                 raise bodies.BadRecord("tombstone")
             numbers = (bodies.integer(body, "generation"), int(body.get("term", 0)))
-            return Leader(bodies.text(body, "worker"), bodies.text(body, "url"), *numbers)
+            topics = {role: str(id) for role, id in bodies.as_object(body.get("topics") or {}).items()}
+            return Leader(bodies.text(body, "worker"), bodies.text(body, "url"), *numbers, topics)
         if key.startswith("assignment-"):
             worker = key[len("assignment-") :]
             if body is None:
@@ -244,7 +249,10 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
 
 
 def leader(value: Leader) -> Entry:
-    return _ours("leader", {"worker": value.worker, "url": value.url, "generation": value.generation, "term": value.term})
+    ids = {"topics": dict(value.topics)} if value.topics else {}
+    return _ours(
+        "leader", {"worker": value.worker, "url": value.url, "generation": value.generation, "term": value.term, **ids}
+    )
 
 
 def assignment(value: Assignment) -> Entry:

@@ -20,11 +20,23 @@ from kconnect.core.state.records import Broken, Entry, LogRecord, SourceOffset
 class OffsetState:
     def __init__(self) -> None:
         self._stored: dict[str, dict[bytes, SourceOffset]] = {}
+        self._unsaid: dict[tuple[str, bytes], SourceOffset] = {}
+
+    def begin_again(self) -> None:
+        """From now on another topic is read, which was made in the place of the one before."""
+        for connector, known in self._stored.items():
+            self._unsaid.update({(connector, each): known[each] for each in known if known[each].offset is not None})
+
+    def unsaid(self) -> list[Entry]:
+        """What has to be written for the topic to say all that is known here."""
+        return [records.source_offset(known.key, known.offset) for known in self._unsaid.values()]
 
     def apply(self, record: LogRecord) -> SourceOffset | Broken:
         decoded = records.decode_offset(record)
         if isinstance(decoded, SourceOffset):
-            self._stored.setdefault(decoded.connector, {})[identity(decoded.partition)] = decoded
+            same = identity(decoded.partition)
+            self._stored.setdefault(decoded.connector, {})[same] = decoded
+            self._unsaid.pop((decoded.connector, same), None)
         return decoded
 
     def offset(self, connector: str, partition: Mapping[str, Any]) -> dict[str, Any] | None:

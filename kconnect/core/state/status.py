@@ -17,9 +17,17 @@ class StatusState:
         self.topic_changes = 0
         """Counts the records about topics."""
         self._of: dict[str, set[UnitId]] = {}
+        self.unsaid: set[UnitId] = set()
+        """Those of `units` whose status is in no topic: it was in one that is no more."""
+
+    def begin_again(self) -> None:
+        """From now on another topic is read, which was made in the place of the one before."""
+        self.unsaid = set(self.units)
 
     def apply(self, record: LogRecord) -> StatusRecord | Broken:
         decoded = records.decode_status(record)
+        if isinstance(decoded, records.StatusChange):
+            self.unsaid.discard(decoded.unit)
         match decoded:
             case records.StatusChange(unit, None):
                 self.units.pop(unit, None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+from kconnect import CONNECT_VERSION
 from kconnect.testing.compat.row import Case, Failed, Steps, Until
 
 _JAVA = "org.apache.kafka.connect.file.FileStream"
@@ -19,6 +20,13 @@ _FAIL = {
     "transforms.fail.field": "none",
 }
 """What no line survives: a text has no fields."""
+_STRING = "org.apache.kafka.connect.storage.StringConverter"
+_PINNED = {
+    "connector.plugin.version": CONNECT_VERSION,
+    **{"key.converter": _STRING, "key.converter.plugin.version": CONNECT_VERSION},
+    **{"value.converter": _STRING, "value.converter.plugin.version": "[3.5,)"},
+}
+"""Versions that kconnect and Connect 4.3.1 both must have (KIP-891); those before 4.1 don't look at them."""
 
 
 class Flow(abc.ABC):
@@ -156,6 +164,7 @@ class Source(Flow):
             "tasks.max": 1,
             "file": str(self._file),
             "topic": self.destinations[-1],
+            **_PINNED,
         }
 
     def offset(self, lines: int) -> list[dict[str, Any]]:
@@ -202,6 +211,7 @@ class Sink(Flow):
             "tasks.max": 1,
             "file": self.destinations[-1],
             "topics": self._topic,
+            **_PINNED,
         }
 
     def offset(self, lines: int) -> list[dict[str, Any]]:

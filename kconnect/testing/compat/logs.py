@@ -33,7 +33,7 @@ _BATCH = "its file source fails until its connector has written `batch.size` to 
 _KILLED = "Task threw an uncaught and unrecoverable exception"
 
 _DISCARDED = "Discarding config update record with invalid key: "
-_MEANT = Known(re.compile(r"Failed: ConnectError: Tolerance exceeded in error handler: the transform fail failed"), "")
+_MEANT = Known(re.compile(r"Failed: \S+\.ConnectException: Tolerance exceeded in error handler: the transform fail failed"), "")
 """In kconnect's own log, by the rows of failed connectors."""
 
 KNOWN: tuple[Known, ...] = (

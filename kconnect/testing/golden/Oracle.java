@@ -1,4 +1,6 @@
 import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -95,6 +97,7 @@ public class Oracle {
             case "validate": validate(one); break;
             case "java_regex": regex(one); break;
             case "simple_date_format": dateFormat(one); break;
+            case "entities": entity(one); break;
             default: throw new IllegalArgumentException("No such format: " + format);
         }
     }
@@ -124,6 +127,16 @@ public class Oracle {
     }
 
     // --- the formats ---
+
+    /** An answer of REST, read as Connect's own clients do it: what its class has not is an error. */
+    private static void entity(ObjectNode one) throws Exception {
+        JavaType of = JSON.getTypeFactory().constructFromCanonical(one.get("class").asText());
+        try {
+            one.set("out", JSON.valueToTree(JSON.readValue(one.get("body").toString(), of)));
+        } catch (JsonProcessingException e) {
+            one.put("error", e.getOriginalMessage());
+        }
+    }
 
     /** A transform with its predicate, as a task's chain has it. */
     @SuppressWarnings({"unchecked", "rawtypes"})

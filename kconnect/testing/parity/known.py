@@ -78,12 +78,6 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "order",
-        "`/connector-plugins/…/config`",
-        r"(plugin config|validate): .*",
-        (Place(r"body\..*\.order", r"\(absent\)", r"-?\d+"),),
-    ),
-    Known(
         "override-type",
         "an override that is not of its setting's type (`producer.override.linger.ms=zz`)",
         r"validate: overrides: bad number",

@@ -55,10 +55,11 @@ def answers(
     health: str = "healthy",
     statuses: dict[str, Any] | None = None,
     stuck: int = 0,
+    commit: str = "x",
 ) -> Answers:
     def answer(path: str) -> tuple[int, Any]:
         if path == "/":
-            return 200, {"version": version, "commit": "x", "kafka_cluster_id": kafka}
+            return 200, {"version": version, "commit": commit, "kafka_cluster_id": kafka}
         if path == "/health":
             return (200 if health == "healthy" else 503), {"status": health, "message": "because"}
         if path == "/connectors":
@@ -130,6 +131,16 @@ def test_a_worker_of_kafka_connect() -> None:
         found = list(workers.check(Target(url), True))
     assert {each.severity for each in found} == {OK}
     assert "has no /cluster, so the others are not known" in found[0].message
+
+
+def test_workers_of_two_versions_that_keep_one_connect_s_api() -> None:
+    urls: list[str | None] = []
+    ours = [answers("4.3.1", urls=lambda: urls, commit=f"kconnect-{version}") for version in ("0.1.0-c0ffee", "0.2.0")]
+    with worker(ours[0]) as one, worker(ours[1]) as other:
+        urls += [one, other]
+        found = list(workers.check(Target(one), True))
+    assert of(found, "worker")[0].message == "Healthy, version 4.3.1 (kconnect-0.1.0-c0ffee)"
+    assert [each.severity for each in of(found, "versions")] == [WARNING]
 
 
 def test_workers_that_differ() -> None:

@@ -30,13 +30,14 @@ def test_only_what_is_submitted_is_shown_with_the_client_s_definition() -> None:
     found = rows("source", {"topic": "t", "producer.override.linger.ms": "7", "producer.override.nope": "v"})
     assert list(found) == ["producer.override.linger.ms", "producer.override.nope"]
     definition = found["producer.override.linger.ms"]["definition"]
-    shown = {name: definition[name] for name in ("type", "default_value", "importance", "group", "order", "display_name")}
+    names = ("type", "default_value", "importance", "group", "order_in_group", "display_name")
+    shown = {name: definition[name] for name in names}
     assert shown == {
         "type": "LONG",
         "default_value": "5",
         "importance": "MEDIUM",
         "group": None,
-        "order": -1,
+        "order_in_group": -1,
         "display_name": "linger.ms",
     }
     assert found["producer.override.linger.ms"]["value"]["value"] == "7"

@@ -98,6 +98,7 @@ FRAMEWORK: list[Step] = [
     _source("batch size is null", batch_size=None),
     _source("version", connector_plugin_version="8.8"),
     _source("bad version", connector_plugin_version="[bad"),
+    _source("bad version of an inherited converter", value_converter_plugin_version="[bad"),
     _source("offsets topic", offsets_storage_topic="o"),
     _source("empty offsets topic", offsets_storage_topic=" "),
 ]
@@ -240,6 +241,7 @@ CONVERTERS: list[Step] = [
     _converter("empty", "value", ""),
     _converter("null", "value", None),
     _converter("version", "value", "JsonConverter", plugin_version="9.9"),
+    _converter("bad version", "value", "JsonConverter", plugin_version="[bad"),
     _source("converters: settings without a class", value_converter_schemas_enable="maybe"),
 ]
 

@@ -1,0 +1,37 @@
+"""
+Of what code this kconnect is: its version, and the commit where that can be told. `main.py` asks once; `GET /` shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import kconnect
+
+
+def commit() -> str:
+    """`kconnect-0.1.0-993b7bf33958`, with `-dirty` behind it if a checkout was changed; `kconnect-0.1.0` if that is all."""
+    found = os.environ.get("KCONNECT_COMMIT") or _of_checkout(Path(kconnect.__file__).parents[1]) or _of_installation()
+    return "-".join(filter(None, ("kconnect", kconnect.__version__, found)))
+
+
+def _of_checkout(root: Path) -> str:
+    # An environment may lie within somebody else's repository, whose commit says nothing of kconnect.
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _of_installation() -> str:
+    """What `pip install git+https://…` leaves (PEP 610)."""
+    found = json.loads(metadata.distribution("kconnect").read_text("direct_url.json") or "{}")
+    return str(found.get("vcs_info", {}).get("commit_id", ""))[:12]
