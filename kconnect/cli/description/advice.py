@@ -88,7 +88,10 @@ def _records(found: Mapping[str, Any]) -> str:
 def _remedies(error: Mapping[str, Any], name: str, records: str) -> Iterator[str]:
     text = f"{error['first_cause']} {error['reported_as'] or ''}"
     if _NO_PLUGIN.search(text):
-        yield "A class is missing: `kconnect get plugins` lists what the worker has; install the plugin on every worker."
+        yield (
+            "A class is missing: `kconnect get plugins` lists what the worker has; install the plugin on every worker, then "
+            "`kconnect plugin reload`."
+        )
     elif _BAD_DATA.search(text):
         yield (
             f"A record is not what the connector expects. Try the chain on it: `kconnect preview --against {name} {records}`. "
