@@ -6,17 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import State, Topic, UnitId
 from kconnect.core.state.status import StatusState
+from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
 from kconnect.kafka.log import LogReader
 from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
+from kconnect.worker import main
+from kconnect.worker.main import Worker, World
+from kconnect.worker.topic_watch import TopicWatch
 from tests.conftest import QUICK
 from tests.support import wait_until
 
@@ -107,4 +112,32 @@ def test_a_worker_whose_topics_are_deleted(broker: Broker, tmp_path: Path, uniqu
         assert led.leader.topics["offset"] == topics.id(Topic.OFFSET)
         assert led.leader.topics["config"] != topics.id(Topic.CONFIG)
     finally:
+        worker.stop()
+
+
+def test_who_begins_to_lead_looks_at_cleanup_policies(
+    broker: Broker, unique: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    group = unique("policies")
+    names = {f"{name}.storage.topic": f"{group}-{name}" for name in ("config", "offset", "status", "assignment")}
+    copies = {f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status", "assignment")}
+    converters = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
+    given = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group, **names, **copies, **converters}
+    settings = WorkerSettings.from_properties(given, {})
+    admin, topics, worker = Admin(clients.internal(settings, "admin")), main._internal_topics(settings), Worker(settings, {})
+    admin.ensure(list(topics.values()))
+    watch = TopicWatch(admin, topics)
+    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed, watch)
+    watch.start()
+    try:
+        changing = AdminClient(clients.internal(settings, "test"))
+        entry = ConfigEntry("cleanup.policy", "compact,delete", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, f"{group}-offset", incremental_configs=[entry])
+        changing.incremental_alter_configs([resource])[resource].result(60)
+        wait_until(lambda: world.take_lead(), 240)
+        wait_until(lambda: f"Topic '{group}-offset'" in caplog.text, 240)
+        assert "'cleanup.policy=compact,delete'" in caplog.text
+        assert f"Topic '{group}-config'" not in caplog.text
+    finally:
+        watch.close()
         worker.stop()
