@@ -70,6 +70,7 @@ class Validation:
         by_alias = [*self._alias_sections("transforms", given), *self._alias_sections("predicates", given)]
         for setting, message in aliases.errors(given):
             _add_error(by_alias, setting, message)
+        asking.warnings += aliases.warnings(given)
         by_alias += self._topic_creation(kind, given, errors)
         return validate(
             self._plugin,

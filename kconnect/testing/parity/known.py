@@ -59,15 +59,6 @@ KNOWN: tuple[Known, ...] = (
         (Place(r"body\.error_count", "0", "1"), Place(r"body\.configs\.transforms\.f\.predicate\.value\.errors", r"\[\]")),
     ),
     Known(
-        "unused-predicate",
-        "a predicate that no transform names",
-        r"validate: predicates: (not used|twice|no type|unknown class|a transform)",
-        (
-            Place(r"body\.error_count"),
-            Place(r"body\.configs\.predicates\.p\.type\.value\.errors", ours=r".* is used by no transform.*"),
-        ),
-    ),
-    Known(
         "topic-creation",
         "mistakes in `topic.creation.*`, a default group that is not complete",
         r"validate: topic creation.*",
