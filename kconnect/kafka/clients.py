@@ -62,6 +62,7 @@ def internal(settings: WorkerSettings, name: str) -> Client:
 def producer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
     """The producer of a source task."""
     asked = _asked(settings, "producer.", config)
+    translated = translate(asked)  # first, for it tells of what is no number
     tuned: Client = {
         **_base(f"connector-producer-{connector}-{task}", asked),
         # Java's default partitioner: another one would put keys where no Java client looks for them.
@@ -77,7 +78,7 @@ def producer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         # Above what fits into the bytes, so that these alone are the bound.
         "queue.buffering.max.messages": 1_000_000,
     }
-    return {**tuned, **translate(asked)}
+    return {**tuned, **translated}
 
 
 def transactional_id(settings: WorkerSettings, connector: str, task: int) -> str:

@@ -21,7 +21,7 @@ from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import ErrorSettings
-from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.envelopes import error_class
 from kconnect.core.task.errors import Component, Errors, Failure, Stage, place_of
 from kconnect.kafka import clients
@@ -207,5 +207,5 @@ def _as_json(record: SourceRecord) -> tuple[bytes | None, bytes | None, list[tup
         except Exception:  # noqa: BLE001 - whatever ails it, it must not be lost
             return repr(value).encode()
 
-    headers = [(header.key, convert(header.schema, header.value)) for header in record.headers]
+    headers = [(sendable(header.key), convert(header.schema, header.value)) for header in record.headers]
     return convert(record.key_schema, record.key), convert(record.value_schema, record.value), headers

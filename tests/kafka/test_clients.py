@@ -92,6 +92,11 @@ def test_idempotence_gives_way_to_what_rules_it_out(name: str) -> None:
     assert clients.producer(worker(), "c", 0, {f"producer.override.{name}": value})["enable.idempotence"] is False
 
 
+def test_what_is_no_number_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"max\.in\.flight\.requests\.per\.connection"):
+        clients.producer(worker(), "c", 0, {"producer.override.max.in.flight.requests.per.connection": ""})
+
+
 class TestTransactional:
     def made(self, longest_ms: int = 0, **overrides: str) -> clients.Client:
         config = {f"producer.override.{name.replace('_', '.')}": value for name, value in overrides.items()}

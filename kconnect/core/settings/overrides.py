@@ -16,7 +16,7 @@ from typing import Any
 from kconnect.api.config import HIDDEN, ConfigDef, ConfigValue, parse
 from kconnect.api.errors import ConfigError
 from kconnect.core.settings import secrets, topic_creation
-from kconnect.core.settings.client_config import CLIENTS, TABLES
+from kconnect.core.settings.client_config import CLIENTS, TABLES, unfit
 from kconnect.core.settings.errors import DLQ_TOPIC
 from kconnect.core.settings.validation import Section
 
@@ -121,11 +121,13 @@ def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exa
 
 
 def _value(table: ConfigDef, name: str, text: str | None, policy: Policy, used: bool) -> ConfigValue:
-    problems = policy.problems(name, text or "") if used else policy.dangers(name, text or "")
+    problems = [*(policy.problems(name, text or "") if used else policy.dangers(name, text or ""))]
+    if used and text is not None and (reason := unfit(name, text)):
+        problems.append(f"The setting '{name}' can't be used: {reason}")
     key = table.keys.get(name)
     value: Any = HIDDEN if text is not None and secrets.is_secret(name) else text
     try:
         parsed = value if key is None else parse(name, text, key.type)
     except ConfigError as error:
         return ConfigValue(name, errors=[str(error), *problems])
-    return ConfigValue(name, parsed, errors=list(problems))
+    return ConfigValue(name, parsed, errors=problems)

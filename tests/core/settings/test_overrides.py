@@ -149,3 +149,18 @@ def test_a_policy_s_names(name: str) -> None:
 def test_an_unknown_policy(text: str) -> None:
     with pytest.raises(ConfigError, match=r"connector\.client\.config\.override\.policy: Must be one of: All, None"):
         policy_name(text)
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_group_is_refused_for_the_client_would_end_its_process(text: str) -> None:
+    given = {"topics": "t", "consumer.override.group.id": text}
+    [row] = rows("sink", given).values()
+    assert errors_of(row) == ["The setting 'group.id' can't be used: it is empty: name a consumer group, or remove the setting"]
+    assert rows("source", given) == {}, "which has no consumer"
+
+
+def test_what_can_not_be_given_to_a_client_is_refused_and_no_secret_shown() -> None:
+    found = errors({"producer.override.sasl.password": "canary\0", "producer.override.client.id": "a\ud800"})
+    assert all("no Kafka client can be given" in text for [text] in found.values())
+    assert len(found) == 2
+    assert "canary" not in str(found)
