@@ -10,6 +10,7 @@ client that has given no sign of life for too long is replaced by a new one, as 
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -20,6 +21,7 @@ import confluent_kafka as ck
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.java import regex
+from kconnect.kafka import servers
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ _ENDS_THE_TASK = frozenset(
 )
 """What waiting doesn't mend; other errors are the client's to get over."""
 
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _INTERNAL = ("__consumer_offsets", "__transaction_state")
 _PATIENCE_S = 30.0
 _LEAVE_S = 10.0
@@ -75,12 +78,19 @@ class TaskConsumer:
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
     `patience_s` is how long the group may owe an answer before the client is no longer trusted.
+
+    ConnectError for what can never be read: no broker to be found, or no topic's name.
     """
 
     def __init__(
         self, client: Mapping[str, Any], config: Mapping[str, str], listener: Listener, patience_s: float = _PATIENCE_S
     ) -> None:
         self._topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+        for topic in self._topics:
+            # The client would take what begins with ^ for a pattern of its own, and wait for any other for ever.
+            if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+                raise ConnectError(f"'{topic}' is no topic's name: those have up to 249 of A-Z a-z 0-9 . _ - (`topics`)")
+        servers.require(client)
         # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
         self._pattern = None if self._topics else regex.compile(config["topics.regex"])
         self._look_s = int(client.get("topic.metadata.refresh.interval.ms", 30_000)) / 1000

@@ -18,6 +18,7 @@ import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
+from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
 
 OnReport = Callable[["ck.KafkaError | None", "ck.Message | None"], "ck.KafkaError | None"]
@@ -42,6 +43,7 @@ class TaskProducer:
         gives_up: Callable[[], bool] = lambda: False,
         reports: bool = False,
     ) -> None:
+        servers.require(client)
         self._gives_up = gives_up
         self._reports = _Reports()
         self._unsent = 0

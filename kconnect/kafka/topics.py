@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
+from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ def create_missing(
     Brokers that don't answer are waited for until `gives_up()`: False. ConnectError, naming topic, group and cause, for a
     topic that can't be had.
     """
+    servers.require(client)
     # The client ends with its last reference.
     admin = AdminClient(dict(client))
     while not gives_up():

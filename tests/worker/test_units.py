@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,36 @@ def test_a_transform_without_a_type_is_told_by_its_setting(there: MemoryHost) ->
     until(lambda: "FAILED" in there.states)
     assert 'Missing required configuration "transforms.a.type"' in (there.statuses[-1][1] or "")
     end(unit)
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        ("no..host:9092", r"bootstrap\.servers=no\.\.host:9092: 'no\.\.host' is no name of a host"),
+        ("127.0.0.1:99999, :9092", r"'127\.0\.0\.1:99999' is not host:port; ':9092' is not host:port"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["producer", "consumer"])
+def test_a_task_whose_client_can_never_find_a_broker_fails(there: MemoryHost, kind: str, servers: str, said: str) -> None:
+    plugin = "Odd" if kind == "producer" else "FileStreamSink"
+    config = {"connector.class": plugin, "limit": "0", "topics": "t", f"{kind}.override.bootstrap.servers": servers}
+    unit = there.unit(config)
+    until(lambda: "FAILED" in there.states)
+    assert "RUNNING" not in there.states
+    assert re.search(said, there.statuses[-1][1] or "")
+    end(unit)
+
+
+@pytest.mark.parametrize("topics", ["a b!", "^a.*", "good, ..", "x" * 250])
+def test_a_sink_of_what_is_no_topic_s_name_fails(there: MemoryHost, topics: str) -> None:
+    unit = there.unit({"connector.class": "FileStreamSink", "topics": topics})
+    until(lambda: "FAILED" in there.states)
+    assert "is no topic's name" in (there.statuses[-1][1] or "")
+    end(unit)
+
+
+def test_brokers_that_are_merely_away_are_waited_for(there: MemoryHost) -> None:
+    unit = there.unit({"connector.class": "Odd", "limit": "0", "producer.override.bootstrap.servers": "no..host:1,localhost:1"})
+    until(lambda: "RUNNING" in there.states)
+    end(unit)
+    assert "FAILED" not in there.states
