@@ -62,7 +62,7 @@ class Reports:
             return
         unit, worker = self._unit, self._unit.ports.settings
         remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to what there are brokers for."
-        admin = clients.admin(worker, unit.spec.connector, self._config)
+        admin = clients.topic_admin(worker, unit.spec.connector, self._config)
         ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)
         client = clients.producer(worker, unit.spec.connector, unit.spec.task or 0, self._config)
         client["client.id"] = f"connector-dlq-producer-{unit.spec.connector}-{unit.spec.task}"
