@@ -11,9 +11,12 @@ import pytest
 
 from kconnect.core.metrics import report
 from kconnect.core.metrics.report import UnitReport
+from kconnect.core.settings.errors import DLQ_TOPIC
 from kconnect.core.state import records
 from kconnect.core.state.records import UnitId, UnitStatus
+from kconnect.kafka import admin
 from kconnect.kafka.metrics_topic import MetricsWriter
+from kconnect.worker import reports
 from kconnect.worker.memory import Memory
 from kconnect.worker.metrics import Reporter
 
@@ -145,3 +148,36 @@ def test_brokers_that_are_merely_away_are_waited_for(there: MemoryHost) -> None:
     until(lambda: "RUNNING" in there.states)
     end(unit)
     assert "FAILED" not in there.states
+
+
+LEFT_OVER = {DLQ_TOPIC: "dead", "errors.deadletterqueue.topic.replication.factor": "99"}
+
+
+def test_a_queue_that_no_letter_needs_is_not_asked_for(there: MemoryHost) -> None:
+    """Kafka Connect ignores the setting of a source, which must not fail of a queue that can't be had. No broker is here."""
+    unit = there.unit({"connector.class": "Odd", "limit": "0", "errors.tolerance": "all", **LEFT_OVER})
+    until(lambda: "RUNNING" in there.states)
+    end(unit)
+    assert "FAILED" not in there.states
+
+
+def test_a_source_that_drops_nothing_has_no_queue(there: MemoryHost) -> None:
+    failing = {"topic": "t", "limit": "1", "value.converter": "IntegerConverter"}
+    unit = there.unit({"connector.class": "Odd", **failing, **LEFT_OVER})
+    until(lambda: "FAILED" in there.states)
+    end(unit)
+    assert "Tolerance exceeded in error handler" in (there.statuses[-1][1] or "")
+
+
+def test_a_source_waits_for_brokers_with_its_first_letter(
+    there: MemoryHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin, "_TIMEOUT", 0.1)
+    asked: list[str] = []
+    monkeypatch.setattr(reports, "ensure_topic", lambda *args: (asked.append(args[1]), admin.ensure_topic(*args)))
+    failing = {"topic": "t", "limit": "1", "value.converter": "IntegerConverter", "errors.tolerance": "all"}
+    unit = there.unit({"connector.class": "Odd", **failing, **LEFT_OVER})
+    until(lambda: len(asked) > 2)
+    assert "FAILED" not in there.states
+    assert set(asked) == {"dead"}
+    end(unit)
