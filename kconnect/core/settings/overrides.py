@@ -105,7 +105,8 @@ def clients_used(kind: str, config: Mapping[str, str], exactly_once: bool) -> se
         return {"consumer", "producer", "admin"} if (config.get(DLQ_TOPIC) or "").strip() else {"consumer"}
     if exactly_once or config.get("offsets.storage.topic"):
         return set(CLIENTS)
-    return {"producer", "admin"} if topic_creation.is_used(config) else {"producer"}
+    letters = (config.get(DLQ_TOPIC) or "").strip() and config.get("errors.tolerance") == "all"
+    return {"producer", "admin"} if letters or topic_creation.is_used(config) else {"producer"}
 
 
 def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exactly_once: bool = False) -> list[Section]:
@@ -120,6 +121,15 @@ def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exa
     return found
 
 
+def warnings(kind: str, config: Mapping[str, str], *, exactly_once: bool = False) -> Iterator[str]:
+    """What has no effect, in sentences for the log: Connect takes it, whatever its value."""
+    used = clients_used(kind, config, exactly_once)
+    for client in CLIENTS:
+        names = ", ".join(name for name in config if name.startswith(f"{client}.override."))
+        if names and client not in used:
+            yield f"This {kind} has no {client} of its own, so that {names} has no effect"
+
+
 def _value(table: ConfigDef, name: str, text: str | None, policy: Policy, used: bool) -> ConfigValue:
     problems = [*(policy.problems(name, text or "") if used else policy.dangers(name, text or ""))]
     if used and text is not None and (reason := unfit(name, text)):
@@ -127,7 +137,7 @@ def _value(table: ConfigDef, name: str, text: str | None, policy: Policy, used: 
     key = table.keys.get(name)
     value: Any = HIDDEN if text is not None and secrets.is_secret(name) else text
     try:
-        parsed = value if key is None else parse(name, text, key.type)
+        parsed = value if key is None or not used else parse(name, text, key.type)
     except ConfigError as error:
         return ConfigValue(name, errors=[str(error), *problems])
     return ConfigValue(name, parsed, errors=problems)
