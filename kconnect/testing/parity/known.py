@@ -54,7 +54,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "undefined-predicate",
-        "a transform names a predicate that is not defined",
+        "a transform names a predicate that is not defined, or an empty one",
         r"validate: predicates: not defined",
         (Place(r"body\.error_count", "0", "1"), Place(r"body\.configs\.transforms\.f\.predicate\.value\.errors", r"\[\]")),
     ),
