@@ -10,7 +10,6 @@ client that has given no sign of life for too long is replaced by a new one, as 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -22,6 +21,7 @@ from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.java import regex
 from kconnect.kafka import servers
+from kconnect.kafka.topics import require_name
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,6 @@ _ENDS_THE_TASK = frozenset(
 )
 """What waiting doesn't mend; other errors are the client's to get over."""
 
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _INTERNAL = ("__consumer_offsets", "__transaction_state")
 _PATIENCE_S = 30.0
 _LEAVE_S = 10.0
@@ -87,9 +86,8 @@ class TaskConsumer:
     ) -> None:
         self._topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
         for topic in self._topics:
-            # The client would take what begins with ^ for a pattern of its own, and wait for any other for ever.
-            if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
-                raise ConnectError(f"'{topic}' is no topic's name: those have up to 249 of A-Z a-z 0-9 . _ - (`topics`)")
+            # What begins with ^ the client would even take for a pattern of its own.
+            require_name(topic)
         servers.require(client)
         # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
         self._pattern = None if self._topics else regex.compile(config["topics.regex"])

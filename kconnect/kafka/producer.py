@@ -20,6 +20,7 @@ from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
+from kconnect.kafka.topics import require_name
 
 OnReport = Callable[["ck.KafkaError | None", "ck.Message | None"], "ck.KafkaError | None"]
 """Told that a message is acknowledged, or why not; gives back an error that counts as the producer's failure."""
@@ -103,6 +104,7 @@ class TaskProducer:
 
         Asked before the first message: a producer that learned that a topic is missing may say so long after.
         """
+        require_name(topic)
         deadline = time.monotonic() + _TOPIC_S
         while True:
             try:
