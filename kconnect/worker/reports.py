@@ -26,7 +26,7 @@ from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.envelopes import error_class
 from kconnect.core.task.errors import Component, Errors, Failure, Stage, place_of
-from kconnect.kafka import clients
+from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.codes import AWAY
 from kconnect.kafka.producer import TaskProducer
@@ -73,6 +73,7 @@ class Reports:
         unit, worker = self._unit, self._unit.ports.settings
         remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to what there are brokers for."
         admin = clients.topic_admin(worker, unit.spec.connector, self._config)
+        servers.require(admin)
         while True:
             try:
                 ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)

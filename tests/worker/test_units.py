@@ -169,6 +169,14 @@ def test_a_source_that_drops_nothing_has_no_queue(there: MemoryHost) -> None:
     assert "Tolerance exceeded in error handler" in (there.statuses[-1][1] or "")
 
 
+def test_a_queue_whose_brokers_can_never_be_found_fails_the_task(there: MemoryHost) -> None:
+    nowhere = {"topics": "t", "admin.override.bootstrap.servers": "no..host:1"}
+    unit = there.unit({"connector.class": "FileStreamSink", **nowhere, **LEFT_OVER})
+    until(lambda: "FAILED" in there.states)
+    end(unit)
+    assert "No broker can be found at bootstrap.servers=no..host:1" in (there.statuses[-1][1] or "")
+
+
 def test_a_source_waits_for_brokers_with_its_first_letter(
     there: MemoryHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
