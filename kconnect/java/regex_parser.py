@@ -17,6 +17,7 @@ from kconnect.java.regex_nodes import Node
 from kconnect.java.regex_reader import DIGITS, PatternReader
 
 _LARGEST = 100_000  # of all repetitions written out, which takes about 50 MB
+_LONGEST = 200_000  # of the text that a pattern becomes, which takes some seconds to compile: \p{L} alone is 10,000
 _FAR = 100_000  # more than this below the greatest number is "without a bound", as no pattern is as long
 
 
@@ -49,6 +50,7 @@ class _Parser(PatternReader):
         self._stirred = False  # whether Java's matcher has more to remember than where it is
         self._referred: dict[int, int] = {}
         self._reference_case: set[str] = set()
+        self._written = 0
 
     def parse(self) -> Parsed:
         root = self._alternatives()
@@ -67,10 +69,16 @@ class _Parser(PatternReader):
         text = re.sub(
             r"\\g<(\d+)>", lambda found: found[0] if int(found[1]) <= self._count else "(?!)", root.text
         )
+        self._limit(len(text))
         ascii_case = "i" in self._reference_case
         if ascii_case:
             text = regex_nodes.without_properties(text)
         return Parsed(text, self._count, self._names, uncertain, ascii_case)
+
+    def _limit(self, length: int) -> None:
+        if length > _LONGEST:
+            remedy = r"write fewer classes such as \p{L} or \b, or fewer alternatives; a class that repeats can have {n}"
+            raise self._unsupported(f"A pattern that becomes more than {_LONGEST} characters here", remedy)
 
     # --- Alternatives and sequences.
 
@@ -109,8 +117,14 @@ class _Parser(PatternReader):
             elif char == "\\" and self._char(self._at + 1) in ("p", "P"):
                 node = regex_nodes.one_of(self._property())
             else:
-                nodes.extend(self._literals())
+                found = self._literals()
+                nodes.extend(found)
+                self._written += sum(len(each.text) for each in found)
+                self._limit(self._written)
                 continue
+            self._written += len(node.text)
+            # Already here: what is far too long would take as long to put together.
+            self._limit(self._written)
             nodes.append(self._repeated(node))
         return regex_nodes.sequence(nodes)
 

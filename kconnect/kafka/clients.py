@@ -62,6 +62,7 @@ def internal(settings: WorkerSettings, name: str) -> Client:
 def producer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
     """The producer of a source task."""
     asked = _asked(settings, "producer.", config)
+    translated = translate(asked)  # first, for it tells of what is no number
     tuned: Client = {
         **_base(f"connector-producer-{connector}-{task}", asked),
         # Java's default partitioner: another one would put keys where no Java client looks for them.
@@ -77,7 +78,7 @@ def producer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         # Above what fits into the bytes, so that these alone are the bound.
         "queue.buffering.max.messages": 1_000_000,
     }
-    return {**tuned, **translate(asked)}
+    return {**tuned, **translated}
 
 
 def transactional_id(settings: WorkerSettings, connector: str, task: int) -> str:
@@ -143,6 +144,14 @@ def admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | N
     return {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
 
 
+def topic_admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> Client:
+    """The same, for topics that the connector's producer is to write to: they must be where that one is."""
+    asked = _asked(settings, "admin.", config)
+    target = _connection(_asked(settings, "producer.", config))
+    asked.update(_following(target, _connection(asked), _shared(settings)))
+    return {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
+
+
 @dataclass(frozen=True)
 class OffsetClients:
     """Connection settings of what reaches a source connector's own offset topic, which is where its producer writes."""
@@ -155,18 +164,13 @@ class OffsetClients:
 
 
 def offsets(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> OffsetClients:
-    """
-    Whoever redirects the producer alone means the others, too: they would look for the topic where it is not. How a client
-    logs in is its own setting where it has one.
-    """
+    """As `topic_admin`: whoever redirects the producer alone means the others, too."""
     asked = {kind: _connection(_asked(settings, f"{kind}.", config)) for kind in ("producer", "consumer", "admin")}
     shared, target = _shared(settings), asked["producer"]
     elsewhere = _servers(target) != _servers(shared)
     made: dict[str, Client] = {}
-    for kind, wanted in asked.items():
-        if elsewhere and _servers(wanted) == _servers(shared):
-            own = {name: text for name, text in wanted.items() if text != shared.get(name)}
-            wanted = {**target, **own}
+    for kind, own in asked.items():
+        wanted = _following(target, own, shared)
         size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
         base = _base(f"connector-offsets-{connector}-{kind}", wanted)
         made[kind] = {**base, **translate(size), **translate(wanted)}
@@ -194,6 +198,16 @@ def _shared(settings: WorkerSettings) -> dict[str, str]:
 
 def _connection(asked: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in asked.items() if _SHARED.fullmatch(name)}
+
+
+def _following(target: Mapping[str, str], wanted: Mapping[str, str], shared: Mapping[str, str]) -> Mapping[str, str]:
+    """
+    How a client connects whose topics are where the producer writes (`target`), if only that one was redirected: it would look
+    for them where they are not. How it logs in is its own setting where it has one.
+    """
+    if _servers(target) == _servers(shared) or _servers(wanted) != _servers(shared):
+        return wanted
+    return {**target, **{name: text for name, text in wanted.items() if text != shared.get(name)}}
 
 
 def _servers(asked: Mapping[str, str]) -> frozenset[str]:

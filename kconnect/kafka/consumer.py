@@ -20,6 +20,8 @@ import confluent_kafka as ck
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.java import regex
+from kconnect.kafka import servers
+from kconnect.kafka.topics import require_name
 
 log = logging.getLogger(__name__)
 
@@ -75,12 +77,18 @@ class TaskConsumer:
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
     `patience_s` is how long the group may owe an answer before the client is no longer trusted.
+
+    ConnectError for what can never be read: no broker to be found, or no topic's name.
     """
 
     def __init__(
         self, client: Mapping[str, Any], config: Mapping[str, str], listener: Listener, patience_s: float = _PATIENCE_S
     ) -> None:
         self._topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+        for topic in self._topics:
+            # What begins with ^ the client would even take for a pattern of its own.
+            require_name(topic)
+        servers.require(client)
         # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
         self._pattern = None if self._topics else regex.compile(config["topics.regex"])
         self._look_s = int(client.get("topic.metadata.refresh.interval.ms", 30_000)) / 1000

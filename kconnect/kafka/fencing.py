@@ -15,6 +15,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError, RetriableError
+from kconnect.kafka import servers
 from kconnect.kafka.codes import FORBIDDEN
 
 _UNFIT = frozenset(
@@ -40,6 +41,7 @@ def fence(client: Mapping[str, Any], transactional_ids: Sequence[str], timeout: 
     `client` is that of a task's producer. Unless all are fenced within `timeout` seconds an error that names the first that
     was not: RetriableError if it may be later, else ConnectError.
     """
+    servers.require(client)
     end = time.monotonic() + timeout
     settings = {name: value for name, value in client.items() if name not in _UNFIT}
     # Each needs a client of its own, which waits for its brokers most of the time.

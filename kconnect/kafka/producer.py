@@ -18,7 +18,9 @@ import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
+from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
+from kconnect.kafka.topics import require_name
 
 OnReport = Callable[["ck.KafkaError | None", "ck.Message | None"], "ck.KafkaError | None"]
 """Told that a message is acknowledged, or why not; gives back an error that counts as the producer's failure."""
@@ -42,6 +44,7 @@ class TaskProducer:
         gives_up: Callable[[], bool] = lambda: False,
         reports: bool = False,
     ) -> None:
+        servers.require(client)
         self._gives_up = gives_up
         self._reports = _Reports()
         self._unsent = 0
@@ -101,6 +104,7 @@ class TaskProducer:
 
         Asked before the first message: a producer that learned that a topic is missing may say so long after.
         """
+        require_name(topic)
         deadline = time.monotonic() + _TOPIC_S
         while True:
             try:

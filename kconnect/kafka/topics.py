@@ -1,13 +1,14 @@
 """
 Creates topics just before a source task's first record goes to them (KIP-158).
 
-`worker/source_task.py` asks once a topic, and only where the connector has `topic.creation.*` rules. It needs the rights to
+`worker/source_topics.py` asks once a topic, and only where the connector has `topic.creation.*` rules. It needs the rights to
 describe and to create these topics, as the connector's `admin.override.*` gives them. Read next: `producer.py`.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -17,14 +18,22 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.errors import ConnectError
 from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
+from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
 
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 30
 _AGAIN_S = 0.5
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 # The last two while the cluster has no controller; a topic that was created all the same is found at the next attempt.
 _PASSING = (*AWAY, ck.KafkaError.NOT_CONTROLLER, ck.KafkaError.REQUEST_TIMED_OUT)
+
+
+def require_name(topic: str) -> None:
+    """ConnectError for what is no topic's name: a client would wait for such a topic for ever."""
+    if not _NAME.fullmatch(topic) or topic in (".", ".."):
+        raise ConnectError(f"'{topic}' is no topic's name: those have up to 249 of A-Z a-z 0-9 . _ -")
 
 
 def create_missing(
@@ -36,6 +45,7 @@ def create_missing(
     Brokers that don't answer are waited for until `gives_up()`: False. ConnectError, naming topic, group and cause, for a
     topic that can't be had.
     """
+    servers.require(client)
     # The client ends with its last reference.
     admin = AdminClient(dict(client))
     while not gives_up():

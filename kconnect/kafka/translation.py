@@ -18,6 +18,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.api.errors import ConfigError
+from kconnect.core.settings.client_config import unfit
 from kconnect.kafka import logins
 
 log = logging.getLogger(__name__)
@@ -185,7 +186,10 @@ TABLE: Mapping[str, Row] = {
     "ssl.keymanager.algorithm": _TLS,
     "ssl.trustmanager.algorithm": _TLS,
     "ssl.secure.random.implementation": _TLS,
-    # librdkafka's own: no text may set it, for it loads a native library into the process, even when it is only tried.
+    # librdkafka's own.
+    "delivery.report.only.error": _dropped("the task itself asks for the reports that it needs"),
+    "test.mock.num.brokers": _dropped("records would go to brokers that are none"),
+    # No text may set it, for it loads a native library into the process, even when it is only tried.
     "plugin.library.paths": _dropped("no native library is loaded into task hosts"),
 }
 
@@ -197,6 +201,9 @@ def translate(given: Mapping[str, str | None], kind: str = "producer") -> dict[s
     ConfigError, naming the setting, for a value that can't be used. Nulls count as not given.
     """
     texts = {name: value.strip() for name, value in given.items() if value is not None}
+    for name, value in texts.items():
+        if reason := unfit(name, value):
+            raise ConfigError(f"The Kafka client's setting {name} can't be used: {reason}")
     client: dict[str, Any] = dict(logins.of(texts))
     for name, value in texts.items():
         if name in logins.NAMES:

@@ -65,11 +65,13 @@ class Validation:
             self._exactly_once(found, connector, given, errors)
         kind, worker = kind_of(connector), asking.worker
         policy, exactly_once = overrides.Policy(**worker.get("overrides", {})), bool(worker.get("exactly_once"))
+        asking.warnings += overrides.warnings(kind, given, exactly_once=exactly_once)
         sections = overrides.sections(kind, config, policy, exactly_once=exactly_once)
         sections += self._converter_sections(given, errors)
         by_alias = [*self._alias_sections("transforms", given), *self._alias_sections("predicates", given)]
         for setting, message in aliases.errors(given):
             _add_error(by_alias, setting, message)
+        asking.warnings += aliases.warnings(given)
         by_alias += self._topic_creation(kind, given, errors)
         return validate(
             self._plugin,

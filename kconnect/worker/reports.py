@@ -12,19 +12,22 @@ import logging
 import random
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import confluent_kafka as ck
 import orjson
 
 from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import ErrorSettings
-from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.envelopes import error_class
 from kconnect.core.task.errors import Component, Errors, Failure, Stage, place_of
-from kconnect.kafka import clients
+from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
+from kconnect.kafka.codes import AWAY
 from kconnect.kafka.producer import TaskProducer
 from kconnect.worker import logs
 from kconnect.worker.unit import Unit, trace
@@ -35,11 +38,17 @@ _PREFIX = "__connect.errors."
 
 
 class Reports:
-    """`errors` is for the task's chain; `start` before its first record, `close` at the end."""
+    """
+    `errors` is for the task's chain; `start` before its first record, `close` at the end. Kafka Connect has no queue for a
+    `source`, whose left-over setting must not hurt: there it comes to be with the first letter, and only where records may be
+    dropped.
+    """
 
-    def __init__(self, unit: Unit, config: Mapping[str, str]) -> None:
-        self._unit, self._config = unit, config
+    def __init__(self, unit: Unit, config: Mapping[str, str], source: bool = False) -> None:
+        self._unit, self._config, self._late = unit, config, source
         self.settings = ErrorSettings.of(config)
+        if source and not self.settings.tolerant:
+            self.settings = replace(self.settings, topic=None)
         self.errors = Errors(
             self.settings,
             self._report,
@@ -55,14 +64,25 @@ class Reports:
         return self.settings.topic is not None or self.settings.log
 
     def start(self) -> None:
-        """Create the queue's topic if it is missing. ConnectError if it can't be had."""
-        topic = self.settings.topic
-        if topic is None:
-            return
+        """Create the queue's topic if it is missing, unless that is for later. ConnectError if it can't be had."""
+        if self.settings.topic is not None and not self._late:
+            self._open(self.settings.topic)
+
+    def _open(self, topic: str) -> None:
         unit, worker = self._unit, self._unit.ports.settings
         remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to what there are brokers for."
-        admin = clients.admin(worker, unit.spec.connector, self._config)
-        ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)
+        admin = clients.topic_admin(worker, unit.spec.connector, self._config)
+        servers.require(admin)
+        while True:
+            try:
+                ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)
+                break
+            except ConnectError as error:
+                cause = error.__cause__
+                away = isinstance(cause, ck.KafkaException) and cause.args[0].code() in AWAY
+                # In the midst of its work a task waits for brokers that are away, as its other clients do.
+                if not (self._late and away) or unit.stopping.wait(0.5):
+                    raise
         client = clients.producer(worker, unit.spec.connector, unit.spec.task or 0, self._config)
         client["client.id"] = f"connector-dlq-producer-{unit.spec.connector}-{unit.spec.task}"
         self._producer = TaskProducer(client, unit.stopping.is_set)
@@ -95,6 +115,8 @@ class Reports:
         if self.settings.log:
             counts.logged += 1
             log.error("%s", self._line(failure), exc_info=failure.error)
+        if self.settings.topic is not None and self._producer is None:
+            self._open(self.settings.topic)
         counts.letters += self._producer is not None
         if self._producer is not None and not self._producer.send([self._letter(failure)]):
             raise ConnectError("Stopped while a record waited for the dead letter queue: it comes again")
@@ -206,5 +228,5 @@ def _as_json(record: SourceRecord) -> tuple[bytes | None, bytes | None, list[tup
         except Exception:  # noqa: BLE001 - whatever ails it, it must not be lost
             return repr(value).encode()
 
-    headers = [(header.key, convert(header.schema, header.value)) for header in record.headers]
+    headers = [(sendable(header.key), convert(header.schema, header.value)) for header in record.headers]
     return convert(record.key_schema, record.key), convert(record.value_schema, record.value), headers

@@ -82,7 +82,7 @@ class SourceLoop:
     def __init__(self, unit: Unit, task: SourceTask, config: dict[str, str], properties: dict[str, str]) -> None:
         settings = unit.ports.settings
         self._unit, self._task, self._properties = unit, task, properties
-        self._reports = Reports(unit, config)
+        self._reports = Reports(unit, config, source=True)
         self._flush_s: float = settings.offset_flush_timeout_ms / 1000
         self._interval_s: float = settings.offset_flush_interval_ms / 1000
         self._shutdown_s: float = settings.task_shutdown_graceful_timeout_ms / 1000

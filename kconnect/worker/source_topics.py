@@ -32,7 +32,7 @@ class SourceTopics:
         elif topic_creation.is_used(config):
             log.warning("The worker's topic.creation.enable is false: the connector's topic.creation.* settings have no effect")
         if self._rules is not None:
-            self._client = clients.admin(settings, unit.spec.connector, config)
+            self._client = clients.topic_admin(settings, unit.spec.connector, config)
         self._ready: set[str] = set()
 
     def new(self, asked: Collection[str]) -> list[str]:

@@ -290,3 +290,20 @@ def test_any_text_is_a_pattern_or_told_why_not(pattern: str, text: str) -> None:
 def test_an_escaped_replacement_is_taken_as_it_is(replacement: str, rest: str) -> None:
     escaped = replacement.replace("\\", "\\\\").replace("$", "\\$")
     assert regex.compile("\\A").replace_first(rest, escaped) == replacement + rest
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\p{L}" * 3000, "|".join(rf"\bword{number}\b" for number in range(700)), "." * 8000, r"(?:\p{L}a?){2,9}" * 30],
+    ids=["classes", "words", "dots", "groups"],
+)
+def test_what_would_take_long_to_compile_is_refused(pattern: str) -> None:
+    """At once, for it would be compiled again at each start."""
+    with pytest.raises(regex.UnsupportedPatternError, match="A pattern that becomes more than 200000 characters here"):
+        regex.compile(pattern)
+
+
+def test_what_is_long_but_not_too_long_is_taken() -> None:
+    words = [f"word{number}" for number in range(700)]
+    assert regex.compile("|".join(words)).matches("word699")
+    assert regex.compile(r"\p{L}" * 15).matches("é" * 15)

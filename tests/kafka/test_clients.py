@@ -92,6 +92,11 @@ def test_idempotence_gives_way_to_what_rules_it_out(name: str) -> None:
     assert clients.producer(worker(), "c", 0, {f"producer.override.{name}": value})["enable.idempotence"] is False
 
 
+def test_what_is_no_number_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"max\.in\.flight\.requests\.per\.connection"):
+        clients.producer(worker(), "c", 0, {"producer.override.max.in.flight.requests.per.connection": ""})
+
+
 class TestTransactional:
     def made(self, longest_ms: int = 0, **overrides: str) -> clients.Client:
         config = {f"producer.override.{name.replace('_', '.')}": value for name, value in overrides.items()}
@@ -165,6 +170,29 @@ def test_a_connector_may_choose_its_group_and_where_to_begin() -> None:
     config = {"consumer.override.group.id": "mine", "consumer.override.auto.offset.reset": "latest"}
     found = clients.consumer(worker(), "c", 0, config)
     assert (found["group.id"], found["auto.offset.reset"]) == ("mine", "latest")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "servers"),
+    [
+        ({}, "a:1, b:2"),
+        ({"producer": "c:3"}, "c:3"),
+        ({"admin": "d:4"}, "d:4"),
+        ({"producer": "c:3", "admin": "d:4"}, "d:4"),
+    ],
+)
+def test_topics_are_created_where_the_producer_writes(overrides: dict[str, str], servers: str) -> None:
+    config = {f"{kind}.override.bootstrap.servers": text for kind, text in overrides.items()}
+    made = clients.topic_admin(worker(security_protocol="SSL", admin_retries="7"), "c", config)
+    shown = (made["bootstrap.servers"], made["security.protocol"], made["retries"], made["client.id"])
+    assert shown == (servers, "ssl", "7", "connector-adminclient-c")
+
+
+def test_who_creates_topics_logs_in_as_the_producer_does_unless_it_says_otherwise() -> None:
+    config = {"producer.override.bootstrap.servers": "c:3", "producer.override.sasl.username": "writer"}
+    assert clients.topic_admin(worker(), "c", config)["sasl.username"] == "writer"
+    own = {**config, "admin.override.sasl.username": "maker"}
+    assert clients.topic_admin(worker(), "c", own)["sasl.username"] == "maker"
 
 
 def test_buffer_memory_is_counted_in_kibibytes() -> None:

@@ -61,3 +61,9 @@ def test_a_client_that_gave_up_asks_no_longer() -> None:
         fencing.fence(NOBODY, ["c-0", "c-1"], 0.1)
     wait_until(lambda: threads() <= before)
     assert kept.value.__traceback__ is not None
+
+
+def test_brokers_that_can_never_be_found_are_not_asked_again() -> None:
+    with pytest.raises(ConnectError, match="No broker can be found") as failure:
+        fencing.fence({**NOBODY, "bootstrap.servers": "no..host:1"}, ["c-0"], 0.1)
+    assert not isinstance(failure.value, RetriableError)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import confluent_kafka as ck
 import pytest
 
+from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.producer import TaskProducer
@@ -98,6 +99,13 @@ def test_what_was_never_sent_is_reported_to_nobody() -> None:
     producer.send_reported([(("t", b"v" * 3000, b"k", -1, None, None, 0, None), report)])
     producer.close(abandon=True)
     assert len(told) == 1
+
+
+def test_a_topic_that_can_not_be_is_not_waited_for() -> None:
+    producer = TaskProducer(NOBODY)
+    with pytest.raises(ConnectError, match="'a b!' is no topic's name"):
+        producer.require_topic("a b!")
+    producer.close()
 
 
 def test_the_threads_of_a_consumer_end_when_it_is_closed() -> None:

@@ -167,7 +167,7 @@ def test_tombstones_are_filtered_on_their_way_to_kafka(
     ("settings", "setting", "said"),
     [
         ({"transforms.t2.predicate": "missing"}, "transforms.t2.predicate", "missing"),
-        ({"predicates": "p", "predicates.p.type": "RecordIsTombstone"}, "predicates.p.type", "used by no transform"),
+        ({"transforms.t2.predicate": ""}, "transforms.t2.predicate", "there is no predicate of that alias"),
         (
             {
                 "predicates": "p",

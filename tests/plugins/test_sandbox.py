@@ -139,7 +139,7 @@ def test_a_chain_s_settings_come_by_alias(sandbox: Sandbox) -> None:
         ({"transforms.r.negate": "maybe"}, "transforms.r.negate", "Expected value to be either true or false"),
         ({"predicates.p.size": "x"}, "predicates.p.size", "Not a number of type INT"),
         ({"transforms.r.predicate": "q"}, "transforms.r.predicate", "there is no predicate of that alias"),
-        ({"transforms.r.predicate": None}, "predicates.p.type", "is used by no transform"),
+        ({"transforms.r.predicate": ""}, "transforms.r.predicate", "Without the setting the transform is for all records"),
         (
             {"transforms.r.predicate": None, "transforms.r.negate": "true"},
             "transforms.r.type",
@@ -154,6 +154,16 @@ def test_what_is_wrong_with_a_chain(
     changed = {name: value for name, value in {**CHAIN, **change}.items() if value is not None}
     found = errors(sandbox.validate("DemoSource", config("DemoSource", **changed)))
     assert any(message in text for text in found[setting]), found
+
+
+def test_a_predicate_that_no_transform_uses_is_warned_of(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    unused = {name: value for name, value in CHAIN.items() if name != "transforms.r.predicate"}
+    with caplog.at_level(logging.WARNING):
+        assert errors(sandbox.validate("DemoSource", config("DemoSource", **unused))) == {}
+        assert "Connector c: The predicate p is used by no transform" in caplog.text
+        caplog.clear()
+        sandbox.validate("DemoSource", config("DemoSource", **CHAIN))
+    assert "The predicate p" not in caplog.text, "the control"
 
 
 def test_a_sink_may_not_join_the_workers_group(sandbox: Sandbox) -> None:

@@ -153,6 +153,22 @@ def test_a_topic_that_could_not_be_created_is_not_in_use(
     assert told(there) == ["t"]
 
 
+def test_topics_are_created_where_the_producer_writes(
+    polled: list[list[SourceRecord]], units: list[Unit], there: MemoryHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def create(client: dict[str, Any], *args: object) -> bool:
+        asked.append(client["bootstrap.servers"])
+        return True
+
+    monkeypatch.setattr(topics, "create_missing", create)
+    polled.append([record("t")])
+    units.append(there.unit({"connector.class": "Script", **RULES, "producer.override.bootstrap.servers": "localhost:1"}))
+    until(lambda: asked)
+    assert asked == ["localhost:1"]
+
+
 def test_where_topic_creation_is_off_older_rules_only_warn(
     polled: list[list[SourceRecord]],
     units: list[Unit],

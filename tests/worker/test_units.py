@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from kconnect.api.errors import ConfigError, ConnectError, DataError
 from kconnect.api.record import SinkRecord
 from kconnect.core.metrics import report
 from kconnect.core.metrics.report import UnitReport
+from kconnect.core.settings.errors import DLQ_TOPIC
 from kconnect.core.state import records
 from kconnect.core.state.records import UnitId, UnitStatus
 from kconnect.core.task.errors import Component, Stage, strict
+from kconnect.kafka import admin
 from kconnect.kafka.metrics_topic import MetricsWriter
+from kconnect.worker import reports
 from kconnect.worker.memory import Memory
 from kconnect.worker.metrics import Reporter
 from kconnect.worker.unit import trace
@@ -130,4 +134,78 @@ def test_a_transform_without_a_type_is_told_by_its_setting(there: MemoryHost) ->
     unit = there.unit({"connector.class": "Odd", "transforms": "a"})
     until(lambda: "FAILED" in there.states)
     assert 'Missing required configuration "transforms.a.type"' in (there.statuses[-1][1] or "")
+    end(unit)
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        ("no..host:9092", r"bootstrap\.servers=no\.\.host:9092: 'no\.\.host' is no name of a host"),
+        ("127.0.0.1:99999, :9092", r"'127\.0\.0\.1:99999' is not host:port; ':9092' is not host:port"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["producer", "consumer"])
+def test_a_task_whose_client_can_never_find_a_broker_fails(there: MemoryHost, kind: str, servers: str, said: str) -> None:
+    plugin = "Odd" if kind == "producer" else "FileStreamSink"
+    config = {"connector.class": plugin, "limit": "0", "topics": "t", f"{kind}.override.bootstrap.servers": servers}
+    unit = there.unit(config)
+    until(lambda: "FAILED" in there.states)
+    assert "RUNNING" not in there.states
+    assert re.search(said, there.statuses[-1][1] or "")
+    end(unit)
+
+
+@pytest.mark.parametrize("topics", ["a b!", "^a.*", "good, ..", "x" * 250])
+def test_a_sink_of_what_is_no_topic_s_name_fails(there: MemoryHost, topics: str) -> None:
+    unit = there.unit({"connector.class": "FileStreamSink", "topics": topics})
+    until(lambda: "FAILED" in there.states)
+    assert "is no topic's name" in (there.statuses[-1][1] or "")
+    end(unit)
+
+
+def test_brokers_that_are_merely_away_are_waited_for(there: MemoryHost) -> None:
+    unit = there.unit({"connector.class": "Odd", "limit": "0", "producer.override.bootstrap.servers": "no..host:1,localhost:1"})
+    until(lambda: "RUNNING" in there.states)
+    end(unit)
+    assert "FAILED" not in there.states
+
+
+LEFT_OVER = {DLQ_TOPIC: "dead", "errors.deadletterqueue.topic.replication.factor": "99"}
+
+
+def test_a_queue_that_no_letter_needs_is_not_asked_for(there: MemoryHost) -> None:
+    """Kafka Connect ignores the setting of a source, which must not fail of a queue that can't be had. No broker is here."""
+    unit = there.unit({"connector.class": "Odd", "limit": "0", "errors.tolerance": "all", **LEFT_OVER})
+    until(lambda: "RUNNING" in there.states)
+    end(unit)
+    assert "FAILED" not in there.states
+
+
+def test_a_source_that_drops_nothing_has_no_queue(there: MemoryHost) -> None:
+    failing = {"topic": "t", "limit": "1", "value.converter": "IntegerConverter"}
+    unit = there.unit({"connector.class": "Odd", **failing, **LEFT_OVER})
+    until(lambda: "FAILED" in there.states)
+    end(unit)
+    assert "Tolerance exceeded in error handler" in (there.statuses[-1][1] or "")
+
+
+def test_a_queue_whose_brokers_can_never_be_found_fails_the_task(there: MemoryHost) -> None:
+    nowhere = {"topics": "t", "admin.override.bootstrap.servers": "no..host:1"}
+    unit = there.unit({"connector.class": "FileStreamSink", **nowhere, **LEFT_OVER})
+    until(lambda: "FAILED" in there.states)
+    end(unit)
+    assert "No broker can be found at bootstrap.servers=no..host:1" in (there.statuses[-1][1] or "")
+
+
+def test_a_source_waits_for_brokers_with_its_first_letter(
+    there: MemoryHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin, "_TIMEOUT", 0.1)
+    asked: list[str] = []
+    monkeypatch.setattr(reports, "ensure_topic", lambda *args: (asked.append(args[1]), admin.ensure_topic(*args)))
+    failing = {"topic": "t", "limit": "1", "value.converter": "IntegerConverter", "errors.tolerance": "all"}
+    unit = there.unit({"connector.class": "Odd", **failing, **LEFT_OVER})
+    until(lambda: len(asked) > 2)
+    assert "FAILED" not in there.states
+    assert set(asked) == {"dead"}
     end(unit)

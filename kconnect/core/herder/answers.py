@@ -36,6 +36,7 @@ from kconnect.core.herder import (
 from kconnect.core.herder.old_offsets import OldOffsets
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.target_state import initial_target_state
+from kconnect.core.settings import topic_creation
 from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, TopicsReset
@@ -125,7 +126,7 @@ class Answers:
                 return (yield effects.PluginConfig(plugin, version))
             case requests.ValidateConfig(plugin, submitted):
                 _same_plugin(plugin, submitted)
-                return (yield effects.Validate(plugin, dict(submitted)))
+                return (yield from self._infos(plugin, submitted))
             case requests.CreateConnector():
                 return (yield from self._create(request))
             case requests.PutConfig(name, submitted):
@@ -305,9 +306,16 @@ class Answers:
                 "The connector config contains no connector type: set `connector.class` to one of the classes that "
                 "GET /connector-plugins lists"
             )
-        infos = yield effects.Validate(plugin, dict(config))
+        infos = yield from self._infos(plugin, config)
         if infos["error_count"]:
             raise BadRequestError(errors_message(infos))
+
+    def _infos(self, plugin: str, config: ConfigMap) -> Procedure:
+        infos = yield effects.Validate(plugin, dict(config))
+        before = self._herder.config.connectors.get(config.get("name") or "")
+        if before is not None:
+            topic_creation.pardon(infos, config, before.properties)
+        return infos
 
     def _info(self, name: str, written: ConfigMap) -> Procedure:
         kind = yield from self.kind(name)

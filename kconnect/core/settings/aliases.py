@@ -50,24 +50,24 @@ def _aliases(config: Mapping[str, str], setting: str, reserved: set[str]) -> Ite
             given.get("type"),
             given.get("plugin.version"),
             {key: value for key, value in given.items() if key not in reserved},
-            (given.get("predicate") or None) if "predicate" in reserved else None,
+            given.get("predicate") if "predicate" in reserved else None,
             bool(parse(f"{prefix}negate", negate, Type.BOOLEAN)) if negate is not None else False,
         )
 
 
 def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What is wrong between aliases: setting and message. Connect lets pass what is not defined, and what is not used."""
-    known, used = predicates(config), set()
-    # Without `negate`: one that can't be read has a message of its own.
-    for alias in _aliases(config, "transforms", {"type", "plugin.version", "predicate"}):
+    """What is wrong between aliases: setting and message. Connect lets pass what is not defined."""
+    known = predicates(config)
+    for alias in _conditional(config):
         if alias.predicate is not None:
-            used.add(alias.predicate)
             if alias.predicate not in known:
                 names = ", ".join(known) or "none"
+                # An empty one is no slip to pass over: Filter would then drop every record.
+                remedy = "" if alias.predicate else ". Without the setting the transform is for all records"
                 yield (
                     f"{alias.prefix}predicate",
                     f"Invalid value {alias.predicate} for configuration {alias.prefix}predicate: there is no predicate of "
-                    f"that alias; `predicates` names: {names}",
+                    f"that alias; `predicates` names: {names}{remedy}",
                 )
         elif f"{alias.prefix}negate" in config:
             yield (
@@ -75,11 +75,19 @@ def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 f"Config '{alias.prefix}negate' was provided but there is no config '{alias.prefix}predicate' defining a "
                 "predicate to be negated.",
             )
-    for name in known.keys() - used:
-        yield (
-            f"predicates.{name}.type",
-            f"The predicate {name} is used by no transform: name it in a `transforms.<alias>.predicate`, or remove it.",
-        )
+
+
+def warnings(config: Mapping[str, str]) -> Iterator[str]:
+    """What has no effect, in sentences for the log: most likely a slip, but Connect runs such configs."""
+    used = {alias.predicate for alias in _conditional(config)}
+    for name in predicates(config):
+        if name not in used:
+            yield f"The predicate {name} is used by no transform: name it in a `transforms.<alias>.predicate`, or remove it"
+
+
+def _conditional(config: Mapping[str, str]) -> Iterator[Alias]:
+    """The transforms without `negate`: one that can't be read has a message of its own."""
+    return _aliases(config, "transforms", {"type", "plugin.version", "predicate"})
 
 
 def config_def(

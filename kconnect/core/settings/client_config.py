@@ -2,11 +2,12 @@
 The settings of Kafka's own clients, as validation shows them for `producer.override.*` and the like: a row each.
 
 Read by `overrides.py`. Names, types, importance and defaults are those of Kafka's Java clients 4.3.1; what kconnect's clients
-do with a setting is in `kafka/clients.py`. Here nothing is checked but the type, as in Kafka Connect.
+do with a setting is in `kafka/clients.py`. Here nothing is checked but the type, as in Kafka Connect, and what is `unfit`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, Type
@@ -163,6 +164,21 @@ p   transactional.id STRING LOW -
 c   value.deserializer CLASS HIGH !
 p   value.serializer CLASS HIGH !
 """
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What C ends a text at, and what UTF-8 has not."""
+
+
+def unfit(name: str, value: str) -> str | None:
+    """
+    Why no client may be given a setting, None if it may: librdkafka would not refuse it, but end the process, with all that
+    runs beside it. `tests/kafka/test_hostile_settings.py` looks for more of these.
+    """
+    if _NO_TEXT.search(name + value):
+        return "it has a character that no Kafka client can be given (U+0000, or half of a surrogate pair): remove it"
+    if name == "group.id" and not value.strip():
+        return "it is empty: name a consumer group, or remove the setting"
+    return None
 
 
 def _keys(client: str) -> Iterator[ConfigKey]:

@@ -16,7 +16,7 @@ from typing import Any
 from kconnect.api.config import HIDDEN, ConfigDef, ConfigValue, parse
 from kconnect.api.errors import ConfigError
 from kconnect.core.settings import secrets, topic_creation
-from kconnect.core.settings.client_config import CLIENTS, TABLES
+from kconnect.core.settings.client_config import CLIENTS, TABLES, unfit
 from kconnect.core.settings.errors import DLQ_TOPIC
 from kconnect.core.settings.validation import Section
 
@@ -105,7 +105,8 @@ def clients_used(kind: str, config: Mapping[str, str], exactly_once: bool) -> se
         return {"consumer", "producer", "admin"} if (config.get(DLQ_TOPIC) or "").strip() else {"consumer"}
     if exactly_once or config.get("offsets.storage.topic"):
         return set(CLIENTS)
-    return {"producer", "admin"} if topic_creation.is_used(config) else {"producer"}
+    letters = (config.get(DLQ_TOPIC) or "").strip() and config.get("errors.tolerance") == "all"
+    return {"producer", "admin"} if letters or topic_creation.is_used(config) else {"producer"}
 
 
 def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exactly_once: bool = False) -> list[Section]:
@@ -120,12 +121,23 @@ def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exa
     return found
 
 
+def warnings(kind: str, config: Mapping[str, str], *, exactly_once: bool = False) -> Iterator[str]:
+    """What has no effect, in sentences for the log: Connect takes it, whatever its value."""
+    used = clients_used(kind, config, exactly_once)
+    for client in CLIENTS:
+        names = ", ".join(name for name in config if name.startswith(f"{client}.override."))
+        if names and client not in used:
+            yield f"This {kind} has no {client} of its own, so that {names} has no effect"
+
+
 def _value(table: ConfigDef, name: str, text: str | None, policy: Policy, used: bool) -> ConfigValue:
-    problems = policy.problems(name, text or "") if used else policy.dangers(name, text or "")
+    problems = [*(policy.problems(name, text or "") if used else policy.dangers(name, text or ""))]
+    if used and text is not None and (reason := unfit(name, text)):
+        problems.append(f"The setting '{name}' can't be used: {reason}")
     key = table.keys.get(name)
     value: Any = HIDDEN if text is not None and secrets.is_secret(name) else text
     try:
-        parsed = value if key is None else parse(name, text, key.type)
+        parsed = value if key is None or not used else parse(name, text, key.type)
     except ConfigError as error:
         return ConfigValue(name, errors=[str(error), *problems])
-    return ConfigValue(name, parsed, errors=list(problems))
+    return ConfigValue(name, parsed, errors=problems)

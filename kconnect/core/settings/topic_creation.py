@@ -19,6 +19,10 @@ from kconnect.core.settings.common import HIGH, LOW, IfGiven, key
 from kconnect.core.settings.validation import Section
 from kconnect.java import regex as java_regex
 
+_DISABLED = (
+    "The worker's topic.creation.enable is false, so that connectors can't say how topics are created: remove all "
+    "topic.creation.* settings, or set it to true on all workers"
+)
 PREFIX, GROUPS, DEFAULT = "topic.creation.", "topic.creation.groups", "default"
 
 _PATTERNS = ("include", "exclude")
@@ -118,17 +122,26 @@ def sections(config: Mapping[str, str]) -> list[Section]:
 
 def refused(config: Mapping[str, str]) -> tuple[list[Section], list[tuple[str, str]]]:
     """The same where the worker has `topic.creation.enable=false`: rows, and messages about settings of the framework."""
-    message = (
-        "The worker's topic.creation.enable is false, so that connectors can't say how topics are created: remove all "
-        "topic.creation.* settings, or set it to true on all workers"
-    )
     values = [
-        ConfigValue(name, value, errors=[f"Invalid value {value} for configuration {name}: {message}"])
+        ConfigValue(name, value, errors=[f"Invalid value {value} for configuration {name}: {_DISABLED}"])
         for name, value in config.items()
         if name.startswith(PREFIX) and name != GROUPS
     ]
-    own = [(GROUPS, f"Invalid value {config[GROUPS]} for configuration {GROUPS}: {message}")] if GROUPS in config else []
+    own = [(GROUPS, f"Invalid value {config[GROUPS]} for configuration {GROUPS}: {_DISABLED}")] if GROUPS in config else []
     return [Section("", ConfigDef(), values)] if values else [], own
+
+
+def pardon(infos: dict[str, Any], config: Mapping[str, str | None], before: Mapping[str, str | None]) -> None:
+    """
+    Take out of ConfigInfos what `refused` says of settings that the connector has had `before`: they are ignored there
+    (KIP-158), and must not keep its other settings from being changed.
+    """
+    for row in infos["configs"]:
+        value = row["value"]
+        if value and value["name"].startswith(PREFIX) and before.get(value["name"]) == config.get(value["name"]):
+            left = [error for error in value["errors"] if not error.endswith(_DISABLED)]
+            infos["error_count"] -= len(value["errors"]) - len(left)
+            value["errors"] = left
 
 
 def warnings(kind: str, config: Mapping[str, str]) -> Iterator[str]:

@@ -47,6 +47,11 @@ class Converters:
         return dict(zip(_CONVERTERS, (Component(f"the {which} converter", name) for which, name in named)))
 
 
+def sendable(name: str) -> str:
+    """A header's name. Half a surrogate pair, of which the client's process would die, becomes Java's question mark."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
+
+
 class SourceChain:
     """From the records of a source task to messages for Kafka."""
 
@@ -132,7 +137,7 @@ class SourceChain:
 
     def _packed(self, record: SourceRecord, headers: Sequence[Header]) -> list[tuple[str, bytes | None]]:
         convert = self._headers().from_connect_header
-        return [(header.key, convert(record.topic, header.key, header.schema, header.value)) for header in headers]
+        return [(sendable(each.key), convert(record.topic, each.key, each.schema, each.value)) for each in headers]
 
     def _message(
         self,

@@ -54,18 +54,9 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "undefined-predicate",
-        "a transform names a predicate that is not defined",
+        "a transform names a predicate that is not defined, or an empty one",
         r"validate: predicates: not defined",
         (Place(r"body\.error_count", "0", "1"), Place(r"body\.configs\.transforms\.f\.predicate\.value\.errors", r"\[\]")),
-    ),
-    Known(
-        "unused-predicate",
-        "a predicate that no transform names",
-        r"validate: predicates: (not used|twice|no type|unknown class|a transform)",
-        (
-            Place(r"body\.error_count"),
-            Place(r"body\.configs\.predicates\.p\.type\.value\.errors", ours=r".* is used by no transform.*"),
-        ),
     ),
     Known(
         "topic-creation",

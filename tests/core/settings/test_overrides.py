@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kconnect.api.errors import ConfigError
-from kconnect.core.settings.overrides import Policy, policy_name, sections
+from kconnect.core.settings.overrides import Policy, policy_name, sections, warnings
 from kconnect.core.settings.validation import errors_of
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username='a' password='b';"
@@ -150,3 +150,34 @@ def test_a_policy_s_names(name: str) -> None:
 def test_an_unknown_policy(text: str) -> None:
     with pytest.raises(ConfigError, match=r"connector\.client\.config\.override\.policy: Must be one of: All, None"):
         policy_name(text)
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_group_is_refused_for_the_client_would_end_its_process(text: str) -> None:
+    given = {"topics": "t", "consumer.override.group.id": text}
+    [row] = rows("sink", given).values()
+    assert errors_of(row) == ["The setting 'group.id' can't be used: it is empty: name a consumer group, or remove the setting"]
+    assert rows("source", given) == {}, "which has no consumer"
+
+
+def test_a_source_that_writes_dead_letters_has_a_client_to_create_their_topic() -> None:
+    given = {"topic": "t", "errors.deadletterqueue.topic.name": "dead", "admin.override.client.id": "mine"}
+    said = "This source has no admin of its own, so that admin.override.client.id has no effect"
+    assert list(warnings("source", given)) == [said]
+    assert list(warnings("source", {**given, "errors.tolerance": "all"})) == []
+
+
+def test_overrides_of_a_client_that_the_connector_has_not_are_warned_of_whatever_they_say() -> None:
+    given = {"topic": "t", "consumer.override.fetch.min.bytes": "many", "producer.override.linger.ms": "7"}
+    assert list(rows("source", given)) == ["producer.override.linger.ms"]
+    said = "This source has no consumer of its own, so that consumer.override.fetch.min.bytes has no effect"
+    assert list(warnings("source", given)) == [said]
+    assert list(warnings("source", given, exactly_once=True)) == []
+    assert errors_of(rows("source", given, exactly_once=True)["consumer.override.fetch.min.bytes"]), "the control"
+
+
+def test_what_can_not_be_given_to_a_client_is_refused_and_no_secret_shown() -> None:
+    found = errors({"producer.override.sasl.password": "canary\0", "producer.override.client.id": "a\ud800"})
+    assert all("no Kafka client can be given" in text for [text] in found.values())
+    assert len(found) == 2
+    assert "canary" not in str(found)

@@ -91,6 +91,12 @@ def test_a_tombstone_reaches_the_task_as_none() -> None:
     assert (record.key, record.value) == ("k", None)
 
 
+def test_the_name_of_a_header_is_one_that_can_be_sent() -> None:
+    """The client's process would die of half a surrogate pair."""
+    record = SourceRecord(None, None, "t", value="v", headers=[Header("a\ud800é", 1)])
+    assert SourceChain(Converters(Text(), Text(), TextHeaders)).apply([record])[0][7] == [("a?é", b"1")]
+
+
 def test_headers_reach_the_task_in_their_order() -> None:
     [record] = SinkChain(Converters(Text(), Text(), TextHeaders)).apply(
         [Message(("t", 0, 1), b"v", marks=[("b", b"1"), ("a", None), ("b", b"2")])]
