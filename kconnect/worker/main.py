@@ -117,7 +117,8 @@ class Worker:
         admin.ensure(_internal_topics(settings))
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
-        self._driver = Driver({**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories})
+        order = {**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories}
+        self._driver = Driver(order, self._spark_ended)
         self._driver.start()
         identity = Identity(
             worker_id=settings.worker_id,
@@ -162,6 +163,10 @@ class Worker:
             self._rest.stop()
         self._sandbox.close()
         self._feed.close()
+
+    def _spark_ended(self) -> None:
+        if self._loop is not None:
+            self._loop.post(events.SparkEnded())
 
     def _read(self) -> None:
         """Feed the log to the herder for ever; join the group once it has been read."""
@@ -346,10 +351,11 @@ class World:
 
 
 class Driver:
-    """The Spark driver as a child process that is started again when it ends."""
+    """The Spark driver as a child process that is started again when it ends, after `on_end` was called."""
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, order: dict[str, Any], on_end: Callable[[], object]) -> None:
         self._order = orjson.dumps(order)
+        self._on_end = on_end
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="driver", daemon=True)
@@ -382,6 +388,7 @@ class Driver:
             status = self._child.wait()
             if self._stopping.is_set():
                 return
+            self._on_end()
             failures = 0 if time.monotonic() - started > 60 else failures + 1
             pause = _DRIVER_BACKOFF_S[min(failures, len(_DRIVER_BACKOFF_S) - 1)]
             log.error("The Spark driver ended with status %s; it is started again in %.1f s", status, pause)

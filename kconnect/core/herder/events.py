@@ -88,6 +88,11 @@ class HostsDead:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkEnded:
+    """This worker's Spark driver, or its JVM, is gone: the hosts end with it, and others come once there is another."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed."""
 
@@ -97,4 +102,4 @@ class ShutDown:
     """The worker is asked to end: release its units, then say so with `effects.Bye`."""
 
 
-Event = Read | CaughtUp | Requested | GaveUp | Done | Failed | Owned | Lost | Members | HostsDead | Tick | ShutDown
+Event = Read | CaughtUp | Requested | GaveUp | Done | Failed | Owned | Lost | Members | HostsDead | SparkEnded | Tick | ShutDown

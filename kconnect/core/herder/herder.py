@@ -142,6 +142,9 @@ class Herder:
                 self.placing.seen_dead(hosts)
                 self.dead_hosts = hosts
                 self.changes += 1
+            case events.SparkEnded():
+                self.placing.spark_ended()
+                self.changes += 1
             case events.ShutDown():
                 self.leaving = True
                 self.changes += 1
@@ -395,5 +398,5 @@ class Herder:
         placement = self.assignment.placements.get(me)
         if (placement and placement.hosts) or any(held.units for held in self.assignment.hosts_of(me)):
             return False
-        others = [w for w in self.members if w != me and not getattr(self.assignment.placements.get(w), "leaving", False)]
+        others = [w for w in self.members if w != me and getattr(self.assignment.placements.get(w), "takes_units", True)]
         return not others or not self.owned

@@ -47,7 +47,7 @@ class Placing:
         self._spoken_of: set[UnitId] = set()
         """Units whose last status is of this worker."""
         self._healing = Healing()
-        self._lost_hosts = LostHosts()
+        self._lost_hosts = LostHosts(herder.identity.session_timeout_ms)
         self._quarantine = Quarantine(herder)
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
@@ -73,9 +73,17 @@ class Placing:
         """These hosts, and no others, are dead by now."""
         self._lost_hosts.seen(hosts, self._herder.now)
 
+    def spark_ended(self) -> None:
+        herder, me = self._herder, self._herder.identity
+        mine = [held for held in herder.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
+        self._lost_hosts.spark_ended(mine, herder.now)
+
     def read_held(self, held: Held) -> None:
         """Of one of this worker's hosts."""
         self._quarantine.read(held)
+        mine = held.units is not None and held.worker_incarnation == self._herder.identity.incarnation
+        if mine and self._lost_hosts.came(held):
+            self._herder.log("INFO", "This worker is ready: Spark is up, and so is its first task host")
 
     def read_status(self, unit: UnitId) -> None:
         herder = self._herder
@@ -216,6 +224,7 @@ class Placing:
             herder.config.offset,
             max((herder.config.changed_at(unit) for unit in runnable), default=-1),
             {host for host, since in self._idle_since.items() if herder.now - since >= _IDLE_MS},
+            self._lost_hosts.is_spark_down,
         )
 
     def runnable(self) -> frozenset[UnitId]:

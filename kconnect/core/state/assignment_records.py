@@ -64,7 +64,8 @@ class Placement:
     """
     How a worker spreads its units over its hosts: host -> unit -> run. `revision` rises with each placement of one
     incarnation; `run` of a unit rises with each restart that was asked for. None hosts: the worker is gone.
-    A worker that is `leaving` gives its units away and takes no new ones. `specs` names the hosts that are not `PLAIN`; a
+    A worker that is `leaving` gives its units away and takes no new ones, and so does one that is `down`: its Spark has ended,
+    and the hosts of it with it. `specs` names the hosts that are not `PLAIN`; a
     number keeps its spec for as long as a process of that number may live. `config_offset` is up to where the worker had read
     the config topic (exclusive, as Connect counts it): a config that is newer may want another spec, so no host starts it yet.
     """
@@ -77,9 +78,14 @@ class Placement:
     leaving: bool = False
     specs: Mapping[int, HostSpec] = field(default_factory=dict)
     config_offset: int = 0
+    down: bool = False
 
     def spec(self, host: int) -> HostSpec:
         return self.specs.get(host, PLAIN)
+
+    @property
+    def takes_units(self) -> bool:
+        return not (self.leaving or self.down)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +204,7 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             numbers = (bodies.integer(body, "generation"), bodies.integer(body, "revision"))
             specs = {int(host): unpack_spec(spec) for host, spec in bodies.as_object(body.get("specs") or {}).items()}
             life, leaving, read_to = bodies.text(body, "incarnation"), body.get("leaving") is True, body.get("config_offset", 0)
-            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to))
+            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), body.get("down") is True)
         if key.startswith("held-"):
             worker, host = bodies.split_task(key[len("held-") :])
             if body is None:
@@ -274,6 +280,8 @@ def placement(value: Placement) -> Entry:
             "leaving": value.leaving,
             "config_offset": value.config_offset,
         }
+        if value.down:
+            body["down"] = True
         if value.specs:
             body["specs"] = {str(host): pack_spec(spec) for host, spec in sorted(value.specs.items())}
     return _ours(f"placement-{value.worker}", body)
