@@ -23,7 +23,7 @@ def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int
     lines = labelled("Connector", [f"{found['name']}  ({_what(found)})"])
     lines += labelled("State", [_state(found, now)])
     if found["error"] is not None:
-        lines += _failure("Failure", found["error"], verbose)
+        lines += _failure(_label(found), found["error"], verbose)
     lines += _tasks(found, now, verbose)
     lines += _numbers(found, now)
     if found["type"] == "sink":
@@ -44,7 +44,7 @@ def of_task(found: Mapping[str, Any], now: float) -> list[str]:
     """Lines of one task, with the whole trace."""
     lines = [*labelled("Task", [found["name"]]), *labelled("State", [_state(found, now)])]
     if found["error"] is not None:
-        lines += _failure("Failure", found["error"], verbose=True)
+        lines += _failure(_label(found), found["error"], verbose=True)
     numbers = found["numbers"]
     told = [f"{key}: {number(value)}" for key, value in (numbers or {}).items() if key != "progress_at"]
     lines += labelled("Numbers", _why(found, "numbers") if numbers is None else told or ["none told yet"])
@@ -70,6 +70,10 @@ def _state(found: Mapping[str, Any], now: float) -> str:
 
 def _since(at_ms: int, now: float) -> str:
     return f" since {clock(at_ms)} ({age(now - at_ms / 1000)})"
+
+
+def _label(found: Mapping[str, Any]) -> str:
+    return "Waiting" if found["state"] == "UNASSIGNED" else "Failure"
 
 
 def _failure(label: str, error: Mapping[str, Any], verbose: bool) -> list[str]:

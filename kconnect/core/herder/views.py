@@ -17,6 +17,7 @@ from kconnect.core.state.records import SourceOffset, State, UnitId, UnitStatus
 from kconnect.core.state.status import StatusState
 
 NOBODY: Mapping[UnitId, Usage] = MappingProxyType({})
+NOTHING: Mapping[UnitId, UnitStatus] = MappingProxyType({})
 
 
 def connector_info(config: ConfigState, name: str, kind: str) -> dict[str, Any]:
@@ -41,26 +42,40 @@ def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:
 
 
 def connector_status(
-    statuses: StatusState, name: str, kind: str, usages: Mapping[UnitId, Usage] = NOBODY
+    statuses: StatusState,
+    name: str,
+    kind: str,
+    usages: Mapping[UnitId, Usage] = NOBODY,
+    waiting: Mapping[UnitId, UnitStatus] = NOTHING,
 ) -> dict[str, Any]:
-    """`usages` is what those of its tasks take that have a host of their own."""
-    status = statuses.units.get(UnitId(name))
+    """
+    `usages` is what those of its tasks take that have a host of their own, `waiting` what is to be said of those that run
+    nowhere, whatever their last status is.
+    """
+    status = waiting.get(UnitId(name)) or statuses.units.get(UnitId(name))
     if status is None:
         raise NotFoundError(f"No status found for connector {name}")
     return {
         "name": name,
         "connector": _status(status),
-        "tasks": [task_status(statuses, name, unit.task, usages) for unit in statuses.tasks_of(name)],
+        "tasks": [
+            task_status(statuses, name, unit.task, usages, waiting)
+            for unit in sorted({*statuses.tasks_of(name), *(unit for unit in waiting if not unit.is_connector)})
+        ],
         "type": kind,
     }
 
 
 def task_status(
-    statuses: StatusState, name: str, task: int, usages: Mapping[UnitId, Usage] = NOBODY
+    statuses: StatusState,
+    name: str,
+    task: int,
+    usages: Mapping[UnitId, Usage] = NOBODY,
+    waiting: Mapping[UnitId, UnitStatus] = NOTHING,
 ) -> dict[str, Any]:
     unit = UnitId(name, task)
     # -1 is how a unit says that it is no task, and anybody may ask for it.
-    status = None if unit.is_connector else statuses.units.get(unit)
+    status = None if unit.is_connector else waiting.get(unit) or statuses.units.get(unit)
     if status is None:
         raise NotFoundError(f"No status found for task {name}-{task}")
     usage = usages.get(unit)
