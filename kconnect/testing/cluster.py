@@ -181,7 +181,8 @@ class MemoryCluster:
         return [*self.workers.values(), *self.hosts.values()]
 
     def _start_hosts(self) -> None:
-        for name, worker in self.workers.items():
+        for worker in self.workers.values():
+            name = worker.name
             placement = worker.herder.assignment.placements.get(name)
             if placement is None or placement.incarnation != worker.incarnation or not placement.hosts:
                 continue
@@ -387,8 +388,10 @@ class MemoryWorker:
                     self._inbox.append(events.Done(id, log.ends()))
                 case effects.FindMembers():
                     group = self.cluster.group
-                    urls = {worker: f"http://{worker}/" for worker in group.members.values()}
-                    self._inbox.append(events.Members(urls, group.members.get(group.owner or "")))
+                    names = list(group.members.values())
+                    urls = {worker: f"http://{worker}/" for worker in names}
+                    conflict = "two of one id" if names.count(self.name) > 1 else None
+                    self._inbox.append(events.Members(urls, group.members.get(group.owner or ""), conflict))
                 case effects.NewSessionKey(current, id):
                     key = records.SessionKey("c2VjcmV0", "HmacSHA256", self.cluster.now) if current is None else None
                     self._inbox.append(events.Done(id, key))

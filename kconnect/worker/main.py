@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,14 @@ from kconnect.core.herder.requests import ConfigMap
 from kconnect.core.metrics.report import Report
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, converters, for_plugins
+from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
 from kconnect.java import properties
-from kconnect.kafka import clients, fencing, group_offsets, own_offsets
+from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets
 from kconnect.kafka.admin import Admin, InternalTopic, committed
-from kconnect.kafka.group import GroupMember
+from kconnect.kafka.group import Entrance, GroupMember
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.local import java
 from kconnect.plugins import environments
@@ -70,7 +72,8 @@ def run(path: Path) -> int:
         worker.start()
         while not stop.wait(0.5) and worker.fatal is None:
             pass
-        log.info("The worker was asked to end")
+        if worker.fatal is None:
+            log.info("The worker was asked to end")
     finally:
         worker.stop()
     log.info("The worker has ended")
@@ -105,6 +108,8 @@ class Worker:
         self._driver: Driver | None = None
         self._loop: Loop | None = None
         self._group: GroupMember | None = None
+        self._joined = threading.Event()
+        """Set once the group has taken this worker in."""
         self._rest: Rest | None = None
 
     def start(self) -> None:
@@ -135,6 +140,7 @@ class Worker:
             resets_topics=settings.topic_tracking_allow_reset,
             exactly_once=settings.exactly_once_enabled,
             redirects_producers="producer.bootstrap.servers" in settings.raw,
+            process=process.identity(),
         )
         world = World(settings, admin, self._registry, self._sandbox, self._feed)
         herder = Herder(identity, lambda config: environments.directories(self._registry, config, settings))
@@ -142,7 +148,10 @@ class Worker:
         self._loop.start()
         self._rest.start(self._loop, world.loggers)
         log.info("REST at %s", settings.advertised_url)
-        threading.Thread(target=self._read, name="log", daemon=True).start()
+        url, topic = settings.advertised_url, settings.assignment_storage_topic
+        find = partial(admin.members, settings.group_id)
+        entrance = Entrance(find, settings.group_id, url, topic, settings.session_timeout_ms)
+        threading.Thread(target=self._read, args=(entrance,), name="log", daemon=True).start()
         self._sandbox.warm_up()
 
     def stop(self) -> None:
@@ -168,23 +177,31 @@ class Worker:
         if self._loop is not None:
             self._loop.post(events.SparkEnded())
 
-    def _read(self) -> None:
-        """Feed the log to the herder for ever; join the group once it has been read."""
+    def _read(self, entrance: Entrance) -> None:
+        """Feed the log to the herder for ever; join the group once it has been read, and then let the herder begin."""
         assert self._loop is not None
         try:
             reader = LogReader(clients.internal(self.settings, "reader"), clients.topics(self.settings))
-            caught_up = False
+            caught_up, before = False, AssignmentState()
             while not self._stopping.is_set() or not self._loop.released.is_set():
                 batch = reader.read(0.2)
                 reached = reader.reached()
                 if batch or reached:
                     self._loop.post(events.Read(tuple(batch), reached))
-                if not caught_up and reader.at_end:
+                for record in () if self._group is not None else batch:
+                    if record.topic is Topic.ASSIGNMENT:
+                        before.apply(record)
+                if caught_up or not reader.at_end or self._stopping.is_set():
+                    continue
+                if self._group is None:
+                    life = before.placements.get(self.settings.worker_id)
+                    if entrance.is_open(life is not None and process.is_dead(life), time.monotonic()):
+                        log.info("The internal topics have been read")
+                        self._join()
+                # After a kill -9 it may take the old session's time until the group has taken in anybody.
+                elif self._joined.is_set() or entrance.is_ours:
                     caught_up = True
                     self._loop.post(events.CaughtUp())
-                    log.info("The internal topics have been read")
-                    if not self._stopping.is_set():
-                        self._join()
         except Exception as error:  # noqa: BLE001 - without the log a worker is blind: it must end, and say why
             self.fatal = error
 
@@ -193,6 +210,7 @@ class Worker:
         assert loop is not None
 
         def changed(owned: bool) -> None:
+            self._joined.set()
             loop.post(events.Owned() if owned else events.Lost())
 
         def failed(error: Exception) -> None:
@@ -246,11 +264,13 @@ class World:
             raise ConnectError("No broker told where the internal topics end")
         return ends
 
-    def members(self) -> tuple[dict[str, str], str | None]:
-        found = self._admin.members(self._settings.group_id)
-        ids = {url: url.split("://", 1)[-1].rstrip("/") for url in found}
-        owner = next((ids[url] for url, owns in found.items() if owns), None)
-        return {worker: url for url, worker in ids.items()}, owner
+    def members(self) -> tuple[dict[str, str], str | None, str | None]:
+        settings = self._settings
+        found, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
+        ids = {each.url: each.url.split("://", 1)[-1].rstrip("/") for each in found}
+        owner = next((ids[each.url] for each in found if topic in each.topics), None)
+        strange = group.conflict(found, settings.group_id, settings.advertised_url, topic, mine=1)
+        return {worker: url for url, worker in ids.items()}, owner, strange
 
     def new_session_key(self, current: SessionKey | None) -> SessionKey | None:
         settings = self._settings

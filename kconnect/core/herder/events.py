@@ -25,7 +25,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Every internal topic was read to its end once."""
+    """Every internal topic was read to its end once, and the group is known to be that of this worker's cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,12 @@ class Lost:
 class Members:
     """
     What the group's coordinator says: the live members, worker id -> advertised URL, and who of them owns the partition,
-    None while that is being settled.
+    None while that is being settled. `conflict` says who else is in the group and should not be; see `kafka/group.py`.
     """
 
     urls: Mapping[str, str]
     owner: str | None = None
+    conflict: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.errors import ConflictError, UnavailableError
+from kconnect.api.errors import ConflictError, ConnectError, UnavailableError
 from kconnect.core.herder import effects, events, requests, restart
 from kconnect.core.herder.answers import ELECTION_MS, Answers
 from kconnect.core.herder.classes import Classes
@@ -25,6 +25,7 @@ from kconnect.core.herder.placing import Placing
 from kconnect.core.herder.procedures import Procedure, Procedures, Until
 from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.herder.requests import BUSY, NO_LEADER, ForwardError
+from kconnect.core.herder.rivals import Rivals
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
@@ -59,6 +60,8 @@ class Identity:
     """Whether source tasks write in transactions."""
     redirects_producers: bool = False
     """Whether the worker's own settings have connectors' producers write to another Kafka cluster."""
+    process: tuple[str, int, float] | None = None
+    """Where this process is seen: see `Held`."""
 
 
 class Herder:
@@ -76,6 +79,7 @@ class Herder:
         self.leading: Leading | None = None
         self.now = 0
         self.rebalances = Rebalances()
+        self.rivals = Rivals(self)
         self.busy: set[str] = set()
         """Connectors about which a write is under way: whoever else wants to write about one waits."""
         self.changes = 0
@@ -133,8 +137,9 @@ class Herder:
                 self._owner = False
                 self._find_members()
                 self._stop_leading()
-            case events.Members(urls, owner):
+            case events.Members(urls, owner, conflict):
                 self._members_seen += 1
+                self.rivals.heard(conflict)
                 if (urls, owner) != (self.members, self.group_owner):
                     self.members, self.group_owner = urls, owner
                     self.changes += 1
@@ -153,7 +158,7 @@ class Herder:
         if self.started and (self._members_asked_at is None or now - self._members_asked_at >= _MEMBERS_MS):
             self._find_members()
         self._out += self._procedures.advance()
-        if self.leaving and not self._said_bye and self._may_leave():
+        if self.leaving and not self._said_bye and (not self.started or self._may_leave()):
             self._said_bye = True
             self._out.append(effects.Bye())
         out, self._out = self._out, []
@@ -294,6 +299,8 @@ class Herder:
             decoded = self.assignment.apply(record)
             if isinstance(decoded, assignment_records.Held) and decoded.worker == self.identity.worker_id:
                 self.placing.read_held(decoded)
+            if isinstance(decoded, assignment_records.Placement) and decoded.worker == self.identity.worker_id:
+                self.rivals.read(decoded)
             if isinstance(decoded, assignment_records.Leader) and decoded.worker != self.identity.worker_id and self.leads:
                 self.log("WARNING", f"{decoded.worker} leads the cluster by now, generation {decoded.generation}")
                 self._stop_leading()
@@ -328,6 +335,8 @@ class Herder:
     def _answer(self, request: requests.Request) -> Procedure:
         if isinstance(request, requests.Health) and not self.started:
             raise UnavailableError("Worker is still starting up.")
+        if isinstance(request, requests.Health) and self.rivals.trouble is not None:
+            raise ConnectError(self.rivals.trouble)
         if self.leaving and request.writes:
             # Whoever sent it on asks again until another worker leads, or owns the task.
             raise ConflictError(BUSY)

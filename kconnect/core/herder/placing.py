@@ -8,6 +8,7 @@ says with what it should say. Read next: `cluster/placement.py` for how units ar
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kconnect.api.errors import ConnectError
@@ -47,6 +48,8 @@ class Placing:
         self._spoken_of: set[UnitId] = set()
         """Units whose last status is of this worker."""
         self._healing = Healing()
+        self._begun_at = 0
+        """When this life told the hosts of others to stop."""
         self._lost_hosts = LostHosts(herder.identity.session_timeout_ms)
         self._quarantine = Quarantine(herder)
         self._overtaken: dict[UnitId, int] = {}
@@ -171,7 +174,7 @@ class Placing:
         placement = herder.assignment.placements.get(me.worker_id)
         if placement is None or placement.incarnation != me.incarnation:
             return []  # They have not been told to stop yet.
-        waited = herder.now - (herder.started_at or 0) >= me.session_timeout_ms
+        waited = herder.now - self._begun_at >= me.session_timeout_ms
         entries = []
         for held in herder.assignment.hosts_of(me.worker_id):
             dead = (held.worker, held.host, held.incarnation) in herder.dead_hosts
@@ -183,8 +186,8 @@ class Placing:
         herder = self._herder
         me = herder.identity
         before = herder.assignment.placements.get(me.worker_id)
-        if before is not None and before.incarnation > me.incarnation:
-            return []  # A newer life of this worker has taken over; this one only waits for its end.
+        if herder.rivals.have_the_work:
+            return []
         placed = {unit: run for units in (before.hosts or {}).values() for unit, run in units.items()} if before else {}
         mine = before is not None and before.incarnation == me.incarnation
         restarts = {unit for unit in self._restarts if mine and unit in placed and unit in herder.owned}
@@ -194,7 +197,9 @@ class Placing:
         placement = place(herder.assignment, me.worker_id, me.incarnation, self._wanted(runs))
         if placement is None:
             return []
+        placement = replace(placement, process=me.process)
         if not mine:
+            self._begun_at = herder.now
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.
             return [assignment_records.placement(placement), *self.unassigned_statuses(me.worker_id, herder.owned)]
         shown = [unit for unit in restarts - self._started_anew if unit in herder.status.units]
