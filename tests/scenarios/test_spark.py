@@ -27,6 +27,8 @@ def test_its_units_run_elsewhere_and_some_come_back(seed: int, lost: str) -> Non
     cluster.run_until(lambda: on(cluster, other) == WHOLE)
     cluster.settle()
     assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+    hosts = {each["worker_id"]: len(each["hosts"]) for each in cluster.call(other, ask.GetCluster())["workers"]}
+    assert hosts == {lost: 0, other: 2}
     cluster.without_spark.clear()
     cluster.settle()
     assert len(on(cluster, lost)) == len(on(cluster, other)) == 2
