@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import confluent_kafka as ck
+import pytest
 
 from kconnect.local.broker import free_port
 from kconnect.rest.client import RestError
@@ -33,14 +34,18 @@ def never_healthy(worker: WorkerProcess) -> bool:
 
 
 def test_in_the_group_of_apache_s_workers_it_writes_nothing(
-    peer: ConnectProcess, bootstrap: str, tmp_path: Path
+    peer: ConnectProcess, bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     refused = WorkerProcess(tmp_path, bootstrap, "peer", properties={**QUICK, "assignment.storage.topic": "peer-mine"})
     refused.start(wait=False)
     try:
         wait_until(lambda: never_healthy(refused), 240)
         assert "The group peer has members that are not kconnect workers" in refused.last_line()
         assert end_of(bootstrap, "peer-mine") == 0
+        # Its Spark was still starting, and had been told the worker's settings in a file.
+        assert not list(temporary.glob("kconnect-spark-*"))
     finally:
         refused.stop()
 
