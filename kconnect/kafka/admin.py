@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from kconnect.api.errors import ConnectError
 from kconnect.kafka.codes import AWAY, STARTING
+from kconnect.kafka.group import Member
 
 log = logging.getLogger(__name__)
 
@@ -209,14 +210,10 @@ class Admin:
                     raise
                 time.sleep(0.1)
 
-    def members(self, group_id: str) -> dict[str, bool]:
-        """The group's live members by their client ids, which are the URLs: whether each owns the one partition."""
-        described = self._describe(group_id)
-        members: dict[str, bool] = {}
-        for member in described.members:
-            # After a kill -9 one URL may stand there twice for a while.
-            members[member.client_id] = members.get(member.client_id, False) or bool(member.assignment.topic_partitions)
-        return members
+    def members(self, group_id: str) -> list[Member]:
+        """The group's live members. After a kill -9 one URL may stand there twice for a while."""
+        found = self._describe(group_id).members
+        return [Member(each.client_id, frozenset(p.topic for p in each.assignment.topic_partitions)) for each in found]
 
     def _describe(self, group_id: str) -> Any:
         """

@@ -9,14 +9,95 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 
 from kconnect.api.errors import ConnectError
 
 log = logging.getLogger(__name__)
+
+
+_PATIENCE_S = 3.0
+"""What a coordinator may take beyond the session to notice that a member is gone."""
+_ASK_S = 0.5
+
+
+class Member(NamedTuple):
+    """As the coordinator tells it: its client id, and the topics it owns partitions of, none while that is being settled."""
+
+    url: str
+    topics: frozenset[str]
+
+
+def conflict(members: Sequence[Member], group_id: str, url: str, topic: str, mine: int) -> str | None:
+    """Why a worker with this URL and assignment topic must not be in the group beside these, `mine` of which are itself."""
+    for other in members:
+        if other.topics and topic not in other.topics:
+            return (
+                f"The group {group_id} is that of another cluster, too: its member {other.url} has the assignment topic "
+                f"{', '.join(sorted(other.topics))}, and this worker {topic}. Both would lead with the transactional id "
+                f"connect-cluster-{group_id}, and fence each other for ever. Give one of the clusters another `group.id`, or "
+                "all workers the same `assignment.storage.topic` and other internal topics."
+            )
+    if sum(other.url == url for other in members) > mine:
+        return (
+            f"Another live worker of the group {group_id} is reached at {url}, too, and so has the same id. End one of "
+            "them, or give each its own `rest.advertised.host.name` and `rest.advertised.port`, or its own `listeners`."
+        )
+    return None
+
+
+def _strange(group_id: str) -> ConnectError:
+    return ConnectError(
+        f"The group {group_id} has members that are not kconnect workers, most likely Kafka Connect workers on the same "
+        "topics. Stop all of them first, or choose another `group.id` and other topics."
+    )
+
+
+class Entrance:
+    """
+    Whether a worker may join its group: not beside a live one of its id, nor within another cluster. `find` asks who is
+    there. One that has just died is there for as long as its session lasts, so this is waited for.
+    """
+
+    def __init__(
+        self, find: Callable[[], Sequence[Member]], group_id: str, url: str, topic: str, session_ms: int
+    ) -> None:
+        self._find = find
+        self._what = group_id, url, topic
+        self._limit_s = session_ms / 1000 + _PATIENCE_S
+        self._asked_at = float("-inf")
+        self._since: float | None = None
+        self.is_ours = False
+        """Whether who is there shows that the group is that of the worker's cluster. An empty one may yet become another's."""
+
+    def is_open(self, is_predecessor_dead: bool, now: float) -> bool:
+        """To be asked again if not. `is_predecessor_dead`: whoever had this id last is surely gone. ConnectError: never."""
+        if now - self._asked_at < _ASK_S:
+            return False
+        self._asked_at = now
+        try:
+            members = self._find()
+        except (ConnectError, ck.KafkaException) as error:
+            # So says the client of a group that is not one of consumers, as that of Kafka Connect's workers.
+            if isinstance(error, ck.KafkaException) and error.args[0].code() == ck.KafkaError._INVALID_ARG:
+                raise _strange(self._what[0]) from error
+            log.warning("The members of the group could not be read: %s", error)
+            return False
+        found = conflict(members, *self._what, mine=int(is_predecessor_dead))
+        self.is_ours = found is None and any(each.topics for each in members)
+        if found is None and (self.is_ours or not members):
+            return True
+        if self._since is None:
+            self._since = now
+            log.info("Waiting for the group: %s", found or "it is being settled who leads")
+        if now - self._since < self._limit_s:
+            return False
+        if found is not None:
+            raise ConnectError(found)
+        return True
 
 
 class GroupMember:
@@ -81,12 +162,7 @@ class GroupMember:
     def _failed(self, error: ck.KafkaError) -> None:
         if error.code() == ck.KafkaError.INCONSISTENT_GROUP_PROTOCOL:
             self._stop.set()
-            self._on_fatal(
-                ConnectError(
-                    f"The group {self._group_id} has members that are not kconnect workers, most likely Kafka Connect "
-                    "workers on the same topics. Stop all of them first, or choose another `group.id` and other topics."
-                )
-            )
+            self._on_fatal(_strange(self._group_id))
         else:
             log.warning("Group %s: %s", self._group_id, error.str())
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from kconnect.spark.daemon import PRELOAD
 from kconnect.spark.errors import SparkLost, reason
+from kconnect.spark.output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,13 +114,18 @@ def _address_towards(master: str) -> str | None:
     return None
 
 
-def start(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable[str] = ()) -> SparkSession:
+def start(
+    user: Mapping[str, str], preload: str, hosts: int, output: Output, hidden: Iterable[str] = ()
+) -> SparkSession:
     """
-    Start the JVM and the session: 4 to 8 seconds, or a minute if the cluster does not answer. Arguments as of `settings`.
+    Start the JVM and the session: 4 to 8 seconds, or a minute if the cluster does not answer. `output` is for its standard
+    error; other arguments as of `settings`.
 
     Raises:
         SparkLost: what it says in the log is all that can be said
     """
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     conf = settings(user, preload, hosts, hidden)
@@ -131,7 +137,14 @@ def start(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable[st
     with _properties("".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items()).encode("ascii")) as file:
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {file} pyspark-shell"
         try:
-            return SparkSession.builder.getOrCreate()
+            try:
+                gateway = launch_gateway(popen_kwargs={"stderr": output.end})
+            finally:
+                output.started()
+            SparkContext(gateway=gateway)
+            found = SparkSession.builder.getOrCreate()
+            output.up()
+            return found
         except Exception as error:
             where = "" if conf["spark.master"].startswith("local") else ": does it run, and can it reach this machine?"
             raise SparkLost(f"Spark did not start at {conf['spark.master']} ({reason(error)}){where}") from error

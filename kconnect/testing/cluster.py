@@ -86,6 +86,8 @@ class MemoryCluster:
         self.exactly_once = exactly_once
         self.task_grace_ms = 5_000
         self.producers = Producers()
+        self.without_spark: set[str] = set()
+        """Workers whose Spark has ended and is not up again."""
         self._lives = itertools.count(1)
 
     # --- what a scenario does ---
@@ -105,6 +107,13 @@ class MemoryCluster:
     def kill_host(self, worker: str, number: int) -> None:
         """End a host; like Spark, the worker's driver starts another in its place."""
         del self.hosts[worker, number]
+
+    def kill_spark(self, worker: str) -> None:
+        """End all of a worker's hosts, with what would start others: until `without_spark` has the worker no more."""
+        self.without_spark.add(worker)
+        for key in [key for key in self.hosts if key[0] == worker]:
+            self.kill_host(*key)
+        self.workers[worker].spark_ended()
 
     def submit(self, worker: str, request: Request) -> Answer:
         answer = Answer()
@@ -172,13 +181,14 @@ class MemoryCluster:
         return [*self.workers.values(), *self.hosts.values()]
 
     def _start_hosts(self) -> None:
-        for name, worker in self.workers.items():
+        for worker in self.workers.values():
+            name = worker.name
             placement = worker.herder.assignment.placements.get(name)
             if placement is None or placement.incarnation != worker.incarnation or not placement.hosts:
                 continue
             for number in placement.hosts:
                 # A host of the worker's earlier life keeps its place until it ends, as another process would.
-                if (name, number) not in self.hosts and self.may_start(name, number):
+                if (name, number) not in self.hosts and name not in self.without_spark and self.may_start(name, number):
                     life = next(self._lives)
                     self.hosts[name, number] = self.make_host(name, number, worker.incarnation, life, placement.spec(number))
 
@@ -291,6 +301,9 @@ class MemoryWorker:
         self._answers[ticket] = answer
         self._inbox.append(events.Requested(ticket, request))
 
+    def spark_ended(self) -> None:
+        self._inbox.append(events.SparkEnded())
+
     def step(self) -> None:
         choose = self.cluster.random
         # As in `worker/loop.py`: one thread writes in order, several others ask, and who is ready first is ready first.
@@ -375,8 +388,10 @@ class MemoryWorker:
                     self._inbox.append(events.Done(id, log.ends()))
                 case effects.FindMembers():
                     group = self.cluster.group
-                    urls = {worker: f"http://{worker}/" for worker in group.members.values()}
-                    self._inbox.append(events.Members(urls, group.members.get(group.owner or "")))
+                    names = list(group.members.values())
+                    urls = {worker: f"http://{worker}/" for worker in names}
+                    conflict = "two of one id" if names.count(self.name) > 1 else None
+                    self._inbox.append(events.Members(urls, group.members.get(group.owner or ""), conflict))
                 case effects.NewSessionKey(current, id):
                     key = records.SessionKey("c2VjcmV0", "HmacSHA256", self.cluster.now) if current is None else None
                     self._inbox.append(events.Done(id, key))

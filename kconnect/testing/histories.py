@@ -373,6 +373,17 @@ class History(Users):
             self.kill_host(host.worker, host.number)
             self._no_host_before[host.worker, host.number] = self.now + 5000 * (action.number % 2)
 
+    def _do_kill_spark(self, action: Action) -> None:
+        """All hosts of a worker end, and it is told; others come after a while."""
+        workers = self._processes()
+        if workers:
+            worker = workers[action.worker % len(workers)]
+            for number in {*range(4), *(host.number for host in self._hosts_of(worker))}:
+                self._no_host_before[worker.name, number] = self.now + 2000 * (action.number % 8)
+            for host in self._hosts_of(worker):
+                self.kill_host(host.worker, host.number)
+            worker.spark_ended()
+
     def _do_fail(self, action: Action) -> None:
         """A unit ends with an error."""
         units = sorted(self.runners)

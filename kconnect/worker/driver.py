@@ -28,6 +28,7 @@ from kconnect.rest.levels import PythonLoggers
 from kconnect.spark import session
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
+from kconnect.spark.output import Output
 from kconnect.worker import host, logs, worker_file
 
 log = logging.getLogger("kconnect.worker.driver")  # Run as a program, its own name would be __main__.
@@ -38,20 +39,23 @@ _JVM_CHECK_S = 0.5
 def main() -> int:
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
     settings = worker_file.of_order(order)
-    ended = threading.Event()
-    threading.Thread(target=_watch_parent, args=(ended,), daemon=True).start()
+    ended, up = threading.Event(), threading.Event()
     # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    signal.signal(signal.SIGTERM, lambda *_: _end(ended, up))
+    threading.Thread(target=_watch_parent, daemon=True).start()
 
     started = time.monotonic()
     wanted = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1  # As `main.py` counts them.
+    output = Output()
     try:
-        spark = session.start(settings.spark, preload="kconnect.worker.host", hosts=wanted, hidden=order["references"])
+        spark = session.start(settings.spark, "kconnect.worker.host", wanted, output, hidden=order["references"])
     except SparkLost as error:
+        output.drain(1.0)
         log.error("%s", error)
         logging.shutdown()
         os._exit(1)
+    up.set()
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 
@@ -88,6 +92,7 @@ def main() -> int:
     hosts.close(3.0 if status == 0 else 0.0)
     if status == 0:
         spark.stop()
+    output.drain(1.0)
     # Threads that wait for a JVM that is gone would keep the process from ending.
     logging.shutdown()
     os._exit(status)
@@ -107,12 +112,19 @@ def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, b
     }
 
 
-def _watch_parent(ended: threading.Event) -> None:
+def _watch_parent() -> None:
     sys.stdin.buffer.read()
-    ended.set()
+    os.kill(os.getpid(), signal.SIGTERM)
     # If Spark hangs, the hosts must not outlive the worker by long.
     time.sleep(10)
     os._exit(1)
+
+
+def _end(ended: threading.Event, up: threading.Event) -> None:
+    ended.set()
+    if not up.is_set():
+        # Nothing runs yet. Not at once: the file that Spark is to read its settings from goes with the stack.
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,14 @@ from kconnect.core.herder.requests import ConfigMap
 from kconnect.core.metrics.report import Report
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, converters, for_plugins
+from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
 from kconnect.java import properties
-from kconnect.kafka import clients, fencing, group_offsets, own_offsets
+from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets
 from kconnect.kafka.admin import Admin, InternalTopic, committed
-from kconnect.kafka.group import GroupMember
+from kconnect.kafka.group import Entrance, GroupMember
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.local import java
 from kconnect.plugins import environments
@@ -70,7 +72,8 @@ def run(path: Path) -> int:
         worker.start()
         while not stop.wait(0.5) and worker.fatal is None:
             pass
-        log.info("The worker was asked to end")
+        if worker.fatal is None:
+            log.info("The worker was asked to end")
     finally:
         worker.stop()
     log.info("The worker has ended")
@@ -105,6 +108,8 @@ class Worker:
         self._driver: Driver | None = None
         self._loop: Loop | None = None
         self._group: GroupMember | None = None
+        self._joined = threading.Event()
+        """Set once the group has taken this worker in."""
         self._rest: Rest | None = None
         self._watch: TopicWatch | None = None
 
@@ -120,7 +125,8 @@ class Worker:
         self._watch = watch = TopicWatch(admin, topics)
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
-        self._driver = Driver({**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories})
+        order = {**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories}
+        self._driver = Driver(order, self._spark_ended)
         self._driver.start()
         identity = Identity(
             worker_id=settings.worker_id,
@@ -139,6 +145,7 @@ class Worker:
             redirects_producers="producer.bootstrap.servers" in settings.raw,
             topic_names=clients.topics(settings),
             topic_ids=dict(watch.ids),
+            process=process.identity(),
         )
         world = World(settings, admin, self._registry, self._sandbox, self._feed, watch)
         herder = Herder(identity, lambda config: environments.directories(world.registry, config, settings))
@@ -146,7 +153,10 @@ class Worker:
         self._loop.start()
         self._rest.start(self._loop, world.loggers)
         log.info("REST at %s", settings.advertised_url)
-        threading.Thread(target=self._read, name="log", daemon=True).start()
+        url, topic = settings.advertised_url, settings.assignment_storage_topic
+        find = partial(admin.members, settings.group_id)
+        entrance = Entrance(find, settings.group_id, url, topic, settings.session_timeout_ms)
+        threading.Thread(target=self._read, args=(entrance,), name="log", daemon=True).start()
         watch.start()
         self._sandbox.warm_up()
 
@@ -171,14 +181,18 @@ class Worker:
         if self._watch is not None:
             self._watch.close()
 
-    def _read(self) -> None:
-        """Feed the log to the herder for ever; join the group once it has been read."""
+    def _spark_ended(self) -> None:
+        if self._loop is not None:
+            self._loop.post(events.SparkEnded())
+
+    def _read(self, entrance: Entrance) -> None:
+        """Feed the log to the herder for ever; join the group once it has been read, and then let the herder begin."""
         assert self._loop is not None
         assert self._watch is not None
         assert self._driver is not None
         try:
             reader = LogReader(clients.internal(self.settings, "reader"), clients.topics(self.settings))
-            caught_up = False
+            caught_up, before = False, AssignmentState()
             while not self._stopping.is_set() or not self._loop.released.is_set():
                 batch = reader.read(0.2)
                 reached = reader.reached()
@@ -189,12 +203,20 @@ class Worker:
                     if remade.topic is Topic.ASSIGNMENT:
                         # It and its hosts go on by what the topic before said.
                         self._driver.restart()
-                if not caught_up and reader.at_end:
+                for record in () if self._group is not None else batch:
+                    if record.topic is Topic.ASSIGNMENT:
+                        before.apply(record)
+                if caught_up or not reader.at_end or self._stopping.is_set():
+                    continue
+                if self._group is None:
+                    life = before.placements.get(self.settings.worker_id)
+                    if entrance.is_open(life is not None and process.is_dead(life), time.monotonic()):
+                        log.info("The internal topics have been read")
+                        self._join()
+                # After a kill -9 it may take the old session's time until the group has taken in anybody.
+                elif self._joined.is_set() or entrance.is_ours:
                     caught_up = True
                     self._loop.post(events.CaughtUp())
-                    log.info("The internal topics have been read")
-                    if not self._stopping.is_set():
-                        self._join()
         except Exception as error:  # noqa: BLE001 - without the log a worker is blind: it must end, and say why
             self.fatal = error
 
@@ -203,6 +225,7 @@ class Worker:
         assert loop is not None
 
         def changed(owned: bool) -> None:
+            self._joined.set()
             loop.post(events.Owned() if owned else events.Lost())
 
         def failed(error: Exception) -> None:
@@ -265,11 +288,13 @@ class World:
             raise ConnectError("No broker told where the internal topics end")
         return ends
 
-    def members(self) -> tuple[dict[str, str], str | None]:
-        found = self._admin.members(self._settings.group_id)
-        ids = {url: url.split("://", 1)[-1].rstrip("/") for url in found}
-        owner = next((ids[url] for url, owns in found.items() if owns), None)
-        return {worker: url for url, worker in ids.items()}, owner
+    def members(self) -> tuple[dict[str, str], str | None, str | None]:
+        settings = self._settings
+        found, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
+        ids = {each.url: each.url.split("://", 1)[-1].rstrip("/") for each in found}
+        owner = next((ids[each.url] for each in found if topic in each.topics), None)
+        strange = group.conflict(found, settings.group_id, settings.advertised_url, topic, mine=1)
+        return {worker: url for url, worker in ids.items()}, owner, strange
 
     def new_session_key(self, current: SessionKey | None) -> SessionKey | None:
         settings = self._settings
@@ -378,10 +403,11 @@ class World:
 
 
 class Driver:
-    """The Spark driver as a child process that is started again when it ends."""
+    """The Spark driver as a child process that is started again when it ends, after `on_end` was called."""
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, order: dict[str, Any], on_end: Callable[[], object]) -> None:
         self._order = orjson.dumps(order)
+        self._on_end = on_end
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="driver", daemon=True)
@@ -419,6 +445,7 @@ class Driver:
             status = self._child.wait()
             if self._stopping.is_set():
                 return
+            self._on_end()
             failures = 0 if time.monotonic() - started > 60 else failures + 1
             pause = _DRIVER_BACKOFF_S[min(failures, len(_DRIVER_BACKOFF_S) - 1)]
             log.error("The Spark driver ended with status %s; it is started again in %.1f s", status, pause)

@@ -1,7 +1,7 @@
 """
 Whether a process that the log names still lives, as far as this machine can tell.
 
-Used by `main.py` for hosts of a worker's earlier lives, and by `host.py` for its own predecessor.
+Used by `main.py` for a worker's earlier lives and their hosts, and by `host.py` for its own predecessor.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 
 import psutil
 
-from kconnect.core.state.assignment_records import Held
+from kconnect.core.state.assignment_records import Held, Placement
 
 Identity = tuple[str, int, float]
 
@@ -28,12 +28,12 @@ def identity() -> Identity:
     return platform.node(), os.getpid(), psutil.Process().create_time()
 
 
-def is_dead(held: Held) -> bool:
+def is_dead(life: Held | Placement) -> bool:
     """True only if the process ran on this node and is surely gone."""
-    if held.process is None or held.process[0] != platform.node():
+    if life.process is None or life.process[0] != platform.node():
         return False
     try:
-        return abs(psutil.Process(held.process[1]).create_time() - held.process[2]) > 1.0
+        return abs(psutil.Process(life.process[1]).create_time() - life.process[2]) > 1.0
     except psutil.NoSuchProcess:
         return True
     except psutil.Error:

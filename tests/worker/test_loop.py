@@ -27,9 +27,9 @@ class SlowClusters:
         self.members_asked = threading.Event()
         self.fenced = threading.Event()
 
-    def members(self) -> tuple[dict[str, str], str | None]:
+    def members(self) -> tuple[dict[str, str], str | None, str | None]:
         self.members_asked.set()
-        return {}, None
+        return {}, None, None
 
     def describe(self, plugin: str, version: str | None) -> dict[str, Any]:
         return {"class": plugin, "type": "sink", "version": "1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kconnect.api.errors import ConfigError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
-from kconnect.worker.main import Worker, World
+from kconnect.worker.main import Driver, Worker, World
 from kconnect.worker.topic_watch import TopicWatch
 
 PROPERTIES = {
@@ -28,6 +29,18 @@ PROPERTIES = {
 def test_a_worker_that_did_not_start_can_be_stopped() -> None:
     """What went wrong at its start is the last word: a second error here would be told to the user instead."""
     Worker(WorkerSettings.from_properties(PROPERTIES, {}), {}).stop()
+
+
+def test_that_spark_has_ended_is_told_each_time() -> None:
+    """It ends at once: its order says nothing of what it needs."""
+    told = threading.Semaphore(0)
+    driver = Driver({}, told.release)
+    driver.start()
+    try:
+        assert told.acquire(timeout=120)
+        assert told.acquire(timeout=120)
+    finally:
+        driver.stop()
 
 
 def test_what_references_stand_for_is_in_no_error_that_rest_shows(tmp_path: Path) -> None:

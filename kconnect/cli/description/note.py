@@ -24,7 +24,7 @@ def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int
     lines = labelled("Connector", [f"{found['name']}  ({_what(found)})"])
     lines += labelled("State", [_state(found, now)])
     if found["error"] is not None:
-        lines += _failure("Failure", found["error"], verbose)
+        lines += _failure(_label(found), found["error"], verbose)
     lines += _tasks(found, now, verbose)
     lines += _numbers(found, now)
     if found["type"] == "sink":
@@ -45,7 +45,7 @@ def of_task(found: Mapping[str, Any], now: float) -> list[str]:
     """Lines of one task, with the whole trace."""
     lines = [*labelled("Task", [found["name"]]), *labelled("State", [_state(found, now)])]
     if found["error"] is not None:
-        lines += _failure("Failure", found["error"], verbose=True)
+        lines += _failure(_label(found), found["error"], verbose=True)
     if found["retrying"] is not None:
         lines += labelled("Retrying", [paint(retrying.in_words(found["retrying"]), "yellow")])
     numbers = found["numbers"]
@@ -73,6 +73,10 @@ def _state(found: Mapping[str, Any], now: float) -> str:
 
 def _since(at_ms: int, now: float) -> str:
     return f" since {clock(at_ms)} ({age(now - at_ms / 1000)})"
+
+
+def _label(found: Mapping[str, Any]) -> str:
+    return "Waiting" if found["state"] == "UNASSIGNED" else "Failure"
 
 
 def _failure(label: str, error: Mapping[str, Any], verbose: bool) -> list[str]:

@@ -79,13 +79,13 @@ class Handover:
 
     def _able(self, state: AssignmentState, members: set[str], now: int) -> set[str]:
         """
-        Who may be given units: not one that is leaving, nor one whose hosts are not up yet, for what it is given would
+        Who may be given units: not one that is leaving or down, nor one whose hosts are not up yet, for what it is given would
         stand still until they are. Within the delay, one that came back keeps what it had.
         """
         able = set()
         for worker in members:
             placement = state.placements.get(worker)
-            if placement is None or placement.leaving:
+            if placement is None or not placement.takes_units:
                 continue
             if any(held.worker_incarnation == placement.incarnation for held in state.hosts_of(worker)):
                 able.add(worker)

@@ -408,8 +408,8 @@ class HostState:
         placement = self.assignment.placements.get(self.worker)
         if placement is None or placement.hosts is None:
             return "the worker is gone"
-        if placement.incarnation > self.worker_incarnation:
-            return "the worker was started again"
+        if placement.incarnation != self.worker_incarnation:
+            return "another life of the worker has begun"
         if self._is_given_up():
             return "the worker no longer places units here"
         own = self.assignment.held.get((self.worker, self.host))

@@ -29,7 +29,7 @@ class Wanted:
     spec there may be at most; `units` are those that need a host, each with the spec of its own; `runs` their run numbers, 0
     where nothing is said; `weights` those that count more than one. `config_offset` is up to where the config topic was read,
     `changed_at` where in it the newest of the configs stands that the units are to run with. `idle` are the numbers of hosts
-    that have not been in use for so long that they may go.
+    that have not been in use for so long that they may go. `down`: Spark has ended, and no host of another one is up yet.
     """
 
     hosts: int
@@ -40,6 +40,7 @@ class Wanted:
     config_offset: int = 0
     changed_at: int = -1
     idle: Collection[int] = ()
+    down: bool = False
 
 
 def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted) -> Placement | None:
@@ -53,7 +54,7 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     before = state.placements.get(worker)
     generation = state.assignments[worker].generation if worker in state.assignments else 0
     if before is None or before.incarnation != incarnation:
-        return Placement(worker, {}, generation, 1, incarnation, wanted.leaving)
+        return Placement(worker, {}, generation, 1, incarnation, wanted.leaving, down=wanted.down)
     mine = state.hosts_of(worker)
     if any(held.worker_incarnation != incarnation for held in mine):
         return None
@@ -64,10 +65,11 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     same = plan.units == {host: dict(units) for host, units in (before.hosts or {}).items()} and specs == before.specs
     # Hosts start nothing by a config that the placement does not know.
     known = wanted.changed_at < before.config_offset
-    if same and known and (before.generation, before.leaving) == (generation, wanted.leaving):
+    told = (before.generation, before.leaving, before.down) == (generation, wanted.leaving, wanted.down)
+    if same and known and told:
         return None
-    following = before.revision + 1
-    return Placement(worker, plan.units, generation, following, incarnation, wanted.leaving, specs, wanted.config_offset)
+    now = (incarnation, wanted.leaving, specs, wanted.config_offset, wanted.down)
+    return Placement(worker, plan.units, generation, before.revision + 1, *now)
 
 
 class _Plan:

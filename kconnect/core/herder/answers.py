@@ -36,6 +36,7 @@ from kconnect.core.herder import (
 from kconnect.core.herder.old_offsets import OldOffsets
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.target_state import initial_target_state
+from kconnect.core.herder.waiting import waiting
 from kconnect.core.settings import topic_creation
 from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import assignment_records, records
@@ -78,11 +79,11 @@ class Answers:
                 return dict(config.connectors[name].properties)
             case requests.GetStatus(name):
                 kind = yield from self.kind(name)
-                return views.connector_status(config, herder.status, name, kind)
+                return views.connector_status(config, herder.status, name, kind, waiting(herder, name))
             case requests.GetTasks(name):
                 return views.tasks(config, name)
             case requests.GetTaskStatus(name, task):
-                return views.task_status(config, herder.status, name, task)
+                return views.task_status(config, herder.status, name, task, waiting(herder, name))
             case requests.GetTopics(name):
                 self._require_tracking()
                 return {name: {"topics": herder.status.topics_of(name)}}
@@ -183,12 +184,12 @@ class Answers:
             try:
                 entry: dict[str, Any] = {}
                 if "status" in expand:
-                    entry["status"] = views.connector_status(herder.config, herder.status, name, kind)
+                    entry["status"] = views.connector_status(herder.config, herder.status, name, kind, waiting(herder, name))
                 if "info" in expand:
                     entry["info"] = views.connector_info(herder.config, name, kind)
                 body[name] = entry
             except NotFoundError:
-                continue  # Connect, too, leaves out what has no status yet.
+                continue  # It was deleted meanwhile.
         return body
 
     def _offsets(self, name: str) -> Procedure:

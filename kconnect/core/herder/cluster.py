@@ -30,7 +30,9 @@ def view(herder: Herder) -> dict[str, Any]:
     for worker in sorted(state.workers() | set(herder.members)):
         assignment, placement = state.assignments.get(worker), state.placements.get(worker)
         specs = (lambda host: PLAIN) if placement is None else placement.spec
-        hosts = [_host(held, specs(held.host)) for held in state.hosts_of(worker)]
+        # They have ended with Spark, and their records stay until others come.
+        known = [] if placement is not None and placement.down else state.hosts_of(worker)
+        hosts = [_host(held, specs(held.host)) for held in known]
         workers.append(
             {
                 "worker_id": worker,

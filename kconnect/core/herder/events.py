@@ -25,7 +25,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Every internal topic was read to its end once."""
+    """Every internal topic was read to its end once, and the group is known to be that of this worker's cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,12 @@ class Lost:
 class Members:
     """
     What the group's coordinator says: the live members, worker id -> advertised URL, and who of them owns the partition,
-    None while that is being settled.
+    None while that is being settled. `conflict` says who else is in the group and should not be; see `kafka/group.py`.
     """
 
     urls: Mapping[str, str]
     owner: str | None = None
+    conflict: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,11 @@ class HostsDead:
     """These hosts, as (worker, number, incarnation), were seen to be dead on this very machine."""
 
     hosts: frozenset[tuple[str, int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEnded:
+    """This worker's Spark driver, or its JVM, is gone: the hosts end with it, and others come once there is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +114,7 @@ class ShutDown:
     """The worker is asked to end: release its units, then say so with `effects.Bye`."""
 
 
-Event = Read | CaughtUp | Remade | Requested | GaveUp | Done | Failed | Owned | Lost | Members | HostsDead | Tick | ShutDown
+Event = (
+    Read | CaughtUp | Remade | Requested | GaveUp | Done | Failed | Owned | Lost | Members
+    | HostsDead | SparkEnded | Tick | ShutDown
+)

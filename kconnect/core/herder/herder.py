@@ -27,6 +27,7 @@ from kconnect.core.herder.placing import Placing
 from kconnect.core.herder.procedures import Procedure, Procedures, Until
 from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.herder.requests import BUSY, NO_LEADER, ForwardError
+from kconnect.core.herder.rivals import Rivals
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
@@ -68,6 +69,8 @@ class Identity:
     topic_names: Mapping[Topic, str] = field(default_factory=dict)
     topic_ids: Mapping[Topic, str] = field(default_factory=dict)
     """What Kafka called the internal topics when this worker began to read them."""
+    process: tuple[str, int, float] | None = None
+    """Where this process is seen: see `Held`."""
 
 
 class Herder:
@@ -85,6 +88,7 @@ class Herder:
         self.leading: Leading | None = None
         self.now = 0
         self.rebalances = Rebalances()
+        self.rivals = Rivals(self)
         self.busy: set[str] = set()
         """Connectors about which a write is under way: whoever else wants to write about one waits."""
         self.changes = 0
@@ -149,14 +153,18 @@ class Herder:
                 self._owner = False
                 self._find_members()
                 self._stop_leading()
-            case events.Members(urls, owner):
+            case events.Members(urls, owner, conflict):
                 self._members_seen += 1
+                self.rivals.heard(conflict)
                 if (urls, owner) != (self.members, self.group_owner):
                     self.members, self.group_owner = urls, owner
                     self.changes += 1
             case events.HostsDead(hosts):
                 self.placing.seen_dead(hosts)
                 self.dead_hosts = hosts
+                self.changes += 1
+            case events.SparkEnded():
+                self.placing.spark_ended()
                 self.changes += 1
             case events.ShutDown():
                 self.leaving = True
@@ -167,7 +175,7 @@ class Herder:
             self._find_members()
         self._out += self._procedures.advance()
         self._tell_unnoted()
-        if self.leaving and not self._said_bye and self._may_leave():
+        if self.leaving and not self._said_bye and (not self.started or self._may_leave()):
             self._said_bye = True
             self._out.append(effects.Bye())
         out, self._out = self._out, []
@@ -318,6 +326,8 @@ class Herder:
             decoded = self.assignment.apply(record)
             if isinstance(decoded, assignment_records.Held) and decoded.worker == self.identity.worker_id:
                 self.placing.read_held(decoded)
+            if isinstance(decoded, assignment_records.Placement) and decoded.worker == self.identity.worker_id:
+                self.rivals.read(decoded)
             if isinstance(decoded, assignment_records.Leader) and decoded.worker != self.identity.worker_id and self.leads:
                 self.log("WARNING", f"{decoded.worker} leads the cluster by now, generation {decoded.generation}")
                 self._stop_leading()
@@ -367,6 +377,8 @@ class Herder:
             raise UnavailableError("Worker is still starting up.")
         if self.losses.refusal is not None and (request.writes or isinstance(request, requests.Health)):
             raise (UnavailableError if request.writes else ConnectError)(self.losses.refusal)
+        if isinstance(request, requests.Health) and self.rivals.trouble is not None:
+            raise ConnectError(self.rivals.trouble)
         if self.leaving and request.writes:
             # Whoever sent it on asks again until another worker leads, or owns the task.
             raise ConflictError(BUSY)
@@ -437,5 +449,5 @@ class Herder:
         placement = self.assignment.placements.get(me)
         if (placement and placement.hosts) or any(held.units for held in self.assignment.hosts_of(me)):
             return False
-        others = [w for w in self.members if w != me and not getattr(self.assignment.placements.get(w), "leaving", False)]
+        others = [w for w in self.members if w != me and getattr(self.assignment.placements.get(w), "takes_units", True)]
         return not others or not self.owned

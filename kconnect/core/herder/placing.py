@@ -8,6 +8,7 @@ says with what it should say. Read next: `cluster/placement.py` for how units ar
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kconnect.api.errors import ConnectError
@@ -46,7 +47,9 @@ class Placing:
         self._spoken_of: set[UnitId] = set()
         """Units whose last status is of this worker."""
         self._healing = Healing()
-        self._lost_hosts = LostHosts()
+        self._begun_at = 0
+        """When this life told the hosts of others to stop."""
+        self._lost_hosts = LostHosts(herder.identity.session_timeout_ms)
         self._quarantine = Quarantine(herder)
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
@@ -77,9 +80,17 @@ class Placing:
         """These hosts, and no others, are dead by now."""
         self._lost_hosts.seen(hosts, self._herder.now)
 
+    def spark_ended(self) -> None:
+        herder, me = self._herder, self._herder.identity
+        mine = [held for held in herder.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
+        self._lost_hosts.spark_ended(mine, herder.now)
+
     def read_held(self, held: Held) -> None:
         """Of one of this worker's hosts."""
         self._quarantine.read(held)
+        mine = held.units is not None and held.worker_incarnation == self._herder.identity.incarnation
+        if mine and self._lost_hosts.came(held):
+            self._herder.log("INFO", "This worker is ready: Spark is up, and so is its first task host")
 
     def read_status(self, unit: UnitId) -> None:
         herder = self._herder
@@ -183,7 +194,7 @@ class Placing:
         placement = herder.assignment.placements.get(me.worker_id)
         if placement is None or placement.incarnation != me.incarnation:
             return []  # They have not been told to stop yet.
-        waited = herder.now - (herder.started_at or 0) >= me.session_timeout_ms
+        waited = herder.now - self._begun_at >= me.session_timeout_ms
         entries = []
         for held in herder.assignment.hosts_of(me.worker_id):
             dead = (held.worker, held.host, held.incarnation) in herder.dead_hosts
@@ -195,8 +206,8 @@ class Placing:
         herder = self._herder
         me = herder.identity
         before = herder.assignment.placements.get(me.worker_id)
-        if before is not None and before.incarnation > me.incarnation:
-            return []  # A newer life of this worker has taken over; this one only waits for its end.
+        if herder.rivals.have_the_work:
+            return []
         placed = {unit: run for units in (before.hosts or {}).values() for unit, run in units.items()} if before else {}
         mine = before is not None and before.incarnation == me.incarnation
         restarts = {unit for unit in self._restarts if mine and unit in placed and unit in herder.owned}
@@ -206,7 +217,9 @@ class Placing:
         placement = place(herder.assignment, me.worker_id, me.incarnation, self._wanted(runs))
         if placement is None:
             return []
+        placement = replace(placement, process=me.process)
         if not mine:
+            self._begun_at = herder.now
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.
             return [assignment_records.placement(placement), *self.unassigned_statuses(me.worker_id, herder.owned)]
         shown = [unit for unit in restarts - self._started_anew if unit in herder.status.units]
@@ -236,6 +249,7 @@ class Placing:
             herder.config.offset,
             max((herder.config.changed_at(unit) for unit in runnable), default=-1),
             {host for host, since in self._idle_since.items() if herder.now - since >= _IDLE_MS},
+            self._lost_hosts.is_spark_down,
         )
 
     def runnable(self) -> frozenset[UnitId]:

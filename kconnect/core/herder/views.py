@@ -6,12 +6,16 @@ Called by `herder.py`. Nothing here decides anything. Read next: `requests.py`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from kconnect.api.errors import NotFoundError
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.records import SourceOffset, State, UnitId, UnitStatus
 from kconnect.core.state.status import StatusState
+
+NOTHING: Mapping[UnitId, UnitStatus] = MappingProxyType({})
 
 
 def connector_info(config: ConfigState, name: str, kind: str) -> dict[str, Any]:
@@ -35,23 +39,32 @@ def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def connector_status(config: ConfigState, statuses: StatusState, name: str, kind: str) -> dict[str, Any]:
-    status = statuses.units.get(UnitId(name))
+def connector_status(
+    config: ConfigState, statuses: StatusState, name: str, kind: str, waiting: Mapping[UnitId, UnitStatus] = NOTHING
+) -> dict[str, Any]:
+    """`waiting` is what is to be said of those that run nowhere, whatever their last status is."""
+    status = waiting.get(UnitId(name)) or statuses.units.get(UnitId(name))
     if status is None:
         raise NotFoundError(f"No status found for connector {name}")
-    shown = [unit.task for unit in statuses.tasks_of(name) if _exists(config, unit)]
     return {
         "name": name,
         "connector": _status(status),
-        "tasks": [task_status(config, statuses, name, task) for task in shown],
+        "tasks": [
+            task_status(config, statuses, name, unit.task, waiting)
+            for unit in sorted({*statuses.tasks_of(name), *(unit for unit in waiting if not unit.is_connector)})
+            if _exists(config, unit)
+        ],
         "type": kind,
     }
 
 
-def task_status(config: ConfigState, statuses: StatusState, name: str, task: int) -> dict[str, Any]:
+def task_status(
+    config: ConfigState, statuses: StatusState, name: str, task: int, waiting: Mapping[UnitId, UnitStatus] = NOTHING
+) -> dict[str, Any]:
     unit = UnitId(name, task)
     # -1 is how a unit says that it is no task, and anybody may ask for it.
-    status = statuses.units.get(unit) if not unit.is_connector and _exists(config, unit) else None
+    exists = not unit.is_connector and _exists(config, unit)
+    status = (waiting.get(unit) or statuses.units.get(unit)) if exists else None
     if status is None:
         raise NotFoundError(f"No status found for task {name}-{task}")
     return {"id": task, **_status(status)}

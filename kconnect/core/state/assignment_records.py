@@ -68,7 +68,8 @@ class Placement:
     """
     How a worker spreads its units over its hosts: host -> unit -> run. `revision` rises with each placement of one
     incarnation; `run` of a unit rises with each restart that was asked for. None hosts: the worker is gone.
-    A worker that is `leaving` gives its units away and takes no new ones. `specs` names the hosts that are not `PLAIN`; a
+    A worker that is `leaving` gives its units away and takes no new ones, and so does one that is `down`: its Spark has ended,
+    and the hosts of it with it. `process` is the worker's, as in `Held`. `specs` names the hosts that are not `PLAIN`; a
     number keeps its spec for as long as a process of that number may live. `config_offset` is up to where the worker had read
     the config topic (exclusive, as Connect counts it): a config that is newer may want another spec, so no host starts it yet.
     """
@@ -81,9 +82,15 @@ class Placement:
     leaving: bool = False
     specs: Mapping[int, HostSpec] = field(default_factory=dict)
     config_offset: int = 0
+    down: bool = False
+    process: tuple[str, int, float] | None = None
 
     def spec(self, host: int) -> HostSpec:
         return self.specs.get(host, PLAIN)
+
+    @property
+    def takes_units(self) -> bool:
+        return not (self.leaving or self.down)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +210,12 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             numbers = (bodies.integer(body, "generation"), bodies.integer(body, "revision"))
             specs = {int(host): unpack_spec(spec) for host, spec in bodies.as_object(body.get("specs") or {}).items()}
             life, leaving, read_to = bodies.text(body, "incarnation"), body.get("leaving") is True, body.get("config_offset", 0)
-            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to))
+            more = (body.get("down") is True, _process(body))
+            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), *more)
         if key.startswith("held-"):
             worker, host = bodies.split_task(key[len("held-") :])
             if body is None:
                 return Held(worker, host, None)
-            process = body.get("process")
             return Held(
                 worker,
                 host,
@@ -217,7 +224,7 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
                 bodies.integer(body, "revision"),
                 bodies.text(body, "incarnation"),
                 bodies.text(body, "worker_incarnation"),
-                (str(process[0]), int(process[1]), float(process[2])) if process else None,
+                _process(body),
                 bodies.integer(body, "sequence"),
                 _waits(body.get("waiting") or {}),
                 _units(body.get("stuck") or {}),
@@ -282,6 +289,10 @@ def placement(value: Placement) -> Entry:
             "leaving": value.leaving,
             "config_offset": value.config_offset,
         }
+        if value.down:
+            body["down"] = True
+        if value.process is not None:
+            body["process"] = value.process
         if value.specs:
             body["specs"] = {str(host): pack_spec(spec) for host, spec in sorted(value.specs.items())}
     return _ours(f"placement-{value.worker}", body)
@@ -336,6 +347,11 @@ def _pack(units: Units) -> dict[str, list[int]]:
 
 def _units(packed: Any) -> Units:
     return frozenset(UnitId(name, task) for name, tasks in bodies.as_object(packed).items() for task in tasks)
+
+
+def _process(body: Mapping[str, Any]) -> tuple[str, int, float] | None:
+    process = body.get("process")
+    return (str(process[0]), int(process[1]), float(process[2])) if process else None
 
 
 def pack_spec(spec: HostSpec) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""What REST says of connectors and tasks that run nowhere yet: `kconnect/core/herder/waiting.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.core.herder import events
+from kconnect.core.herder import requests as ask
+from kconnect.testing.cluster import MemoryCluster
+from tests.scenarios.test_cluster import SOURCE, one_worker, states, with_connector
+
+
+def without_spark() -> MemoryCluster:
+    """A worker that is up, and whose Spark has yet to come."""
+    cluster = MemoryCluster()
+    cluster.without_spark.add("a:1")
+    cluster.add_worker("a:1")
+    cluster.settle()
+    return cluster
+
+
+def reasons(cluster: MemoryCluster) -> list[str | None]:
+    body = cluster.call("a:1", ask.GetStatus("x"))
+    return [unit.get("trace") for unit in (body["connector"], *body["tasks"])]
+
+
+@pytest.mark.parametrize("state", [None, "stopped"])
+def test_what_is_created_before_spark_is_up_waits_for_it(state: str | None) -> None:
+    cluster = without_spark()
+    cluster.call("a:1", ask.CreateConnector("x", SOURCE, state))
+    body = cluster.call("a:1", ask.ListConnectors(("status",)))["x"]["status"]
+    assert (body["connector"]["state"], body["tasks"], body["type"]) == ("UNASSIGNED", [], "source")
+    assert body["connector"]["trace"] == "waiting for Spark: no worker has a task host yet"
+    cluster.without_spark.clear()
+    cluster.settle()
+    assert reasons(cluster) == [None] * (1 if state else 4)
+
+
+def test_what_ran_waits_for_its_worker_s_spark() -> None:
+    cluster = with_connector(0)
+    cluster.kill_spark("a:1")
+    cluster.settle()
+    assert states(cluster) == ("UNASSIGNED", ["UNASSIGNED"] * 3)
+    assert reasons(cluster) == ["waiting for Spark: the worker a:1 has no task host yet"] * 4
+    assert cluster.call("a:1", ask.GetTaskStatus("x", 2))["trace"] == reasons(cluster)[3]
+
+
+def test_what_waits_for_a_host_of_its_own_says_for_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = one_worker(0)
+    cluster.settle()
+    monkeypatch.setattr(cluster, "may_start", lambda worker, number: number < 2)
+    cluster.call("a:1", ask.CreateConnector("x", {**SOURCE, "tasks.isolation": "dedicated", "tasks.max": "1"}))
+    cluster.settle()
+    assert reasons(cluster) == [None, "waiting for Spark: task host 2 of the worker a:1 is not up yet"]
+
+
+def test_the_log_says_once_that_the_worker_is_ready() -> None:
+    cluster = without_spark()
+    assert not [line for line in cluster.lines if "is ready" in line]
+    cluster.without_spark.clear()
+    cluster.settle()
+    assert len([line for line in cluster.lines if "This worker is ready" in line]) == 1
+    cluster.workers["a:1"]._inbox.append(events.Tick())
+    cluster.kill_spark("a:1")
+    cluster.settle()
+    cluster.without_spark.clear()
+    cluster.settle()
+    assert len([line for line in cluster.lines if "This worker is ready" in line]) == 2

@@ -1,0 +1,52 @@
+"""What Spark's JVM says on its standard error: `kconnect/spark/output.py`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from kconnect.spark import output
+from tests.support import wait_until
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("WARNING: Using incubator modules: jdk.incubator.vector", None),
+        ("Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties", None),
+        ('Setting default log level to "WARN".', None),
+        ("To adjust logging level use sc.setLogLevel(newLevel). For SparkR, use setLogLevel(newLevel).", None),
+        ("26/11/23 00:35:04 WARN NativeCodeLoader: Unable to load native-hadoop library for your platform...", None),
+        ("", None),
+        ("26/11/23 00:35:04 ERROR SparkContext: Error initializing", ("ERROR", "SparkContext: Error initializing")),
+        ("26/11/23 00:35:04 WARN Utils: Your hostname resolves", ("WARNING", "Utils: Your hostname resolves")),
+        ("java.net.BindException: taken", ("WARNING", "java.net.BindException: taken")),
+    ],
+)
+def test_of_its_start_the_log_has_what_somebody_can_use(
+    line: str, told: tuple[str, str] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    output.tell(line)
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == ([] if told is None else [told])
+
+
+def test_once_it_is_up_lines_pass_as_they_are(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    found = output.Output()
+    with open(os.dup(found.end), "wb", buffering=0) as jvm:
+        found.started()
+        jvm.write(b"26/11/23 00:35:04 ERROR A: b\n")
+        wait_until(lambda: caplog.records)
+        found.up()
+        jvm.write(b"2026-11-23 00:35:04.000 INFO    kconnect.worker.host Host 0 starts\n26/11/23 00:35:04 WARN A: b\n")
+        found.drain(60)
+        text = ""
+
+        def whole() -> bool:
+            nonlocal text
+            text += capfd.readouterr().err
+            return text.count("\n") == 2
+
+        wait_until(whole)
+    assert text == "2026-11-23 00:35:04.000 INFO    kconnect.worker.host Host 0 starts\n26/11/23 00:35:04 WARN A: b\n"
