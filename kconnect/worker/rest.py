@@ -13,6 +13,7 @@ import ssl
 from kconnect.core.settings import browsers
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.rest import app, audit, authentication
+from kconnect.rest.connections import limit
 from kconnect.rest.credentials import CredentialsFile
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.server import Server
@@ -30,7 +31,9 @@ class Rest:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         main = Settings.of_listeners(settings.raw, _MAIN)
-        self._main = Server(None, settings.listeners, settings.access_log_file, tls=_server_tls(settings.listeners, main))
+        connections = limit(2 if settings.admin_listeners else 1)
+        tls = _server_tls(settings.listeners, main)
+        self._main = Server(None, settings.listeners, settings.access_log_file, tls=tls, connections=connections)
         self._admin: Server | None = None
         if settings.admin_listeners:
             self._admin = Server(
@@ -39,6 +42,7 @@ class Rest:
                 settings.access_log_file,
                 tls=_server_tls(settings.admin_listeners, Settings.of_listeners(settings.raw, _ADMIN)),
                 setting="admin.listeners",
+                connections=connections,
             )
         # For asking other workers: with the regular listeners' own settings, as Connect has it.
         self._client_tls = contexts.client(main) if main.prefix or _has_https(settings.listeners) else None

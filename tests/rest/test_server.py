@@ -86,6 +86,7 @@ def test_a_connection_that_falls_silent_is_closed(
     serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, sent: bytes, answered: bytes
 ) -> None:
     monkeypatch.setattr("kconnect.rest.server._KEEP_ALIVE_S", 1)
+    monkeypatch.setattr("kconnect.rest.connections._HEAD_S", 1)
     with socket.create_connection(("127.0.0.1", serve().port), timeout=60) as raw:
         raw.sendall(sent)
         with raw.makefile("rb") as answer:
