@@ -12,6 +12,7 @@ import ssl
 
 from kconnect.core.settings import browsers
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.kafka import clients
 from kconnect.rest import app, audit, authentication
 from kconnect.rest.connections import limit
 from kconnect.rest.credentials import CredentialsFile
@@ -57,6 +58,7 @@ class Rest:
         rest_settings = app.RestSettings(
             settings.advertised_url,
             verification_algorithms=tuple(settings.inter_worker_verification_algorithms),
+            max_record_bytes=int(clients.internal(settings, "rest")["message.max.bytes"]),
             admin=settings.admin_listeners is None,
             cors=browsers.cors(settings.access_control_allow_origin, settings.access_control_allow_methods),
             response_headers=browsers.header_rules("response.http.headers.config", settings.response_http_headers_config),

@@ -28,9 +28,9 @@ JSON = {"content-type": "application/json"}
 class Cluster(Http):
     """Calls that fail the test where a refusal has written something, or where anything is answered with 5xx."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, max_record_bytes: int = 2**30) -> None:
         self.herder = ClusterHerder(sandbox)
-        super().__init__(build(self.herder, RestSettings(ADVERTISED)))
+        super().__init__(build(self.herder, RestSettings(ADVERTISED, max_record_bytes=max_record_bytes)))
 
     def __call__(self, method: str, path: str, **request: Any) -> httpx.Response:
         self.herder.cluster.settle()
@@ -113,8 +113,8 @@ BODIES = {
     "a number without end": b"1" * ROOM,
     "surrogate": b'{"name":"\\ud800","config":{}}',
     "surrogate in UTF-8": b'{"name":"\xed\xa0\x80","config":{}}',
-    "UTF-16": '{"name":"a"}'.encode("utf-16"),
-    "byte order mark": b'\xef\xbb\xbf{"name":"a","config":{}}',
+    "surrogate in UTF-16": b'\xff\xfe{\x00"\x00a\x00"\x00:\x00"\x00\x00\xd8"\x00}\x00',
+    "half of UTF-32": '{"name":"a"}'.encode("utf-32")[:-2],
     "NaN": b'{"name":"a","config":{"a":NaN}}',
     "two documents": b'{"name":"a","config":{}}{}',
     "comment": b'{"name":"a","config":{}}//',
@@ -131,6 +131,35 @@ def test_bodies_that_are_refused(http: Cluster, body: bytes) -> None:
     response = http("POST", "/connectors", content=body, headers=JSON)
     assert response.status_code == 400
     assert len(response.content) < 1000, "the answer should not repeat the body"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_bodies_as_editors_save_them(http: Cluster, encoding: str) -> None:
+    body = json.dumps({"name": "Größe 🦆", "config": FILE_SOURCE}, ensure_ascii=False).encode(encoding)
+    assert http("POST", "/connectors", content=body, headers=JSON).status_code == 201
+    assert http("GET", "/connectors").json() == ["Größe 🦆"]
+
+
+@pytest.mark.parametrize("method_and_path", ["POST /connectors", "PUT /connectors/src/config", "PATCH /connectors/src/config",
+                                             "PUT /connector-plugins/FileStreamSource/config/validate"])
+def test_a_config_that_fits_no_record_is_refused_at_once(sandbox: Sandbox, method_and_path: str) -> None:
+    http = Cluster(sandbox, max_record_bytes=2**20)
+    http.create("src")
+    config = {**FILE_SOURCE, **{f"setting.{number}": "x" for number in range(100_000)}}
+    method, path = method_and_path.split()
+    began = http.herder.asked
+    refused = http(method, path, json={"name": "other", "config": config} if method == "POST" else config)
+    assert refused.status_code == 400
+    assert re.match(r"The config makes a record of more than 1,[0-9,]+ bytes, and the config topic", refused.json()["message"])
+    assert http.herder.asked == began, "nothing was validated"
+
+
+def test_what_fits_a_record_may_be_written_at_length(sandbox: Sandbox) -> None:
+    http = Cluster(sandbox, max_record_bytes=200)
+    body = json.dumps({"name": "src", "config": FILE_SOURCE}, indent=500)
+    assert http("POST", "/connectors", content=body, headers=JSON).status_code == 201
+    patch = dict.fromkeys(map(str, range(100)), None)
+    assert http("PATCH", "/connectors/src/config", json=patch).status_code == 200
 
 
 @pytest.mark.parametrize(
