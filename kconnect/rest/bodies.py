@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from kconnect.api.config import Type, parse
 from kconnect.api.errors import BadRequestError
 
 Config = dict[str, "str | None"]
@@ -30,9 +31,6 @@ OFFSETS = 'send {"offsets": [{"partition": {...}, "offset": {...}}, ...]}, as GE
 LEVEL = 'send {"level": "<level>"} with one of OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE, ALL'
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
-
-# What Java's String.trim takes away; Python's strip() would also take U+00A0 and others.
-_JAVA_BLANKS = "".join(map(chr, range(0x21)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def create(body: bytes, most: int | None = None) -> Create:
     state = _text("initial_state", data.get("initial_state"), CREATE)
     if state is not None and state.upper() not in INITIAL_STATES:
         raise BadRequestError(f"Unknown initial_state '{state}'; send one of {', '.join(INITIAL_STATES)}, or none.")
-    name = (_text("name", data.get("name"), CREATE) or "").strip(_JAVA_BLANKS)
+    name = parse("name", _text("name", data.get("name"), CREATE) or "", Type.STRING)
     offsets = None
     if data.get("initial_offsets") is not None:
         # Once more: of a config the numbers are texts, as they were written.

@@ -73,6 +73,19 @@ def test_odd_names_work_throughout(http: Cluster, name: str) -> None:
     assert http("GET", "/connectors").json() == []
 
 
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2028", "\u3000"])
+def test_what_java_does_not_trim_is_a_part_of_a_name(http: Cluster, blank: str) -> None:
+    name = f"{blank}src{blank}"
+    response = http("POST", "/connectors", json={"name": f" \t{name} ", "config": FILE_SOURCE})
+    assert (response.status_code, response.json()["name"], response.json()["config"]["name"]) == (201, name, name)
+    assert http("GET", "/connectors").json() == [name]
+
+
+def test_a_control_character_at_the_end_of_a_name_is_told_of(http: Cluster) -> None:
+    response = http("POST", "/connectors", json={"name": "src\u0085", "config": FILE_SOURCE})
+    assert "control sequences but had the following ASCII chars: 133" in response.json()["message"]
+
+
 @pytest.mark.parametrize("name", ["a\nb", "\u0000", "a\rb", "a\u001bb", "a\u0085b", "", " ", None])
 def test_names_that_are_refused(http: Cluster, name: str | None) -> None:
     response = http("POST", "/connectors", json={"name": name, "config": FILE_SOURCE})

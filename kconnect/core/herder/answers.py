@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kconnect.api.config import Type, parse
 from kconnect.api.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -238,7 +239,7 @@ class Answers:
 
     def _create(self, request: requests.CreateConnector) -> Procedure:
         herder, offsets = self._herder, request.initial_offsets
-        name = (request.name or "").strip()
+        name = parse("name", request.name or "", Type.STRING)
         config = _named(name, request.config)
         target = initial_target_state(request.initial_state)
         yield from self._validated(config)
