@@ -226,8 +226,11 @@ class Call:
         return f"{base.scheme}://{netloc}"
 
 
-_PLAIN = "/:@!$&'()*+,;=~"
-"""What Connect leaves as it is in a Location."""
+_PLAIN = ":@!$&'()*+,;=~"
+"""What Connect leaves as it is in a Location, but for the slash, which would lead elsewhere."""
+
+ENCODED_SLASH = "\ud800"
+"""Stands for it while a route is looked for: nothing that comes percent-encoded is decoded to this."""
 
 
 def ok(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -262,6 +265,8 @@ class _Resource:
         self._allow = ",".join([*self._operations, "OPTIONS"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        named = {name: text.replace(ENCODED_SLASH, "/") for name, text in scope["path_params"].items()}
+        scope = {**scope, "path": scope["path"].replace(ENCODED_SLASH, "/"), "path_params": named}
         http = HttpRequest(scope, receive)
         response = await self._respond(http)
         if http.method == "HEAD":

@@ -60,7 +60,7 @@ def test_serves_and_stops(serve: Callable[..., Server]) -> None:
 
 def test_framework_errors_have_no_content_type_on_the_wire(serve: Callable[..., Server]) -> None:
     url = f"http://127.0.0.1:{serve().port}"
-    for method, path in (("GET", "nope"), ("PUT", "connectors"), ("GET", "connectors/a%2Fb")):
+    for method, path in (("GET", "nope"), ("PUT", "connectors")):
         response = httpx.request(method, f"{url}/{path}", timeout=60)
         assert response.is_client_error
         assert "content-type" not in response.headers
