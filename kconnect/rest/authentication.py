@@ -31,7 +31,7 @@ from kconnect.rest.turns import Turns
 
 _CHALLENGES = {"basic": 'Basic realm="kconnect", charset="UTF-8"', "token": 'Bearer realm="kconnect"'}
 _WANTED = {"basic": "a user name and password (Basic)", "token": "a token (Bearer)"}
-_BUCKETS = 16
+_BUCKETS = 8
 
 
 class _TooMany(Exception):

@@ -278,10 +278,9 @@ class _Resource:
         operation = self._operations.get(method)
         notes = noted(http.scope)
         notes["connector"] = http.path_params.get("connector")
-        notes["changes"] = operation is not None and operation.changes and method not in ("GET", "HEAD")
-        if operation is not None and operation.signed:
-            # Strangers could fill the log. What is signed, be it wrongly, is written down.
-            notes["changes"] = False
+        changes = operation is not None and operation.changes and method not in ("GET", "HEAD")
+        # Strangers could fill the log: of what workers send only what is signed, be it wrongly, is written down.
+        notes["changes"] = changes and not (operation is not None and operation.signed)
         try:
             refusal = await self._api.refusal(http, _needed(http, operation))
             if refusal is not None:
@@ -295,7 +294,7 @@ class _Resource:
                 return errors.framework(405, {"Allow": self._allow})
             if operation.signed:
                 signature.given(self._api.settings.verification_algorithms, http.headers)
-                notes["changes"] = True
+                notes["changes"] = changes
             if method in ("GET", "HEAD"):
                 return await self._answer(http, operation, b"")
             settings = self._api.settings
