@@ -8,6 +8,7 @@ The REST API as one ASGI application, over anything that answers the herder's re
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,7 +22,7 @@ from kconnect.rest.audit import Audit
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.levels import Loggers, PythonLoggers
 from kconnect.rest.operation import Role
-from kconnect.rest.resource import Api, Herder, RestSettings, routes
+from kconnect.rest.resource import ENCODED_SLASH, Api, Herder, RestSettings, routes
 
 __all__ = ["OPERATIONS", "Herder", "Loggers", "RestSettings", "build", "build_admin"]
 
@@ -74,17 +75,18 @@ def _unknown_path(api: Api) -> Callable[[Request, Exception], Awaitable[Response
 
 
 class _PathRules:
-    """An encoded slash is refused, as by Connect's Jetty; one slash too many at the end is not minded."""
+    """An encoded slash is a part of a name; one slash too many at the end is not minded."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            if b"%2f" in scope["raw_path"].lower():
-                await Response(status_code=400)(scope, receive, send)
-                return
             path = scope["path"]
+            if b"%2f" in scope["raw_path"].lower():
+                parts = scope["raw_path"].decode("latin-1").split("/")
+                path = "/".join(unquote(part).replace("/", ENCODED_SLASH) for part in parts)
+                scope = {**scope, "path": path}
             if len(path) > 1 and path.endswith("/"):
                 scope = {**scope, "path": path[:-1]}
         await self._app(scope, receive, send)

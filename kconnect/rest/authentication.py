@@ -17,6 +17,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
@@ -30,7 +31,7 @@ from kconnect.rest.turns import Turns
 
 _CHALLENGES = {"basic": 'Basic realm="kconnect", charset="UTF-8"', "token": 'Bearer realm="kconnect"'}
 _WANTED = {"basic": "a user name and password (Basic)", "token": "a token (Bearer)"}
-_BUCKETS = 16
+_BUCKETS = 8
 
 
 class _TooMany(Exception):
@@ -42,8 +43,8 @@ class Gate:
     Lets a request in, or says why not. For the event loops of all listeners.
 
     A wrong password and an unknown name get the same answer after the same work. Hashing happens in turns: a lane is a client's
-    address and a random group of names, so a flood of wrong passwords delays others little, and the cache spares those who
-    came in before.
+    address and a random group of names, names that failed lately come last, and what finds its lane full is told to come again.
+    So a flood of wrong passwords delays others little, and the cache spares those who came in before.
     """
 
     def __init__(self, file: CredentialsFile, methods: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
@@ -100,22 +101,23 @@ class Gate:
             return caller
 
         def check() -> Caller | None:
-            # Somebody may have asked the same while this waited for its turn.
-            known, caller = self._remembered.get(key)
-            if not known:
-                caller = credentials.by_password(name, password)
-                self._remembered.put(key, caller)
+            caller = credentials.by_password(name, password)
+            self._remembered.put(key, name, caller)
             return caller
 
         address = http.client.host if http.client is not None else ""
-        future = self._turns.submit((address, self._remembered.bucket(name)), check)
+        lane = address, self._remembered.bucket(name)
+        future = self._turns.submit(lane, key, check, last=self._remembered.has_failed(name))
         if future is None:
             raise _TooMany
-        return await asyncio.wrap_future(future)
+        return await asyncio.shield(asyncio.wrap_future(future))
 
 
 class _Remembered:
-    """What was found of passwords in the last minute, right or wrong, under keyed hashes and for one state of the file."""
+    """
+    What was found of passwords in the last minute, right or wrong, under keyed hashes and for one state of the file; and which
+    names had a wrong one, be there such users or not.
+    """
 
     _KEPT_S = 60.0
     _KEPT = 1000
@@ -126,6 +128,7 @@ class _Remembered:
         self._secret = os.urandom(32)
         self._lock = threading.Lock()
         self._found: dict[bool, OrderedDict[bytes, tuple[float, Caller | None]]] = {True: OrderedDict(), False: OrderedDict()}
+        self._failed: OrderedDict[bytes, float] = OrderedDict()
 
     def key(self, credentials: Credentials, name: str, password: str) -> bytes:
         # The stand-in is another one each time that the file is read.
@@ -134,7 +137,14 @@ class _Remembered:
         return hashlib.blake2b(state + lengths + name.encode() + password.encode(), key=self._secret, digest_size=32).digest()
 
     def bucket(self, name: str) -> int:
-        return hashlib.blake2b(name.encode(), key=self._secret, digest_size=1).digest()[0] % _BUCKETS
+        return self._name(name)[0] % _BUCKETS
+
+    def has_failed(self, name: str) -> bool:
+        with self._lock:
+            return self._failed.get(self._name(name), 0.0) > self._clock()
+
+    def _name(self, name: str) -> bytes:
+        return hashlib.blake2b(name.encode(), key=self._secret, digest_size=16).digest()
 
     def get(self, key: bytes) -> tuple[bool, Caller | None]:
         """Whether it is known, and who it is, if anybody."""
@@ -145,13 +155,18 @@ class _Remembered:
                     return True, caller
         return False, None
 
-    def put(self, key: bytes, caller: Caller | None) -> None:
+    def put(self, key: bytes, name: str, caller: Caller | None) -> None:
+        until = self._clock() + self._KEPT_S
         with self._lock:
-            found = self._found[caller is not None]
-            found.pop(key, None)
-            found[key] = self._clock() + self._KEPT_S, caller
-            while len(found) > self._KEPT:
-                found.popitem(last=False)
+            self._keep(self._found[caller is not None], key, (until, caller))
+            if caller is None:
+                self._keep(self._failed, self._name(name), until)
+
+    def _keep(self, kept: OrderedDict[bytes, Any], key: bytes, value: object) -> None:
+        kept[key] = value
+        kept.move_to_end(key)
+        while len(kept) > self._KEPT:
+            kept.popitem(last=False)
 
 
 def warnings(listeners: Iterable[str], authentication: bool) -> list[str]:

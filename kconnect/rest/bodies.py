@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from kconnect.api.config import Type, parse
 from kconnect.api.errors import BadRequestError
 
 Config = dict[str, "str | None"]
@@ -31,9 +32,6 @@ LEVEL = 'send {"level": "<level>"} with one of OFF, FATAL, ERROR, WARN, INFO, DE
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
 
-# What Java's String.trim takes away; Python's strip() would also take U+00A0 and others.
-_JAVA_BLANKS = "".join(map(chr, range(0x21)))
-
 
 @dataclass(frozen=True, slots=True)
 class Create:
@@ -43,9 +41,9 @@ class Create:
     initial_offsets: Pairs | None
 
 
-def create(body: bytes) -> Create:
-    """Parse the body of `POST /connectors`; a missing name is empty, for validation to refuse."""
-    data = _object(body, CREATE)
+def create(body: bytes, most: int | None = None) -> Create:
+    """Parse the body of `POST /connectors`; a missing name is empty, for validation to refuse. `most` as for `config`."""
+    data = _object(body, CREATE, most)
     for unknown in data.keys() - {"name", "config", "initial_state", "initial_offsets"}:
         raise BadRequestError(f"Unknown property '{unknown}' in the request; {CREATE}.")
     config = data.get("config")
@@ -56,7 +54,7 @@ def create(body: bytes) -> Create:
     state = _text("initial_state", data.get("initial_state"), CREATE)
     if state is not None and state.upper() not in INITIAL_STATES:
         raise BadRequestError(f"Unknown initial_state '{state}'; send one of {', '.join(INITIAL_STATES)}, or none.")
-    name = (_text("name", data.get("name"), CREATE) or "").strip(_JAVA_BLANKS)
+    name = parse("name", _text("name", data.get("name"), CREATE) or "", Type.STRING)
     offsets = None
     if data.get("initial_offsets") is not None:
         # Once more: of a config the numbers are texts, as they were written.
@@ -64,9 +62,12 @@ def create(body: bytes) -> Create:
     return Create(name, _flat(config, CREATE), state and state.upper(), offsets)
 
 
-def config(body: bytes, expected: str = CONFIG) -> Config:
-    """Parse a flat object. Numbers and booleans become their text, as they were written; null stays None."""
-    return _flat(_object(body, expected), expected)
+def config(body: bytes, expected: str = CONFIG, most: int | None = None) -> Config:
+    """
+    Parse a flat object. Numbers and booleans become their text, as they were written; null stays None. What makes a record of
+    more than `most` bytes is refused.
+    """
+    return _flat(_object(body, expected, most), expected)
 
 
 def task_configs(body: bytes) -> tuple[Config, ...]:
@@ -108,22 +109,40 @@ def _pairs(rows: Any, where: str) -> Pairs:
     return tuple((row.get("partition"), row.get("offset")) for row in rows)
 
 
-def _object(body: bytes, expected: str, **numbers: Any) -> dict[str, Any]:
-    data = _parsed(body, expected, **numbers)
+def _object(body: bytes, expected: str, most: int | None = None, **numbers: Any) -> dict[str, Any]:
+    data = _parsed(body, expected, most, **numbers)
     if not isinstance(data, dict):
         raise BadRequestError(f"The request's body is not a JSON object; {expected}.")
     return data
 
 
-def _parsed(body: bytes, expected: str, parse_int: Any = str, parse_float: Any = str) -> Any:
+def _parsed(body: bytes, expected: str, most: int | None = None, parse_int: Any = str, parse_float: Any = str) -> Any:
     if not body.strip():
         raise BadRequestError(f"The request has no body; {expected}.")
     try:
+        # As Java's parser: what begins with a byte order mark, or has zeros in its first characters, is no plain UTF-8.
+        encoding = json.detect_encoding(body)
+        if encoding != "utf-8":
+            body = body.decode(encoding).encode()
         # orjson is the stricter one (NaN, lone surrogates); only json can keep a number as it was written (1e5, 1.50).
-        orjson.loads(body)
+        quick = orjson.loads(body)
+        if most is not None and len(body) > most:
+            _check_size(quick, most)
         return json.loads(body, parse_int=parse_int, parse_float=parse_float)
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"The request's body is not valid JSON ({error}); {expected}.") from None
+
+
+def _check_size(data: Any, most: int) -> None:
+    """Before anything is done with it that takes its time. A patch's nulls are in no record."""
+    config = data.get("config", data) if isinstance(data, dict) else None
+    if isinstance(config, dict):
+        size = len(orjson.dumps({key: value for key, value in config.items() if value is not None}))
+        if size > most:
+            raise BadRequestError(
+                f"The config makes a record of more than {size:,} bytes, and the config topic takes {most:,}. Make it smaller, "
+                "or raise `max.message.bytes` of the topic and `max.request.size` of the worker."
+            )
 
 
 def _flat(data: dict[str, Any], expected: str) -> Config:

@@ -482,7 +482,7 @@ def _error(response: httpx.Response) -> RestError:
     if response.is_redirect:
         return RestError(response.status_code, f"{plain}: {response.url} has moved to {response.headers.get('Location')}")
     if response.status_code == 400 and any(sign in response.request.url.raw_path for sign in (b"%2F", b"%25")):
-        # Connect's own server refuses these before Connect sees them, and kconnect does as it does with the first.
+        # Connect's own server refuses these before Connect sees them.
         return RestError(400, f"{plain}: no request can name a connector with a / or % in its name there; lists show it")
     # A proxy's page mostly, which nobody wants to read here.
     return RestError(response.status_code, f"{plain} ({_kind(response)})" if response.content else plain)

@@ -41,7 +41,7 @@ async def get_tasks(call: Call) -> Response:
 async def put_task_configs(call: Call) -> Response:
     """Internal: only another worker may call it."""
     await call.check_signature()
-    await call.ask(requests.PutTaskConfigs(_name(call), bodies.task_configs(call.body)))
+    await call.ask(requests.PutTaskConfigs(_name(call), await call.parsed(bodies.task_configs)))
     return empty(204)
 
 
@@ -65,7 +65,7 @@ async def get_offsets(call: Call) -> Response:
 
 
 async def alter_offsets(call: Call) -> Response:
-    return ok(await call.ask(requests.AlterOffsets(_name(call), bodies.offsets(call.body))))
+    return ok(await call.ask(requests.AlterOffsets(_name(call), await call.parsed(bodies.offsets))))
 
 
 async def reset_offsets(call: Call) -> Response:
@@ -76,7 +76,7 @@ async def reset_offsets(call: Call) -> Response:
 
 
 async def create_connector(call: Call) -> Response:
-    wanted = bodies.create(call.body)
+    wanted = await call.parsed(bodies.create, call.api.settings.max_record_bytes)
     call.note("connector", wanted.name)
     config = bodies.with_name(wanted.config, wanted.name)
     request = requests.CreateConnector(wanted.name, config, wanted.initial_state, wanted.initial_offsets)
@@ -85,14 +85,14 @@ async def create_connector(call: Call) -> Response:
 
 async def put_config(call: Call) -> Response:
     name = _name(call)
-    config = bodies.with_name(bodies.config(call.body), name)
+    config = bodies.with_name(await call.config(), name)
     return _stored(call, name, await call.ask(requests.PutConfig(name, config)))
 
 
 async def patch_config(call: Call) -> Response:
     # As in Connect, a patch of `name` is not held against the URL.
     name = _name(call)
-    return _stored(call, name, await call.ask(requests.PatchConfig(name, bodies.config(call.body, bodies.PATCH))))
+    return _stored(call, name, await call.ask(requests.PatchConfig(name, await call.config(bodies.PATCH))))
 
 
 async def delete_connector(call: Call) -> Response:
@@ -266,7 +266,7 @@ OPERATIONS = (
         ),
         body="TaskConfigs",
         notes="Needs the signature of a worker of this cluster (KIP-507). Nothing for other clients.",
-        any_media_type=True,
+        signed=True,
     ),
     Operation(
         "GET",
@@ -390,5 +390,6 @@ OPERATIONS = (
             refused(503, "This worker has not read a session key yet."),
         ),
         notes="Needs the signature of a worker of this cluster (KIP-507). Nothing for other clients.",
+        signed=True,
     ),
 )

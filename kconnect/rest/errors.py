@@ -67,5 +67,11 @@ def too_large(limit: int) -> Response:
     return Response(body(413, text), 413, media_type="application/json")
 
 
+def busy() -> Response:
+    """For a body that can't be read now, as others are."""
+    text = "This worker is reading as many large bodies as it can at once. Try again in a moment."
+    return Response(body(503, text), 503, {"Retry-After": "1"}, media_type="application/json")
+
+
 def body(status: int, message: str | None) -> bytes:
     return orjson.dumps({"error_code": status, "message": message or None})

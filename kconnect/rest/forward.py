@@ -72,7 +72,7 @@ class Forwarder:
         if authorization is not None:
             headers["Authorization"] = authorization
         if key is not None:
-            headers.update(signature.sign(key, self._algorithm, method, target, body))
+            headers.update(signature.sign(key, self._algorithm, signature.worker_at(url), method, target, body))
         limits = httpx.Timeout(timeout, connect=min(timeout, 5.0))
         try:
             answer = await self._http().request(

@@ -26,10 +26,10 @@ GROUPS = {
 }
 """By the first part of the path: the name under which operations are listed, and what they are about."""
 
-_ENCODED_SLASH = Answer(400, "The path has an encoded slash (`%2F`). There is no body.")
 _NOT_ACCEPTABLE = Answer(406, "`Accept` names no media type that this operation gives. The body has no content type.")
 _NO_JSON = Answer(415, "The body's `Content-Type` is not `application/json`. The answer's body has no content type.")
 _TOO_LARGE = refused(413, "The body is larger than this worker takes.")
+_BUSY = refused(503, "The worker has as many large bodies in hand as it can; `Retry-After` says when to try again.")
 _TOO_SLOW = Answer(408, "The body did not arrive within 90 seconds.", "Error")
 _FAILED = refused(500, "The request failed, or took longer than 90 seconds.")
 _UNAUTHENTICATED = refused(401, "Where authentication is on: the request names no user, or proves it wrongly.")
@@ -38,7 +38,6 @@ _FORBIDDEN = "Where authentication is on: the user lacks the role `{}`."
 _FOREIGN = "Or a browser sends it, without JSON, for a page of an origin that `access.control.allow.origin` does not name."
 
 EVERYWHERE = (
-    _ENCODED_SLASH,
     _UNAUTHENTICATED,
     refused(403, "Where authentication is on: the user lacks the role that the operation asks for."),
     _NOT_ACCEPTABLE,
@@ -46,6 +45,7 @@ EVERYWHERE = (
     _TOO_LARGE,
     _NO_JSON,
     _FAILED,
+    _BUSY,
 )
 """What more or less every operation may answer, for a reader to be told once."""
 
@@ -66,11 +66,9 @@ def answers_of(operation: Operation) -> list[Answer]:
 
 
 def _common(operation: Operation) -> Iterator[Answer]:
-    if operation.path_parameters:
-        yield _ENCODED_SLASH
     yield _NOT_ACCEPTABLE
     if operation.body is not None:
-        yield from (_TOO_SLOW, _TOO_LARGE, _NO_JSON)
+        yield from (_TOO_SLOW, _TOO_LARGE, _NO_JSON, _BUSY)
     if operation.role is not Role.ANYONE:
         forbidden = _FORBIDDEN.format(operation.role.name.lower())
         if operation.method == "POST":

@@ -69,10 +69,10 @@ class Operation:
     """
     One row: a method of a path. HEAD and OPTIONS come by themselves.
 
-    `answers` are those that are this operation's own; what every operation may answer (406, 408, 413, 415, 500 and, with
+    `answers` are those that are this operation's own; what every operation may answer (406, 408, 413, 415, 500, 503 and, with
     authentication, 401, 403 and 429) is added by `openapi.py`. `body` is a name in `schemas.SCHEMAS`, `produces` the media
-    types that the handler gives: whoever accepts none of them gets 406. A body of another media type than JSON gets 415,
-    unless `any_media_type` says that workers send it, which are known by their signature.
+    types that the handler gives: whoever accepts none of them gets 406. A body of another media type than JSON gets 415, unless
+    it is `signed`: other workers send that, and without a signature it is not read.
     """
 
     method: str
@@ -85,7 +85,7 @@ class Operation:
     body: str | None = None
     notes: str = ""
     produces: tuple[str, ...] = (JSON,)
-    any_media_type: bool = False
+    signed: bool = False
     changes: bool = True
     """False: the audit log leaves it out, whatever its method. GET never changes anything."""
 

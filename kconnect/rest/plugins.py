@@ -6,7 +6,6 @@ from starlette.responses import Response
 
 from kconnect.api.errors import BadRequestError
 from kconnect.core.herder import requests
-from kconnect.rest import bodies
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
 
@@ -21,7 +20,7 @@ async def get_plugin_config(call: Call) -> Response:
 
 async def validate_config(call: Call) -> Response:
     plugin = call.path("plugin")
-    config = bodies.config(call.body)
+    config = await call.config()
     named = config.get("connector.class")
     # A config without a class is the herder's to refuse, here as in a POST.
     if named is not None and not _simple(named).endswith(_simple(plugin)):

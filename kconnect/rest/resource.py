@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -28,13 +28,16 @@ from kconnect.api.errors import ConnectError, RequestTimeoutError
 from kconnect.core.herder.requests import ForwardError, GetSessionKeys, Request
 from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
-from kconnect.rest import browsers, errors, signature
+from kconnect.rest import bodies, browsers, errors, signature
 from kconnect.rest.audit import AuditFile
 from kconnect.rest.authentication import Gate
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.levels import Loggers
 from kconnect.rest.notes import WORKER, noted
 from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_json
+from kconnect.rest.reading import BusyError, Reading, TooLargeError
+
+T = TypeVar("T")
 
 
 class Herder(Protocol):
@@ -62,6 +65,8 @@ class RestSettings:
     """Those with which other workers may sign their internal requests."""
     max_body_bytes: int = 16 * 2**20
     """A body that is longer is refused. Kafka takes records of 1 MiB unless it is told otherwise, so no config is."""
+    max_record_bytes: int = 2**20
+    """What the config topic takes at once: a config that is longer is refused before it is validated."""
     admin: bool = True
     """Serve `/admin` too: false when `admin.listeners` is set, be it empty or to listeners of its own."""
     cors: Cors | None = None
@@ -83,6 +88,7 @@ class Api:
     operations: tuple[Operation, ...]
     """All that this listener serves."""
     signatures: signature.Seen = field(default_factory=signature.Seen)
+    reading: Reading = field(default_factory=Reading)
 
     async def refusal(self, http: HttpRequest, role: Role) -> Response | None:
         """What a caller who may not is answered; None for those who may."""
@@ -90,6 +96,10 @@ class Api:
         return None if gate is None else await gate.refusal(http, role)
 
 
+_LARGE_BODY = 2**16
+"""In bytes. Less is parsed sooner than a thread is found for it."""
+_NO_BODY = 2**16
+"""So much is read where nothing is asked for."""
 _AGAIN_S = 0.25
 """Between two tries to reach whoever has to answer."""
 
@@ -141,6 +151,16 @@ class Call:
         finally:
             answer.cancel()
 
+    async def parsed(self, parse: Callable[..., T], *more: Any) -> T:
+        """What `parse` makes of the body. Others go on meanwhile."""
+        if len(self.body) <= _LARGE_BODY:
+            return parse(self.body, *more)
+        return await asyncio.to_thread(parse, self.body, *more)
+
+    async def config(self, expected: str = bodies.CONFIG) -> bodies.Config:
+        """The body as a connector's config."""
+        return await self.parsed(bodies.config, expected, self.api.settings.max_record_bytes)
+
     def note(self, name: str, value: object) -> None:
         """Tell the logs something of this request; see `notes.py`."""
         noted(self.http.scope)[name] = value
@@ -151,7 +171,9 @@ class Call:
             return  # The handler is at work again, because nobody was there to ask.
         keys = await self.ask(GetSessionKeys())
         algorithms, headers = self.api.settings.verification_algorithms, self.http.headers
-        signature.check(keys, algorithms, headers, self.http.method, self._target, self.body, self.api.signatures)
+        me = signature.worker_at(self._own_address())
+        given = signature.given(algorithms, headers)
+        signature.check(keys, given, me, self.http.method, self._target, self.body, self.api.signatures)
         self._key = keys[0]
         self.note("user", WORKER)
 
@@ -204,8 +226,11 @@ class Call:
         return f"{base.scheme}://{netloc}"
 
 
-_PLAIN = "/:@!$&'()*+,;=~"
-"""What Connect leaves as it is in a Location."""
+_PLAIN = ":@!$&'()*+,;=~"
+"""What Connect leaves as it is in a Location, but for the slash, which would lead elsewhere."""
+
+ENCODED_SLASH = "\ud800"
+"""Stands for it while a route is looked for: nothing that comes percent-encoded is decoded to this."""
 
 
 def ok(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -240,36 +265,22 @@ class _Resource:
         self._allow = ",".join([*self._operations, "OPTIONS"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        named = {name: text.replace(ENCODED_SLASH, "/") for name, text in scope["path_params"].items()}
+        scope = {**scope, "path": scope["path"].replace(ENCODED_SLASH, "/"), "path_params": named}
         http = HttpRequest(scope, receive)
         response = await self._respond(http)
         if http.method == "HEAD":
             response.body = b""
         await response(scope, receive, send)
 
-    async def _body(self, http: HttpRequest) -> bytes | None:
-        """The request's body; None if it is too long. What is left of it then, the server throws away."""
-        settings = self._api.settings
-
-        async def read() -> bytes | None:
-            parts, length = [], 0
-            async for part in http.stream():
-                length += len(part)
-                if length > settings.max_body_bytes:
-                    return None
-                parts.append(part)
-            return b"".join(parts)
-
-        try:
-            return await asyncio.wait_for(read(), settings.request_timeout)
-        except asyncio.TimeoutError:
-            raise HTTPException(408, headers={"Connection": "close"}) from None
-
     async def _respond(self, http: HttpRequest) -> Response:
         method = http.method
         operation = self._operations.get(method)
         notes = noted(http.scope)
         notes["connector"] = http.path_params.get("connector")
-        notes["changes"] = operation is not None and operation.changes and method not in ("GET", "HEAD")
+        changes = operation is not None and operation.changes and method not in ("GET", "HEAD")
+        # Strangers could fill the log: of what workers send only what is signed, be it wrongly, is written down.
+        notes["changes"] = changes and not (operation is not None and operation.signed)
         try:
             refusal = await self._api.refusal(http, _needed(http, operation))
             if refusal is not None:
@@ -281,14 +292,19 @@ class _Resource:
                     # Not as media_type, to which Starlette would add a charset.
                     return Response(self._allow, headers={"Allow": self._allow, "Content-Type": "text/plain"})
                 return errors.framework(405, {"Allow": self._allow})
-            body = b"" if method in ("GET", "HEAD") else await self._body(http)
-            if body is None:
-                return errors.too_large(self._api.settings.max_body_bytes)
-            if body and not operation.any_media_type and not is_json(http.headers.get("content-type", "")):
-                return errors.framework(415)
-            if not accepts(",".join(http.headers.getlist("accept")), operation.produces):
-                return errors.framework(406)
-            return await Call(self._api, http, body).answered(operation.handler)
+            if operation.signed:
+                signature.given(self._api.settings.verification_algorithms, http.headers)
+                notes["changes"] = changes
+            if method in ("GET", "HEAD"):
+                return await self._answer(http, operation, b"")
+            settings = self._api.settings
+            most = settings.max_body_bytes if operation.body else min(_NO_BODY, settings.max_body_bytes)
+            async with self._api.reading.body(http, most, settings.request_timeout) as body:
+                return await self._answer(http, operation, body)
+        except TooLargeError:
+            return errors.too_large(most)
+        except BusyError:
+            return errors.busy()
         except HTTPException as error:
             return errors.framework(error.status_code, {"Content-Type": JSON, **(error.headers or {})})
         except ClientDisconnect:
@@ -298,6 +314,13 @@ class _Resource:
             return errors.respond(ConnectError("Worker is shutting down"), method, http.url.path)
         except Exception as error:  # noqa: BLE001 - the table has a line for everything
             return errors.respond(error, method, http.url.path)
+
+    async def _answer(self, http: HttpRequest, operation: Operation, body: bytes) -> Response:
+        if body and not operation.signed and not is_json(http.headers.get("content-type", "")):
+            return errors.framework(415)
+        if not accepts(",".join(http.headers.getlist("accept")), operation.produces):
+            return errors.framework(406)
+        return await Call(self._api, http, body).answered(operation.handler)
 
 
 def _needed(http: HttpRequest, operation: Operation | None) -> Role:

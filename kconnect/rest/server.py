@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.rest import access_log
+from kconnect.rest.connections import Connection, Connections, limit
 
 log = logging.getLogger("kconnect.rest")
 
@@ -70,6 +70,7 @@ class Server:
         stop_limit: how long `stop` lets running requests finish, in seconds.
         tls: for the https listeners; needed if there are any.
         setting: where the listeners come from, for errors.
+        connections: how many there may be at once; by default as many as suit the files that the process may open.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Server:
         stop_limit: int = 5,
         tls: ssl.SSLContext | None = None,
         setting: str = "listeners",
+        connections: int | None = None,
     ) -> None:
         if not listeners:
             raise ConfigError(setting, "", "At least one listener is needed, such as http://:8083.")
@@ -90,6 +92,7 @@ class Server:
         self._tls = tls
         self._access_log_file = access_log_file
         self._stop_limit = stop_limit
+        self._most = limit() if connections is None else connections
         self._sockets: list[socket.socket] = []
         self._uvicorns: list[_Uvicorn] = []
         self._thread: threading.Thread | None = None
@@ -130,8 +133,9 @@ class Server:
             raise
         wrapped = access_log.AccessLog(app, file)
         # uvicorn has one TLS context for all its sockets: so one for each protocol, in one event loop.
+        connections = Connections(self._most)
         self._uvicorns = [
-            _Uvicorn(self._config(wrapped), self._tls if secure else None, sockets)
+            _Uvicorn(self._config(wrapped), self._tls if secure else None, sockets, connections)
             for secure in (False, True)
             if (sockets := [each for listener, each in zip(self._listeners, self._sockets) if listener.tls is secure])
         ]
@@ -175,7 +179,7 @@ class Server:
     def _config(self, app: ASGIApp) -> uvicorn.Config:
         return uvicorn.Config(
             app,
-            http=_Connection,
+            http=Connection,
             lifespan="off",
             ws="none",
             log_config=None,
@@ -193,40 +197,33 @@ class Server:
         self._sockets = []
 
 
-class _Connection(H11Protocol):
-    """
-    Uvicorn's, with a parser that bounds what it reads of headers, which its other one doesn't. It closes what is silent after
-    a request only; here also what has not said all of its first one, or clients could take all of the worker's files.
-    """
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._close_when_silent()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete:
-            self._close_when_silent()
-
-    def _close_when_silent(self) -> None:
-        if self.timeout_keep_alive_task is None and not self.transport.is_closing():
-            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-
-
 class _Uvicorn(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, given: list[socket.socket]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, tls: ssl.SSLContext | None, given: list[socket.socket], connections: Connections
+    ) -> None:
         super().__init__(config)
         config.load()
         # Its own settings are names of files, which a key from a keystore is not in.
-        config.ssl = tls
+        self._tls = tls
+        self._connections = connections
+        self._accepting: list[asyncio.Task[None]] = []
         self.given = given
         self.ready = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([])
+        accepting = [self._connections.accept(each, self._tls, self._connection) for each in self.given]
+        self._accepting = [asyncio.create_task(each) for each in accepting]
         self.ready.set()
 
+    def _connection(self) -> Connection:
+        return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in self._accepting:
+            each.cancel()
+        # A socket must not be closed while it is waited for.
+        await asyncio.wait(self._accepting)
         # Before uvicorn closes them once more: asyncio's TLS could not be told to abort after that.
         self._cut_goodbyes()
         cutting = asyncio.create_task(self._keep_cutting())

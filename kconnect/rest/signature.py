@@ -3,8 +3,9 @@ Signatures of what workers ask of each other (KIP-507): made by `forward.py`, ch
 
 The headers are Kafka Connect's, `X-Connect-Authorization` with the MAC of the body under the cluster's session key, and
 `X-Connect-Request-Signature-Algorithm`. As that signs neither method nor path, a body taken from one request would pass in
-another: `X-Kconnect-Signature` binds method, path, time and body, passes once, and is asked for as well. The key is the config
-topic's newest `session-key` record; the one before it is still good for what was signed while the key changed.
+another: `X-Kconnect-Signature` binds the worker that is asked, method, path, time and body, passes once, and is asked for as
+well. The key is the config topic's newest `session-key` record; the one before it is still good for what was signed while the
+key changed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from kconnect.api.errors import BadRequestError, ForbiddenError, UnavailableError
 from kconnect.core.settings.worker import MAC_DIGESTS
@@ -27,10 +29,14 @@ _VALID_MS = 60_000
 
 
 class Seen:
-    """The signatures that have passed, as long as they would pass again. Used on the server's event loop."""
+    """
+    The signatures that have passed, as long as they would pass again. Used on the server's event loop. Of one from before
+    `since`, in milliseconds, nobody knows whether it has passed.
+    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, since: int | None = None) -> None:
         self._clock = clock
+        self.since = int(time.time() * 1000) if since is None else since
         self._until: dict[bytes, float] = {}
 
     def __len__(self) -> int:
@@ -48,34 +54,37 @@ class Seen:
         return True
 
 
-def sign(key: SessionKey, algorithm: str, method: str, path: str, body: bytes) -> dict[str, str]:
-    """The headers of a request; `path` is as sent, with its query."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the headers of a request say; whether it is true, `check` finds out."""
+
+    algorithm: str
+    body: bytes
+    whole: bytes
+    stamp: str
+    signed_ms: int
+
+
+def worker_at(url: str) -> str:
+    """The id of the worker that advertises this address."""
+    return url.partition("://")[2].rstrip("/")
+
+
+def sign(key: SessionKey, algorithm: str, worker: str, method: str, path: str, body: bytes) -> dict[str, str]:
+    """The headers of a request to `worker`; `path` is as sent, with its query."""
     # With a random part, because a signature passes once, and two requests may be alike.
     stamp = f"{int(time.time() * 1000)}.{secrets.token_hex(8)}"
     return {
         ALGORITHM: algorithm,
         BODY: _text(_mac(key, algorithm, body)),
-        WHOLE: f"{stamp}:{_text(_mac(key, algorithm, _whole(method, path, stamp, body)))}",
+        WHOLE: f"{stamp}:{_text(_mac(key, algorithm, _whole(worker, method, path, stamp, body)))}",
     }
 
 
-def check(
-    keys: Sequence[SessionKey],
-    algorithms: Sequence[str],
-    headers: Mapping[str, str],
-    method: str,
-    path: str,
-    body: bytes,
-    seen: Seen,
-) -> None:
-    """
-    Pass a request that one of `keys` has signed, once.
-
-    BadRequestError without a signature or with an unreadable one, UnavailableError while no key is known, ForbiddenError
-    if the signature is wrong, too old, of another request, or `seen` before.
-    """
-    given, algorithm = headers.get(BODY), headers.get(ALGORITHM)
-    if given is None or algorithm is None:
+def given(algorithms: Sequence[str], headers: Mapping[str, str]) -> Given:
+    """Before anything of the body is read. BadRequestError without a signature, or with one that can't be read."""
+    body, algorithm = headers.get(BODY), headers.get(ALGORITHM)
+    if body is None or algorithm is None:
         raise BadRequestError("Internal request missing required signature")
     if algorithm not in algorithms:
         raise BadRequestError(
@@ -85,25 +94,37 @@ def check(
         )
     stamp, _, whole = headers.get(WHOLE, "").partition(":")
     try:
-        macs = base64.b64decode(given, validate=True), base64.b64decode(whole, validate=True)
-        age = time.time() * 1000 - int(stamp.partition(".")[0] or 0)
+        macs = base64.b64decode(body, validate=True), base64.b64decode(whole, validate=True)
+        return Given(algorithm, *macs, stamp, int(stamp.partition(".")[0] or 0))
     except (binascii.Error, ValueError) as error:
         raise BadRequestError(f"Internal request with a signature that can't be read: {error}") from None
+
+
+def check(
+    keys: Sequence[SessionKey], given: Given, worker: str, method: str, path: str, body: bytes, seen: Seen
+) -> None:
+    """
+    Pass a request to `worker`, which is this one, that one of `keys` has signed, once.
+
+    UnavailableError while no key is known, ForbiddenError if the signature is wrong, too old, of another request, of one to
+    another worker, or `seen` before.
+    """
     if not keys:
         raise UnavailableError(
             "This worker is still starting up and has not been able to read a session key from the config topic yet"
         )
-    signed = (body, _whole(method, path, stamp, body))
-    for key in keys if abs(age) <= _VALID_MS else ():
-        if all(hmac.compare_digest(mac, _mac(key, algorithm, data)) for mac, data in zip(macs, signed, strict=True)):
-            if seen.is_new(macs[1]):
+    signed = ((given.body, body), (given.whole, _whole(worker, method, path, given.stamp, body)))
+    in_time = abs(time.time() * 1000 - given.signed_ms) <= _VALID_MS and given.signed_ms >= seen.since
+    for key in keys if in_time else ():
+        if all(hmac.compare_digest(mac, _mac(key, given.algorithm, data)) for mac, data in signed):
+            if seen.is_new(given.whole):
                 return
             break
     raise ForbiddenError("Internal request contained invalid signature.")
 
 
-def _whole(method: str, path: str, stamp: str, body: bytes) -> bytes:
-    return f"{method} {path}\n{stamp}\n".encode() + body
+def _whole(worker: str, method: str, path: str, stamp: str, body: bytes) -> bytes:
+    return f"{worker} {method} {path}\n{stamp}\n".encode() + body
 
 
 def _mac(key: SessionKey, algorithm: str, data: bytes) -> bytes:

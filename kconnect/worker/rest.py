@@ -12,7 +12,9 @@ import ssl
 
 from kconnect.core.settings import browsers
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.kafka import clients
 from kconnect.rest import app, audit, authentication
+from kconnect.rest.connections import limit
 from kconnect.rest.credentials import CredentialsFile
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.server import Server
@@ -30,7 +32,9 @@ class Rest:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         main = Settings.of_listeners(settings.raw, _MAIN)
-        self._main = Server(None, settings.listeners, settings.access_log_file, tls=_server_tls(settings.listeners, main))
+        connections = limit(2 if settings.admin_listeners else 1)
+        tls = _server_tls(settings.listeners, main)
+        self._main = Server(None, settings.listeners, settings.access_log_file, tls=tls, connections=connections)
         self._admin: Server | None = None
         if settings.admin_listeners:
             self._admin = Server(
@@ -39,6 +43,7 @@ class Rest:
                 settings.access_log_file,
                 tls=_server_tls(settings.admin_listeners, Settings.of_listeners(settings.raw, _ADMIN)),
                 setting="admin.listeners",
+                connections=connections,
             )
         # For asking other workers: with the regular listeners' own settings, as Connect has it.
         self._client_tls = contexts.client(main) if main.prefix or _has_https(settings.listeners) else None
@@ -53,6 +58,7 @@ class Rest:
         rest_settings = app.RestSettings(
             settings.advertised_url,
             verification_algorithms=tuple(settings.inter_worker_verification_algorithms),
+            max_record_bytes=int(clients.internal(settings, "rest")["message.max.bytes"]),
             admin=settings.admin_listeners is None,
             cors=browsers.cors(settings.access_control_allow_origin, settings.access_control_allow_methods),
             response_headers=browsers.header_rules("response.http.headers.config", settings.response_http_headers_config),

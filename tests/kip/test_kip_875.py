@@ -419,7 +419,8 @@ def test_tasks_are_fenced_for_workers_only(worker: WorkerProcess, broker: Broker
 
     key = [each for each in control() if isinstance(each, SessionKey)][-1]
     for _ in range(2):
-        answer = httpx.put(f"{client.url}{path}", headers=signature.sign(key, "HmacSHA256", "PUT", path, b""), timeout=120)
+        signed = signature.sign(key, "HmacSHA256", signature.worker_at(client.url), "PUT", path, b"")
+        answer = httpx.put(f"{client.url}{path}", headers=signed, timeout=120)
         assert (answer.status_code, answer.content) == (204, b"")
     assert control().count(records.TasksFencing(name, 1)) == 1
     client.delete(name)

@@ -48,6 +48,8 @@ class ClusterHerder:
     """`rest.app.Herder` over a cluster of one worker, seeded."""
 
     def __init__(self, sandbox: Sandbox, seed: int = 0) -> None:
+        self.asked = 0
+        """How often."""
         self.cluster = MemoryCluster(seed)
         worker = PluginWorker(self.cluster, NAME, 2, "000000")
         worker.sandbox = sandbox
@@ -60,6 +62,7 @@ class ClusterHerder:
         return self.cluster.log.records
 
     def submit(self, request: r.Request) -> Future[Any]:
+        self.asked += 1
         future: Future[Any] = Future()
         answer = self.cluster.submit(NAME, request)
         self.cluster.run_until(lambda: answer.settled)

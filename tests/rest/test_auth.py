@@ -18,13 +18,14 @@ from starlette.routing import Route
 from kconnect.core.settings.browsers import cors
 from kconnect.core.state.records import SessionKey
 from kconnect.rest import app as rest_app
-from kconnect.rest import audit, authentication, loggers, signature
+from kconnect.rest import audit, authentication, loggers, signature, turns
 from kconnect.rest.app import RestSettings, build, build_admin
 from kconnect.rest.authentication import Gate
 from kconnect.rest.client import ConnectClient, RestError, basic, bearer
 from kconnect.rest.credentials import CredentialsFile, token_line
 from kconnect.rest.operation import Operation, Role
 from kconnect.rest.server import Server
+from tests.support import wait_until
 
 from .conftest import ADVERTISED, FILE_SOURCE, Http, assert_error
 from .herder import MemoryHerder
@@ -325,41 +326,68 @@ def serve() -> Iterator[Callable[..., str]]:
         server.stop()
 
 
-def test_a_flood_of_wrong_passwords_keeps_nobody_else_waiting(
-    serve: Callable[..., str], herder: MemoryHerder, users: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = serve(herder, RestSettings(ADVERTISED, gate=gate(users)))
-    assert httpx.get(url, headers=WHO["ann"], timeout=60).status_code == 200
-    go, real = threading.Event(), hashlib.scrypt
-    wrong, busy = b"wrong", threading.Event()
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Whether a wrong password is being hashed, in the one thread for it; and what it waits for."""
+    busy, go, real = threading.Event(), threading.Event(), hashlib.scrypt
 
     def scrypt(password: bytes, **more: Any) -> bytes:
-        if password.startswith(wrong):
+        if password.startswith(b"wrong"):
             busy.set()
             assert go.wait(120)
         return real(password, **more)
 
     monkeypatch.setattr(hashlib, "scrypt", scrypt)
+    monkeypatch.setattr(turns, "_THREADS", 1)
+    return busy, go
+
+
+def test_a_flood_of_wrong_passwords_keeps_nobody_else_waiting(
+    serve: Callable[..., str], herder: MemoryHerder, users: Path, monkeypatch: pytest.MonkeyPatch, held: Any
+) -> None:
+    busy, go = held
+    # As if all had the same address and were of the same group of names.
+    monkeypatch.setattr(authentication, "_BUCKETS", 1)
+    url = serve(herder, RestSettings(ADVERTISED, gate=gate(users)))
+    assert httpx.get(url, headers=WHO["ann"], timeout=60).status_code == 200
+    assert httpx.get(url, headers={"Authorization": basic("ann", "no")}, timeout=60).status_code == 401
 
     def attack(number: int) -> int:
         return shared.get(url, headers={"Authorization": basic("ann", f"wrong{number}")}).status_code
 
-    with httpx.Client(timeout=120) as shared, ThreadPoolExecutor(30) as pool:
+    with httpx.Client(timeout=120) as shared, ThreadPoolExecutor(31) as pool:
         flood = [pool.submit(attack, number) for number in range(30)]
         assert busy.wait(60)
         # Neither the event loop nor those who came in before wait for a hash, nor do tokens.
         assert httpx.get(f"{url}/health", timeout=60).status_code == 200
         assert httpx.get(url, headers=WHO["ann"], timeout=60).status_code == 200
         assert httpx.get(url, headers=WHO["ci"], timeout=60).status_code == 200
-        end = time.monotonic() + 60
-        while sum(each.done() for each in flood) < 13 and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: sum(each.done() for each in flood) == 27, 60, "they wait")
         too_many = httpx.get(url, headers={"Authorization": basic("ann", "wrong too")}, timeout=60)
+        right = pool.submit(httpx.get, url, headers=WHO["eve"], timeout=120)
         go.set()
-    # One is hashed and sixteen wait; no more of them.
-    assert sorted(each.result() for each in flood) == [401] * 17 + [429] * 13
+    # One is hashed and two wait; no more of a name that has failed lately, which no other name waits for.
+    assert sorted(each.result() for each in flood) == [401] * 3 + [429] * 27
+    assert right.result().status_code == 200
     assert (too_many.status_code, too_many.headers["retry-after"]) == (429, "1")
     assert too_many.json()["message"] == "Too many logins at once from this address. Try again in a moment."
+
+
+def test_a_flood_of_names_is_refused_rather_than_queued(
+    serve: Callable[..., str], herder: MemoryHerder, users: Path, held: Any
+) -> None:
+    _, go = held
+    url = serve(herder, RestSettings(ADVERTISED, gate=gate(users)))
+
+    def attack(number: int) -> int:
+        return shared.get(url, headers={"Authorization": basic(f"user{number}", "wrong")}).status_code
+
+    with httpx.Client(timeout=120) as shared, ThreadPoolExecutor(60) as pool:
+        flood = [pool.submit(attack, number) for number in range(60)]
+        wait_until(lambda: sum(each.done() for each in flood) >= 60 - 17, 60, "they wait")
+        go.set()
+        assert {each.result() for each in flood} == {401, 429}
+    wait_until(lambda: httpx.get(url, headers=WHO["eve"], timeout=60).status_code == 200, 60, "there is no room again")
 
 
 def test_the_same_login_many_times_at_once_is_hashed_once(
@@ -425,12 +453,14 @@ def test_workers_need_no_user_but_their_signature(serve: Callable[..., str], use
     url = serve(herder, RestSettings(ADVERTISED, gate=gate(users), audit_file=audit.open_file(str(log))))
     body, json_type = b"[]", {"Content-Type": "application/json"}
     assert httpx.post(f"{url}/connectors/x/tasks", content=body, headers={**json_type, **WHO["ann"]}).status_code == 400
-    stranger = signature.sign(SessionKey("b3RoZXI=", "HmacSHA256", 0), "HmacSHA256", "POST", "/connectors/x/tasks", body)
+    request = ("HmacSHA256", "worker-1:8083", "POST", "/connectors/x/tasks", body)
+    stranger = signature.sign(SessionKey("b3RoZXI=", "HmacSHA256", 0), *request)
     assert httpx.post(f"{url}/connectors/x/tasks", content=body, headers={**json_type, **stranger}).status_code == 403
-    signed = signature.sign(KEY, "HmacSHA256", "POST", "/connectors/x/tasks", body)
+    signed = signature.sign(KEY, *request)
     assert httpx.post(f"{url}/connectors/x/tasks", content=body, headers={**json_type, **signed}).status_code == 204
     users_and_statuses = [(each.split()[1], each.rpartition(" ")[2]) for each in log.read_text().splitlines()]
-    assert users_and_statuses == [("user=-", "status=400"), ("user=-", "status=403"), ("user=(worker)", "status=204")]
+    # Strangers write nothing into it, unless they go as far as to forge.
+    assert users_and_statuses == [("user=-", "status=403"), ("user=(worker)", "status=204")]
 
 
 # -- the client -------------------------------------------------------------------------------------------------------

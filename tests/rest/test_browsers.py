@@ -114,7 +114,7 @@ def test_pages_of_allowed_origins_restart(herder: MemoryHerder) -> None:
 def test_headers_are_on_every_answer(herder: MemoryHerder) -> None:
     http = app(herder, ONE, "", 'add X-A:1, add X-A:2, set X-B:1, set x-b:2, "set X-C:a, b", setDate Expires: 60000')
     before = time.time()
-    answers = [http("GET", "/connectors"), http("GET", "/nope"), http("GET", "/connectors/a%2Fb"), preflight(http, ONE, "GET")]
+    answers = [http("GET", "/connectors"), http("GET", "/nope"), preflight(http, ONE, "GET")]
     for answer in answers:
         assert answer.headers.get_list("x-a") == ["1", "2"]
         assert (answer.headers.get_list("x-b"), answer.headers["x-c"]) == (["2"], "a, b")

@@ -107,6 +107,16 @@ def test_errors(client: ConnectClient, herder: Unfolding, error: Exception, stat
     assert (caught.value.status, caught.value.exit_code, str(caught.value)) == (status, exit_code, str(error))
 
 
+def test_connect_itself_serves_no_name_with_a_slash() -> None:
+    """Its server answers without a word."""
+    transport = httpx.MockTransport(lambda _: httpx.Response(400))
+    with ConnectClient("http://connect", transport=transport) as client, pytest.raises(RestError) as caught:
+        client.pause("a/b")
+    assert caught.value.message == (
+        "HTTP 400 Bad Request: no request can name a connector with a / or % in its name there; lists show it"
+    )
+
+
 def test_answer_that_is_no_connect_worker() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>"))
     with ConnectClient("http://proxy", transport=transport) as client, pytest.raises(RestError) as caught:

@@ -59,6 +59,12 @@ def test_create_trims_the_name(http: Http) -> None:
     assert http("GET", "/connectors/my%20src/config").json()["name"] == "my src"
 
 
+def test_location_of_a_name_with_a_slash(http: Http) -> None:
+    location = http.create("a/b").headers["location"]
+    assert location == "http://worker-1:8083/connectors/a%2Fb"
+    assert http("GET", location).json()["name"] == "a/b"
+
+
 def test_create_twice(http: Http) -> None:
     http.create("src")
     response = http("POST", "/connectors", json={"name": "src", "config": FILE_SOURCE})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import logging
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import wait
@@ -218,14 +217,16 @@ def test_a_file_that_is_bad_from_the_start_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def blocked() -> Any:
-    """Turns whose threads are all busy until the event is set."""
-    turns, go = Turns("test"), threading.Event()
-    count = os.cpu_count() or 1
-    busy = [turns.submit(("busy", number), lambda: go.wait(60)) for number in range(count)]
+def blocked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Turns whose one thread is busy until the event is set."""
+    monkeypatch.setattr("kconnect.rest.turns._THREADS", 1)
+    turns, go, busy = Turns("test"), threading.Event(), threading.Event()
+    first = turns.submit("busy", "busy", lambda: (busy.set(), go.wait(60)))
+    assert first is not None
+    assert busy.wait(60)
     yield turns, go
     go.set()
-    wait([each for each in busy if each is not None], 90)
+    wait([first], 90)
 
 
 def test_one_lane_s_crowd_does_not_stand_before_another_s_first(blocked: Any) -> None:
@@ -235,22 +236,44 @@ def test_one_lane_s_crowd_does_not_stand_before_another_s_first(blocked: Any) ->
     def work(name: str) -> Callable[[], None]:
         return lambda: order.append(name)
 
-    crowd = [turns.submit("flood", work(f"flood {number}")) for number in range(10)]
-    guest = turns.submit("guest", work("guest"))
+    crowd = [turns.submit("flood", number, work(f"flood {number}")) for number in range(2)]
+    guest = turns.submit("guest", "guest", work("guest"))
     go.set()
     wait([*crowd, guest], 90)
-    assert order.index("guest") <= 2, order
-    assert [name for name in order if name != "guest"] == [f"flood {number}" for number in range(10)]
+    assert order == ["flood 0", "guest", "flood 1"]
+
+
+def test_what_is_to_come_last_has_a_turn_of_four(blocked: Any) -> None:
+    turns, go = blocked
+    order: list[str] = []
+    failed = [turns.submit(f"a {each}", each, lambda: order.append("last"), last=True) for each in range(4)]
+    others = [turns.submit(f"b {each}", f"b {each}", lambda: order.append("other")) for each in range(9)]
+    go.set()
+    wait([*failed, *others], 90)
+    assert order[-1] == "last"
+    assert 1 <= order[:9].count("last") <= 3
+
+
+def test_the_same_work_is_done_once(blocked: Any) -> None:
+    turns, go = blocked
+    done: list[int] = []
+    asked = [turns.submit("x", "key", lambda: done.append(1)) for _ in range(9)]
+    go.set()
+    wait(asked, 90)
+    assert done == [1]
+    turns.submit("x", "key", lambda: done.append(2)).result(60)
+    assert done == [1, 2]
 
 
 def test_a_lane_takes_so_many_and_no_more(blocked: Any) -> None:
     turns, go = blocked
-    taken = [turns.submit("flood", lambda: None) for _ in range(20)]
-    assert [each is None for each in taken] == [False] * 16 + [True] * 4
-    assert turns.submit("guest", lambda: None) is not None
+    taken = [turns.submit("flood", number, lambda: None) for number in range(5)]
+    assert [each is None for each in taken] == [False] * 2 + [True] * 3
+    assert turns.submit("guest", "guest", lambda: None) is not None
+    assert turns.submit("flood", "last", lambda: None, last=True) is not None
     go.set()
     wait([each for each in taken if each is not None], 90)
-    assert turns.submit("flood", lambda: 7).result(60) == 7
+    assert turns.submit("flood", 7, lambda: 7).result(60) == 7
 
 
 def test_an_error_is_the_answer_and_the_lane_goes_on(blocked: Any) -> None:
@@ -259,7 +282,7 @@ def test_an_error_is_the_answer_and_the_lane_goes_on(blocked: Any) -> None:
     def fail() -> None:
         raise ValueError("no")
 
-    failing, cancelled, last = turns.submit("x", fail), turns.submit("x", fail), turns.submit("x", lambda: 1)
+    failing, cancelled, last = turns.submit("x", 1, fail), turns.submit("x", 2, fail), turns.submit("y", 3, lambda: 1)
     assert cancelled.cancel()
     go.set()
     assert last.result(60) == 1

@@ -247,7 +247,7 @@ def test_an_internal_request_that_is_forwarded_is_signed_again(workers: Any) -> 
     leader = workers(Follower("http://127.0.0.1:9/", times=0))
     follower = workers(Follower(leader.url))
     body = b'[{"task.class":"T"}]'
-    headers = signature.sign(KEY, "HmacSHA256", "POST", "/connectors/x/tasks", body)
+    headers = signature.sign(KEY, "HmacSHA256", signature.worker_at(follower.url), "POST", "/connectors/x/tasks", body)
     done = call(follower, "POST", "connectors/x/tasks", content=body, headers=headers)
     assert done.status_code == 204
     [asked] = leader.herder.seen
@@ -262,7 +262,7 @@ def test_an_internal_request_is_checked_once_however_often_it_is_sent_on(workers
 
     absent = f"http://127.0.0.1:{free_port()}/"
     follower = workers(Follower(absent, times=2))
-    headers = signature.sign(KEY, "HmacSHA256", "POST", "/connectors/x/tasks", b"[]")
+    headers = signature.sign(KEY, "HmacSHA256", signature.worker_at(follower.url), "POST", "/connectors/x/tasks", b"[]")
     done = call(follower, "POST", "connectors/x/tasks", content=b"[]", headers=headers)
     assert done.status_code == 204
 

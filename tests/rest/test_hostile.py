@@ -28,9 +28,9 @@ JSON = {"content-type": "application/json"}
 class Cluster(Http):
     """Calls that fail the test where a refusal has written something, or where anything is answered with 5xx."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, max_record_bytes: int = 2**30) -> None:
         self.herder = ClusterHerder(sandbox)
-        super().__init__(build(self.herder, RestSettings(ADVERTISED)))
+        super().__init__(build(self.herder, RestSettings(ADVERTISED, max_record_bytes=max_record_bytes)))
 
     def __call__(self, method: str, path: str, **request: Any) -> httpx.Response:
         self.herder.cluster.settle()
@@ -59,7 +59,8 @@ def http(sandbox: Sandbox) -> Cluster:
 
 
 @pytest.mark.parametrize(
-    "name", ["..", "a:b", "a%2fb", "x" * 300, "Größe 名前 🦆", "a-0", "-", "a?b#c", "*", "null", "a'\"<b>"]
+    "name",
+    ["..", "a:b", "a%2fb", "a/b", "/", "a/tasks/0/..", "x" * 300, "Größe 名前 🦆", "a-0", "-", "a?b#c", "*", "null", "a'\"<b>"],
 )
 def test_odd_names_work_throughout(http: Cluster, name: str) -> None:
     path = f"http://worker-1:8083/connectors/{quote(name, safe='').replace('.', '%2E')}"
@@ -71,6 +72,19 @@ def test_odd_names_work_throughout(http: Cluster, name: str) -> None:
     assert http("PUT", f"{path}/stop").status_code == 204
     assert http("DELETE", path).status_code == 204
     assert http("GET", "/connectors").json() == []
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2028", "\u3000"])
+def test_what_java_does_not_trim_is_a_part_of_a_name(http: Cluster, blank: str) -> None:
+    name = f"{blank}src{blank}"
+    response = http("POST", "/connectors", json={"name": f" \t{name} ", "config": FILE_SOURCE})
+    assert (response.status_code, response.json()["name"], response.json()["config"]["name"]) == (201, name, name)
+    assert http("GET", "/connectors").json() == [name]
+
+
+def test_a_control_character_at_the_end_of_a_name_is_told_of(http: Cluster) -> None:
+    response = http("POST", "/connectors", json={"name": "src\u0085", "config": FILE_SOURCE})
+    assert "control sequences but had the following ASCII chars: 133" in response.json()["message"]
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\u0000", "a\rb", "a\u001bb", "a\u0085b", "", " ", None])
@@ -113,8 +127,8 @@ BODIES = {
     "a number without end": b"1" * ROOM,
     "surrogate": b'{"name":"\\ud800","config":{}}',
     "surrogate in UTF-8": b'{"name":"\xed\xa0\x80","config":{}}',
-    "UTF-16": '{"name":"a"}'.encode("utf-16"),
-    "byte order mark": b'\xef\xbb\xbf{"name":"a","config":{}}',
+    "surrogate in UTF-16": b'\xff\xfe{\x00"\x00a\x00"\x00:\x00"\x00\x00\xd8"\x00}\x00',
+    "half of UTF-32": '{"name":"a"}'.encode("utf-32")[:-2],
     "NaN": b'{"name":"a","config":{"a":NaN}}',
     "two documents": b'{"name":"a","config":{}}{}',
     "comment": b'{"name":"a","config":{}}//',
@@ -131,6 +145,35 @@ def test_bodies_that_are_refused(http: Cluster, body: bytes) -> None:
     response = http("POST", "/connectors", content=body, headers=JSON)
     assert response.status_code == 400
     assert len(response.content) < 1000, "the answer should not repeat the body"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_bodies_as_editors_save_them(http: Cluster, encoding: str) -> None:
+    body = json.dumps({"name": "Größe 🦆", "config": FILE_SOURCE}, ensure_ascii=False).encode(encoding)
+    assert http("POST", "/connectors", content=body, headers=JSON).status_code == 201
+    assert http("GET", "/connectors").json() == ["Größe 🦆"]
+
+
+@pytest.mark.parametrize("method_and_path", ["POST /connectors", "PUT /connectors/src/config", "PATCH /connectors/src/config",
+                                             "PUT /connector-plugins/FileStreamSource/config/validate"])
+def test_a_config_that_fits_no_record_is_refused_at_once(sandbox: Sandbox, method_and_path: str) -> None:
+    http = Cluster(sandbox, max_record_bytes=2**20)
+    http.create("src")
+    config = {**FILE_SOURCE, **{f"setting.{number}": "x" for number in range(100_000)}}
+    method, path = method_and_path.split()
+    began = http.herder.asked
+    refused = http(method, path, json={"name": "other", "config": config} if method == "POST" else config)
+    assert refused.status_code == 400
+    assert re.match(r"The config makes a record of more than 1,[0-9,]+ bytes, and the config topic", refused.json()["message"])
+    assert http.herder.asked == began, "nothing was validated"
+
+
+def test_what_fits_a_record_may_be_written_at_length(sandbox: Sandbox) -> None:
+    http = Cluster(sandbox, max_record_bytes=200)
+    body = json.dumps({"name": "src", "config": FILE_SOURCE}, indent=500)
+    assert http("POST", "/connectors", content=body, headers=JSON).status_code == 201
+    patch = dict.fromkeys(map(str, range(100)), None)
+    assert http("PATCH", "/connectors/src/config", json=patch).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -103,11 +103,11 @@ def test_only_a_worker_may_have_tasks_fenced(http: Http, herder: MemoryHerder) -
     key = SessionKey("c2VjcmV0", "HmacSHA256", 0)
     herder.session_keys = (key,)
     assert_error(http("PUT", path), 400, "Internal request missing required signature")
-    signed = [signature.sign(key, "HmacSHA256", "PUT", path, b"") for _ in range(2)]
+    signed = [signature.sign(key, "HmacSHA256", "worker-1:8083", "PUT", path, b"") for _ in range(2)]
     assert_error(http("PUT", path, headers=signed[0]), 404, "Connector src not found")
     http.create("src")
     assert http("PUT", path, headers=signed[1]).status_code == 204
     assert herder.seen[-1] == requests.FenceTasks("src")
     assert_error(http("PUT", path, headers=signed[1]), 403, "Internal request contained invalid signature.")
-    other = signature.sign(key, "HmacSHA256", "POST", "/connectors/src/tasks", b"")
+    other = signature.sign(key, "HmacSHA256", "worker-1:8083", "POST", "/connectors/src/tasks", b"")
     assert_error(http("PUT", path, headers=other), 403, "Internal request contained invalid signature.")

@@ -60,7 +60,7 @@ def test_serves_and_stops(serve: Callable[..., Server]) -> None:
 
 def test_framework_errors_have_no_content_type_on_the_wire(serve: Callable[..., Server]) -> None:
     url = f"http://127.0.0.1:{serve().port}"
-    for method, path in (("GET", "nope"), ("PUT", "connectors"), ("GET", "connectors/a%2Fb")):
+    for method, path in (("GET", "nope"), ("PUT", "connectors")):
         response = httpx.request(method, f"{url}/{path}", timeout=60)
         assert response.is_client_error
         assert "content-type" not in response.headers
@@ -86,6 +86,7 @@ def test_a_connection_that_falls_silent_is_closed(
     serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, sent: bytes, answered: bytes
 ) -> None:
     monkeypatch.setattr("kconnect.rest.server._KEEP_ALIVE_S", 1)
+    monkeypatch.setattr("kconnect.rest.connections._HEAD_S", 1)
     with socket.create_connection(("127.0.0.1", serve().port), timeout=60) as raw:
         raw.sendall(sent)
         with raw.makefile("rb") as answer:

@@ -15,7 +15,7 @@ from kconnect.rest import signature
 from kconnect.worker.session_key import renewed
 
 OLD, KEY, OTHER = (SessionKey(base64.b64encode(bytes([n]) * 32).decode(), "HmacSHA256", 0) for n in (1, 2, 3))
-PATH, BODY = "/connectors/x/tasks?forward=true", b"[]"
+ME, PATH, BODY = "worker-1:8083", "/connectors/x/tasks?forward=true", b"[]"
 
 
 def check(
@@ -25,11 +25,12 @@ def check(
     body: bytes = BODY,
     seen: signature.Seen | None = None,
 ) -> None:
-    signature.check(keys, ["HmacSHA256"], headers, "POST", path, body, signature.Seen() if seen is None else seen)
+    given = signature.given(["HmacSHA256"], headers)
+    signature.check(keys, given, ME, "POST", path, body, signature.Seen(since=0) if seen is None else seen)
 
 
-def signed(key: SessionKey = KEY) -> dict[str, str]:
-    return signature.sign(key, "HmacSHA256", "POST", PATH, BODY)
+def signed(key: SessionKey = KEY, worker: str = ME) -> dict[str, str]:
+    return signature.sign(key, "HmacSHA256", worker, "POST", PATH, BODY)
 
 
 def test_the_body_s_signature_is_connect_s() -> None:
@@ -56,7 +57,7 @@ def test_with_a_wrong_key_body_method_or_path() -> None:
         lambda: check(signed(OTHER)),
         lambda: check(signed(), body=b"[{}]"),
         lambda: check(signed(), path="/connectors/y/tasks?forward=true"),
-        lambda: signature.check((KEY,), ["HmacSHA256"], signed(), "PUT", PATH, BODY, signature.Seen()),
+        lambda: check({**signed(), **signature.sign(KEY, "HmacSHA256", ME, "PUT", PATH, BODY)}),
     ):
         with pytest.raises(ForbiddenError, match="invalid signature"):
             wrong()
@@ -78,16 +79,31 @@ def test_an_old_signature_is_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
         check(headers)
 
 
+def test_a_signature_is_for_one_worker() -> None:
+    assert signature.worker_at(f"http://{ME}/") == ME
+    check(signed())
+    with pytest.raises(ForbiddenError, match="invalid signature"):
+        check(signed(worker="worker-2:8083"))
+
+
+def test_what_was_signed_before_a_worker_s_start_is_of_no_use_to_it() -> None:
+    headers = signed()
+    now = int(signature.time.time() * 1000)
+    check(headers, seen=signature.Seen(since=now - 60_000))
+    with pytest.raises(ForbiddenError, match="invalid signature"):
+        check(headers, seen=signature.Seen(since=now + 1000))
+
+
 def test_a_signature_passes_once() -> None:
     now = 0.0
-    seen = signature.Seen(lambda: now)
+    seen = signature.Seen(lambda: now, since=0)
     headers = signed()
     check(headers, seen=seen)
     with pytest.raises(ForbiddenError):
         check(headers, seen=seen)
     with pytest.raises(ForbiddenError):
         check(signed(OTHER), seen=seen)
-    check({**signed(), **signature.sign(KEY, "HmacSHA256", "POST", "/y", BODY)}, path="/y", seen=seen)
+    check({**signed(), **signature.sign(KEY, "HmacSHA256", ME, "POST", "/y", BODY)}, path="/y", seen=seen)
     assert len(seen) == 2, "wrong ones are not kept"
     now = 121.0
     check(signed(OLD), seen=seen)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kconnect import CONNECT_VERSION
+from kconnect.api.config import Type, parse
 from kconnect.api.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -244,7 +245,7 @@ class Answers:
 
     def _create(self, request: requests.CreateConnector) -> Procedure:
         herder, offsets = self._herder, request.initial_offsets
-        name = (request.name or "").strip()
+        name = parse("name", request.name or "", Type.STRING)
         config = _named(name, request.config)
         target = initial_target_state(request.initial_state)
         yield from self._validated(config)

@@ -7,6 +7,7 @@ the last one counts.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -95,4 +96,5 @@ def _number(value: Any) -> int | None:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    # Not by orjson, to which a number of more than 64 bits is no number.
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

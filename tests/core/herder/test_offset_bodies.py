@@ -52,6 +52,9 @@ OFFSET = (
         (T0, {"kafka_offset": " 1"}, OFFSET.format(" 1")),
         (T0, {"kafka_offset": "-1"}, OFFSET.format("-1")),
         (T0, {"kafka_offset": "9223372036854775808"}, OFFSET.format(2**63)),
+        (T0, {"kafka_offset": 2**64}, OFFSET.format(2**64)),
+        (T0, {"kafka_offset": -(2**64)}, OFFSET.format(-(2**64))),
+        ({**T0, "kafka_partition": 10**30}, None, PARTITION.format(10**30)),
     ],
 )
 def test_of_a_sink_what_can_t_be_meant(partition: Any, offset: Any, text: str) -> None:

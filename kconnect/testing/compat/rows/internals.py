@@ -74,7 +74,8 @@ def _accepts(case: Case, name: str, key: SessionKey) -> Steps:
     def sent(by: SessionKey) -> int:
         body = orjson.dumps([task["config"] for task in case.client.tasks(name)])
         path = f"/connectors/{name}/tasks"
-        headers = {"Content-Type": "application/json", **signature.sign(by, by.algorithm, "POST", path, body)}
+        worker = signature.worker_at(case.client.url)
+        headers = {"Content-Type": "application/json", **signature.sign(by, by.algorithm, worker, "POST", path, body)}
         return httpx.post(f"{case.client.url}{path}", content=body, headers=headers, timeout=60).status_code
 
     other = SessionKey("b3RoZXI=", key.algorithm, key.created_ms)

@@ -1,0 +1,202 @@
+"""
+The connections of the HTTP server: how many there may be, which ones are closed, and what is read of them as a request.
+
+Whoever connects takes one of the process's files, so there is a limit far below what the process may open: Kafka's clients and
+the sandbox need the rest. Beyond it, the connection is closed whose client has been silent for longest. `server.py` accepts
+here; uvicorn answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import re
+import resource
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+log = logging.getLogger("kconnect.rest.connections")
+
+_HEAD_S = 30
+"""For a TLS handshake, and for a request's head, from its first byte on."""
+_PAUSE_S = 0.1
+_MOST = 4096
+_NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class OnceAMinute(logging.Filter):
+    """Anybody can cause these warnings: one a minute of each text, but for what is filled in."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._next: dict[object, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.WARNING:
+            return True
+        now = self._clock()
+        if now < self._next.get(record.msg, now):
+            return False
+        self._next[record.msg] = now + 60
+        return True
+
+
+log.addFilter(OnceAMinute())
+
+
+def limit(servers: int = 1) -> int:
+    """How many connections each of some servers may have: half of the files that the process may open, in all."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _MOST if files == resource.RLIM_INFINITY else max(1, min(_MOST, files // 2 // servers))
+
+
+class Connections:
+    """
+    Those of one server, on its event loop. One that is being answered is not closed for others; while all are, whoever comes
+    next waits.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: dict[Connection, None] = {}
+        """In the order in which they were last heard of."""
+
+    async def accept(self, listening: socket.socket, tls: ssl.SSLContext | None, make: Callable[[], Connection]) -> None:
+        """For ever. asyncio's own servers say a thousand times at once that there are no files."""
+        loop = asyncio.get_running_loop()
+        listening.setblocking(False)
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listening)
+            except OSError as error:
+                if error.errno in _NO_FILES:
+                    log.warning("No connection can be accepted: %s. Raise the limit of open files (ulimit -n).", error.strerror)
+                    self._close_the_idlest()
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            while len(self._open) >= self._most and not self._close_the_idlest():
+                await asyncio.sleep(_PAUSE_S)
+            connection = make()
+            connection.begin(self, accepted, tls)
+            self.heard(connection)
+
+    def heard(self, connection: Connection) -> None:
+        self._open.pop(connection, None)
+        self._open[connection] = None
+
+    def lost(self, connection: Connection) -> None:
+        self._open.pop(connection, None)
+
+    def _close_the_idlest(self) -> bool:
+        found = next((each for each in self._open if not each.is_being_answered), None)
+        if found is None:
+            return False
+        log.warning("There are %d connections, and no files for more: the idlest are closed", len(self._open))
+        self.lost(found)
+        found.cut()
+        return True
+
+
+class Connection(H11Protocol):
+    """
+    Uvicorn's, with a parser that bounds what it reads of headers, which its other one doesn't. It closes what is silent after
+    a request only; here also what has not said all of one in time.
+    """
+
+    def __init__(self, **uvicorns: Any) -> None:
+        super().__init__(**uvicorns)
+        self.logger = log
+        self.conn = _Parser(h11.SERVER)
+        self._all: Connections | None = None
+        self._opening: asyncio.Task[Any] | None = None
+        self._head_until: float | None = None
+        """When the request that has begun must have said its head."""
+
+    @property
+    def is_being_answered(self) -> bool:
+        """Not while the client keeps us waiting: for the rest of its request, or for reading what it has asked for."""
+        cycle = self.cycle
+        return cycle is not None and not (cycle.more_body or cycle.response_complete or self.flow.write_paused)
+
+    def begin(self, all_of_them: Connections, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
+        """Take over what was accepted. TLS may fail; whoever wanted it then has been told."""
+        self._all = all_of_them
+        limit = None if tls is None else _HEAD_S
+        opening = self.loop.connect_accepted_socket(lambda: self, accepted, ssl=tls, ssl_handshake_timeout=limit)
+
+        def opened(task: asyncio.Task[Any]) -> None:
+            if task.cancelled() or task.exception() is not None:
+                accepted.close()
+                all_of_them.lost(self)
+
+        self._opening = self.loop.create_task(opening)
+        self._opening.add_done_callback(opened)
+
+    def cut(self) -> None:
+        """Without the goodbyes, which a silent client would not answer."""
+        if self.transport is not None:
+            self.transport.abort()
+        elif self._opening is not None:
+            self._opening.cancel()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._close_at(self.loop.time() + self.timeout_keep_alive)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._all is not None:
+            self._all.lost(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._all is not None:
+            self._all.heard(self)
+        super().data_received(data)
+        now = self.loop.time()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._head_until = None
+        elif self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
+            self._head_until = None
+            self._close_at(now + self.timeout_keep_alive)
+        else:
+            # What comes by and by does not put it off. The rest of a refused body has no longer either.
+            self._head_until = self._head_until or now + _HEAD_S
+            self._close_at(self._head_until)
+
+    def _close_at(self, when: float) -> None:
+        self._unset_keepalive_if_required()
+        if not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_at(when, self.timeout_keep_alive_handler)
+
+
+class _Parser(h11.Connection):
+    """Refuses what one reader takes for one request and another for two; reads `GET http://host/path` as any other."""
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if not isinstance(event, h11.Request):
+            return event
+        named = {name for name, _ in event.headers}
+        if {b"content-length", b"transfer-encoding"} <= named:
+            raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding", 400)
+        scheme, _, rest = event.target.partition(b"://")
+        if scheme.lower() not in (b"http", b"https"):
+            return event
+        # RFC 9112, 3.2.2: the host that it names counts, not the header's.
+        host = re.split(rb"[/?]", rest, maxsplit=1)[0]
+        path = rest[len(host) :]
+        headers = [(name, value) for name, value in event.headers.raw_items() if name.lower() != b"host"]
+        return h11.Request(
+            method=event.method,
+            headers=[(b"Host", host), *headers],
+            target=path if path.startswith(b"/") else b"/" + path,
+            http_version=event.http_version,
+        )
