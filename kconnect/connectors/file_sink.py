@@ -6,6 +6,8 @@ Connect's own example connector. Where a record comes from: `worker/sink_task.py
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import stat
 import sys
@@ -58,6 +60,8 @@ class FileStreamSinkTask(SinkTask):
     def __init__(self) -> None:
         self._file: IO[bytes] | Any = None
         self._name: str | None = None
+        self._shared = False
+        """Whether the file has this task's mark, by which others see that they don't have it alone."""
 
     def version(self) -> str:
         return kconnect.CONNECT_VERSION
@@ -70,6 +74,9 @@ class FileStreamSinkTask(SinkTask):
         try:
             # Unbuffered and in append mode: one put is one write, which does not mix with those of other tasks.
             self._file = open(name, "ab", buffering=0)  # noqa: SIM115 - kept open until stop
+            with contextlib.suppress(OSError):  # Not all file systems have locks.
+                fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                self._shared = True
             self._end_torn_line(name)
         except OSError as error:
             raise self._unwritable(error) from error
@@ -105,12 +112,29 @@ class FileStreamSinkTask(SinkTask):
             lines = [to_text(value, schema) for value, schema in zip(values, schemas)]
         # Half a surrogate pair has no UTF-8; Java puts a question mark too.
         data = memoryview(("\n".join(lines) + "\n").encode("utf-8", "replace"))
+        written = writes = 0
         try:
-            while data:
+            while written < len(data):
                 # A raw write may take less than all.
-                data = data[self._file.write(data) :]
+                written += self._file.write(data[written:])
+                writes += 1
         except OSError as error:
+            if writes == 1 and self._shared:
+                with contextlib.suppress(OSError):
+                    self._cut_back(written)
             raise self._unwritable(error) from error
+
+    def _cut_back(self, written: int) -> None:
+        """
+        Take back what a full disk left of a put, half a line at its end: all of it comes again. Only if this task has the file
+        alone, and nothing is behind.
+        """
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            about = os.fstat(self._file.fileno())
+            if stat.S_ISREG(about.st_mode) and about.st_size == self._file.tell():
+                self._file.truncate(about.st_size - written)
+        fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
     def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         """

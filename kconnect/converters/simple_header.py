@@ -13,6 +13,7 @@ import kconnect
 from kconnect.api.converter import HeaderConverter
 from kconnect.api.schema import NULL, Schema, SchemaAndValue
 from kconnect.api.values import convert_to_string, parse_string
+from kconnect.converters.encodings import JAVAS
 
 
 class SimpleHeaderConverter(HeaderConverter):
@@ -27,4 +28,4 @@ class SimpleHeaderConverter(HeaderConverter):
         return None if text is None else text.encode("utf-8", "replace")
 
     def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
-        return NULL if data is None else parse_string(data.decode("utf-8", "replace"))
+        return NULL if data is None else parse_string(data.decode("utf-8", JAVAS))

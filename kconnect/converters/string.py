@@ -15,6 +15,7 @@ from kconnect.api.errors import ConfigError
 from kconnect.api.record import Header
 from kconnect.api.schema import OPTIONAL_STRING_SCHEMA, Schema, SchemaAndValue
 from kconnect.api.values import to_text
+from kconnect.converters.encodings import JAVAS, replacement
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
 
 ENCODING = "converter.encoding"
@@ -30,29 +31,18 @@ CONFIG = ConfigDef(
 
 _NULL = SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)
 
+_MARKS = {"utf-32-be": codecs.BOM_UTF32_BE, "utf-32-le": codecs.BOM_UTF32_LE}
+"""What Java skips even where the order is said; of UTF-16 it does not."""
+
 # Java's UTF-16 and UTF-32 are big-endian where nothing says otherwise, Python's are what the machine is.
 _WIDE = {"utf-16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE), "utf-32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE)}
-
-_JAVAS = "kconnect-java-utf16"
-
-
-def _as_java(error: UnicodeError) -> tuple[str, int]:
-    """In UTF-16, a first half of a pair that another unit follows than a second half takes that unit with it."""
-    assert isinstance(error, UnicodeDecodeError)
-    whole = error.encoding.lower().replace("_", "-").startswith("utf-16") and error.reason == "illegal UTF-16 surrogate"
-    if not whole:
-        return "\ufffd", error.end
-    little = error.encoding.lower().endswith("le")
-    unit = int.from_bytes(error.object[error.start : error.start + 2], "little" if little else "big")
-    return "\ufffd", min(error.start + 4, len(error.object)) if 0xD800 <= unit < 0xDC00 else error.end
-
-
-codecs.register_error(_JAVAS, _as_java)
 
 
 class StringConverter(AnyConverter):
     def __init__(self) -> None:
         self._encoding = "utf-8"
+        self._errors = "replace"
+        self._mark = b""
         self._wide: tuple[bytes, bytes] | None = None
 
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
@@ -61,7 +51,9 @@ class StringConverter(AnyConverter):
             # Python also knows "encodings" from text to text; only encoding tells them from the others.
             "".encode(name)
             self._encoding = codecs.lookup(name).name
+            self._errors = replacement(self._encoding)
             self._wide = _WIDE.get(self._encoding)
+            self._mark = _MARKS.get(self._encoding, b"")
         except (LookupError, TypeError, ValueError) as error:
             raise ConfigError(f"Unsupported encoding {name}") from error
 
@@ -75,9 +67,10 @@ class StringConverter(AnyConverter):
             return None
         text = value if type(value) is str else to_text(value, schema)
         if self._wide is None:
-            return text.encode(self._encoding, "replace")
-        mark = self._wide[0] if self._encoding == "utf-16" else b""
-        return mark + text.encode(f"{self._encoding}-be", "replace")
+            return text.encode(self._encoding, self._errors)
+        # Java puts the mark before the first character.
+        mark = self._wide[0] if text and self._encoding == "utf-16" else b""
+        return mark + text.encode(f"{self._encoding}-be", self._errors)
 
     def to_connect_data(
         self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
@@ -85,12 +78,12 @@ class StringConverter(AnyConverter):
         if data is None:
             return _NULL
         if self._wide is None:
-            return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(self._encoding, "replace"))
+            return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.removeprefix(self._mark).decode(self._encoding, JAVAS))
         encoding = self._encoding if data.startswith(self._wide) else f"{self._encoding}-be"
-        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, _JAVAS))
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, JAVAS))
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
-        if self._wide is not None:
+        if self._wide is not None or self._mark:
             return None
         encoding = self._encoding
-        return OPTIONAL_STRING_SCHEMA, [each.decode(encoding, "replace") for each in data]
+        return OPTIONAL_STRING_SCHEMA, [each.decode(encoding, JAVAS) for each in data]

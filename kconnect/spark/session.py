@@ -5,7 +5,7 @@ Called by `worker/driver.py`. Every `spark.*` key of the worker file arrives her
 hosts' behaviour rests on them. On a cluster, each of its machines needs the Python program that runs this worker, with
 kconnect, under the same path (or under `spark.pyspark.python`), and must reach the driver's address. What passes between
 driver and executors, secrets in the hosts' orders included, is as safe as Spark's own settings make it:
-`spark.authenticate` and `spark.network.crypto.enabled`. Read next: `hosts.py`.
+`spark.authenticate`, which is on in local mode, and `spark.network.crypto.enabled`. Read next: `hosts.py`.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ _OURS = {
 }
 
 
+_AUTHENTICATE = "spark.authenticate"
 _REDACTION = "spark.redaction.regex"
 _SPARK_REDACTS = "(?i)secret|password|token|access[.]?key"
 """Spark's own default."""
@@ -76,14 +77,23 @@ def settings(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable
     names = [re.escape(name.removeprefix("spark.hadoop.")) for name in hidden if name in user]
     if names:
         found[_REDACTION] = "|".join([found.get(_REDACTION, _SPARK_REDACTS), *names])
-    return {**_place(found["spark.master"], found, hosts), **found}
+    placed = {**_place(found["spark.master"], found, hosts), **found}
+    if _AUTHENTICATE not in placed:
+        log.warning(
+            "%s is not set: Spark at %s runs code for whoever reaches its ports. Set it to true and, "
+            "for a standalone cluster, spark.authenticate.secret to the secret of its master and workers",
+            _AUTHENTICATE,
+            found["spark.master"],
+        )
+    return placed
 
 
 def _place(master: str, given: Mapping[str, str], hosts: int) -> dict[str, str]:
     """The defaults that depend on where executors run: a slot for each host, and an address at which they reach the driver."""
     if master.startswith("local"):
-        # Nobody from elsewhere has any business with a driver whose executor is itself.
-        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # Nobody from elsewhere has any business with a driver whose executor is itself, nor has any other user of this
+        # machine, whose Java objects it would deserialize. The secret is a random one of Spark's own, which no setting shows.
+        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", _AUTHENTICATE: "true"}
     cores = hosts * _number(given, "spark.task.cpus")
     if master.startswith("spark://"):
         # Spark's default is every core of the cluster, and would leave none for the next worker's hosts.

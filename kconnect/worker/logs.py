@@ -32,8 +32,12 @@ _covered: dict[str, str] = {}
 """By what references of configs stand for: the reference, which is shown instead. The latest last, and not for ever."""
 _always: dict[str, str] = {}
 """The same of the worker's own texts."""
-_MOST_COVERED = 4000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_heads: set[str] = set()
+"""How what is covered begins: looking for thousands of texts in each line would take longer than writing it."""
+_HEAD = 4
+"""Nothing shorter is covered."""
+_MOST_COVERED = 16_000
 _covering = threading.Lock()
 
 Line = MutableMapping[str, Any]
@@ -123,24 +127,27 @@ def cover(covered: Mapping[str, str], always: bool = False) -> None:
     From now on, show references where a line of this process has what they stand for. `covered` has them by that, as
     `Resolved.cover` gives it. They are forgotten some time after others came, but for those that `always` hold.
     """
-    global _covered
+    global _covered, _heads
     found = {}
     for value, reference in covered.items():
         # Within JSON, it would have to be written in another way there.
         shown = reference if json.dumps(reference) == f'"{reference}"' else HIDDEN
         found.update(dict.fromkeys(secrets.forms(value), shown))
-    if always:
-        _always.update(found)
-        return
     with _covering:
-        # Another one each time: lines are being written meanwhile. Those of values that have been replaced may still come.
-        kept = {value: reference for value, reference in _covered.items() if value not in found}
-        _covered = dict([*kept.items(), *found.items()][-_MOST_COVERED:])
+        if always:
+            _always.update(found)
+        else:
+            # Another one each time: lines are being written meanwhile. Those of values that have been replaced may still come.
+            kept = {value: reference for value, reference in _covered.items() if value not in found}
+            _covered = dict([*kept.items(), *found.items()][-_MOST_COVERED:])
+        _heads = {value[:_HEAD] for value in (*_covered, *_always)}
 
 
 def hide(text: str) -> str:
     """A text for others to read, such as a status, without what is hidden in the log."""
-    text = references.substitute(references.substitute(text, _covered), _always)
+    heads = _heads
+    if heads and any(text[at : at + _HEAD] in heads for at in range(len(text) - _HEAD + 1)):
+        text = references.substitute(references.substitute(text, _covered), _always)
     return secrets.hide(text, tuple(_secrets)) if _secrets else text
 
 

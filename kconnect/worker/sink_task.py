@@ -146,6 +146,7 @@ class SinkLoop:
 
     def _take(self, messages: list[ck.Message]) -> None:
         done = self._chain.apply(messages)
+        self._tell_topics(done)
         if self._steps:
             done = self._steps.apply(done, messages, self._errors)
         # A dropped record is delivered: its offset counts, in `_ends`, like any other's.
@@ -155,15 +156,13 @@ class SinkLoop:
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
         self._meter.read(len(messages), time.monotonic())
         self._batch = [*self._batch, *records] if self._batch else records
-        self._tell_topics(messages, records)
 
-    def _tell_topics(self, messages: list[ck.Message], records: list[SinkRecord]) -> None:
-        """A topic is in use when a record of it, by the name that it has in Kafka, is not dropped (KIP-558)."""
+    def _tell_topics(self, records: list[SinkRecord | None]) -> None:
+        """A topic is in use when a record of it can be read (KIP-558), whatever the transforms then make of it."""
         told = self._unit.ports.topics_told(self._unit.spec)
         if told >= set(self._chain.topics):
             return
-        whole = len(records) == len(messages)
-        for topic in self._chain.topics if whole else {record.original_topic for record in records}:
+        for topic in {record.topic for record in records if record is not None}:
             if topic not in told:
                 self._unit.ports.topic_used(self._unit.spec, topic)
 

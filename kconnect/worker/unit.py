@@ -246,7 +246,7 @@ class Unit(ABC):
         The configs as plugins get them. Asked once a start; ConfigError, naming setting and reference, if one can't be had.
         """
         self.resolved = self.ports.providers.resolve(configs, self.stopping.is_set)
-        plain = {value: HIDDEN for config in configs for value in secrets.values(config)}
+        plain = {value: HIDDEN for config in configs for value in secrets.plain(config)}
         logs.cover({**plain, **self.resolved.cover()})
         found = [self.resolved.config(config) for config in configs]
         ttl_ms = self.resolved.ttl_ms

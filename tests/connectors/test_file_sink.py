@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -97,6 +100,40 @@ def test_half_a_line_that_another_task_is_writing_is_left_alone(tmp_path: Path, 
 def test_a_full_disk_is_named() -> None:
     with pytest.raises(ConnectError, match="The setting `file` names /dev/full, which can't be written: No space left"):
         task(Path("/dev/full")).put(records("a"))
+
+
+@contextlib.contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Files of this process may grow to so many bytes, which fails as a full disk does: a part is written first."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_a_full_disk_took_of_a_batch_is_cut_off_again(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    sink = task(path)
+    sink.put(records("before"))
+    with room_for(20), pytest.raises(ConnectError, match="can't be written"):
+        sink.put(records("first", "second", "third"))
+    assert path.read_text() == "before\n"
+    sink.put(records("first", "second", "third"))
+    assert path.read_text() == "before\nfirst\nsecond\nthird\n"
+
+
+def test_a_file_that_another_task_has_too_is_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    sink, other = task(path), task(path)
+    with room_for(10), pytest.raises(ConnectError, match="can't be written"):
+        sink.put(records("first", "second"))
+    assert path.read_text() == "first\nseco"
+    other.stop()
+    with room_for(15), pytest.raises(ConnectError, match="can't be written"):
+        sink.put(records("second"))
+    assert path.read_text() == "first\nseco", "the other one is gone"
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/dev/stderr"])

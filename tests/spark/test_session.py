@@ -28,6 +28,23 @@ def test_a_local_driver_listens_on_loopback_only() -> None:
 
 
 @pytest.mark.parametrize(
+    ("user", "found", "warned"),
+    [
+        ({}, "true", False),
+        ({"spark.master": "local[4]", "spark.authenticate": "false"}, "false", False),
+        ({"spark.master": "spark://127.0.0.1:7077"}, None, True),
+        ({"spark.master": "spark://127.0.0.1:7077", "spark.authenticate": "true"}, "true", False),
+        ({"spark.master": "yarn", "spark.authenticate": "false"}, "false", False),
+    ],
+)
+def test_spark_asks_who_calls_or_the_log_says_that_it_does_not(
+    user: dict[str, str], found: str | None, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert session.settings(user, "", 2).get("spark.authenticate") == found
+    assert ("spark.authenticate is not set" in caplog.text) == warned
+
+
+@pytest.mark.parametrize(
     ("user", "expected"),
     [
         ({"spark.master": "local[4]"}, {}),

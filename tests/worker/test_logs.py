@@ -25,6 +25,7 @@ def logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     handlers, level = root.handlers[:], root.level
     chatty = {name: logging.getLogger(name).level for name in logs._CHATTY}
     monkeypatch.setattr(logs, "_secrets", set())
+    monkeypatch.setattr(logs, "_covered", {})
     yield
     logs.unbind()
     root.handlers[:] = handlers
@@ -177,3 +178,10 @@ def test_a_level_for_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "INFO" in said[0]
     assert "Log level of org.example.whole for the whole cluster: DEBUG" in said[0]
     assert "Ignoring the log level 'loud'" in said[1]
+
+
+def test_a_header_that_quotes_a_secret_shows_its_reference() -> None:
+    logs.cover({"s3cret-1": "${file:/f:k}"})
+    logs.cover({"other-one": "${file:/f:l}"})
+    # The base64 of `user:s3cret-1`.
+    assert logs.hide("Authorization: Basic dXNlcjpzM2NyZXQtMQ==") == "Authorization: Basic dXNlcj${file:/f:k}=="

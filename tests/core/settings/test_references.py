@@ -147,8 +147,8 @@ def test_providers_of_a_worker_file() -> None:
 
 
 def test_a_reference_is_no_secret_and_what_stands_beside_it_is() -> None:
-    assert secrets.values({"db.password": "${file:/run/db:password}"}) == set()
-    assert secrets.values({"db.password": "salt-${env:HOST}-pepper"}) == {"salt-", "-pepper"}
+    assert secrets.plain({"db.password": "${file:/run/db:password}"}) == set()
+    assert secrets.plain({"db.password": "salt-${env:HOST}-pepper"}) == {"salt-", "-pepper"}
 
 
 def test_settings_that_the_worker_reads_can_not_hold_references() -> None:

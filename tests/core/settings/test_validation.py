@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -171,7 +173,7 @@ def test_secret_settings_are_known_by_name() -> None:
     plain = "name key.converter topics ssl.keystore.location message.key.columns sasl.oauthbearer.token.endpoint.url key"
     assert [name for name in secret.split() if not secrets.is_secret(name)] == []
     assert [name for name in plain.split() if secrets.is_secret(name)] == []
-    assert secrets.values({"a.password": "abc", "b.password": "true", "c.password": None, "d.password": "abcd"}) == {"abcd"}
+    assert secrets.plain({"a.password": "abc", "b.password": "true", "c.password": None, "d.password": "abcd"}) == {"abcd"}
     for name in ("db.pass", "my_pwd", "http.header.Authorization"):
         assert secrets.is_secret(name)
     for name in ("compass.heading", "bypass", "basic.auth.credentials.source"):
@@ -192,12 +194,26 @@ def test_secret_settings_are_known_by_name() -> None:
     ],
 )
 def test_secrets_in_urls(text: str, found: set[str]) -> None:
-    assert secrets.values({"connection.url": text}) == found
+    assert secrets.plain({"connection.url": text}) == found
+
+
+@pytest.mark.parametrize("secret", ["s3cret", "pass/wörd +1", "ab?c>", "0123456789"])
+def test_secrets_are_hidden_as_http_clients_quote_them(secret: str) -> None:
+    forms = secrets.values({"db.password": secret})
+    for user in ("", "u", "us", "use", "user"):
+        header = base64.b64encode(f"{user}:{secret}".encode()).decode()
+        name, hidden, rest = secrets.hide(header, forms).partition("[hidden]")
+        assert hidden and not rest.strip("=")
+        assert base64.b64encode(f"{user}:".encode()).decode().startswith(name)
+        url_safe = base64.urlsafe_b64encode(f"{user}{secret} and more".encode()).decode()
+        assert "[hidden]" in secrets.hide(url_safe, forms)
+    for quoted in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
+        assert secrets.hide(f"https://h/?key={quoted}&x", forms) == "https://h/?key=[hidden]&x"
 
 
 def test_a_text_full_of_urls_does_not_take_long() -> None:
     for part in ("://", "://a:", "?password", "&", "://:"):
-        assert secrets.values({"connection.url": "x://" + part * 200_000}) == set()
+        assert secrets.plain({"connection.url": "x://" + part * 200_000}) == set()
 
 
 def _no(value: Any) -> None:
