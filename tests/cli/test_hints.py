@@ -19,7 +19,7 @@ from kconnect.cli.main import cli
 
 _ROOT = Path(kconnect.__file__).parent
 # In backticks, or alone, or at the end of a sentence.
-_HINT = re.compile(r"`(kconnect [a-z][^`]*)`|(?:^|: )(kconnect [a-z][^`.]*)$")
+_HINT = re.compile(r"`(kconnect [a-z][^`]*)`|(?:^|: )(kconnect [a-z][^`.,]*)$")
 
 
 def _texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
