@@ -12,6 +12,14 @@ class InputError(ConnectError):
     exit_code = 2
 
 
+class Problems(InputError):
+    """Several, told in a line each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
 def text_of(path: Path) -> str:
     """InputError if it can't be read."""
     try:

@@ -138,11 +138,17 @@ def main(arguments: list[str] | None = None) -> Any:
         error.show()
         sys.exit(error.exit_code)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told in one line
-        click.echo(f"kconnect: {in_one_line(error)}", err=True)
+        for line in in_lines(error):
+            click.echo(f"kconnect: {line}", err=True)
         if verbose:
             click.echo("".join(traceback.format_exception(error)), err=True)
         sys.exit(status_of(error))
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def in_lines(error: Exception) -> list[str]:
+    """One for each fault, where an error is of several."""
+    return getattr(error, "faults", None) or [in_one_line(error)]
 
 
 def in_one_line(error: Exception) -> str:

@@ -234,7 +234,8 @@ def _show(name: str, result: str | Exception | None) -> set[int]:
         return _show(name, result.error)
     from kconnect.cli import main
 
-    click.echo(f"kconnect: {name}: {main.in_one_line(result)}", err=True)
+    for line in main.in_lines(result):
+        click.echo(f"kconnect: {name}: {line}", err=True)
     return {main.status_of(result)}
 
 

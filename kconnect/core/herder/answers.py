@@ -34,6 +34,7 @@ from kconnect.core.herder import (
 from kconnect.core.herder.old_offsets import OldOffsets
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.target_state import initial_target_state
+from kconnect.core.settings import unknown
 from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, TopicsReset
@@ -304,6 +305,8 @@ class Answers:
         infos = yield effects.Validate(plugin, dict(config))
         if infos["error_count"]:
             raise BadRequestError(errors_message(infos))
+        for line in unknown.told(config, infos):
+            self._herder.log("WARNING", f"Connector {config.get('name')}: {line}")
 
     def _info(self, name: str, written: ConfigMap) -> Procedure:
         kind = yield from self.kind(name)
