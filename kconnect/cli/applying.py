@@ -28,7 +28,15 @@ def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] 
     there = [manifest for manifest in wanted if manifest.name in configs]
     states = _states(client, [each.name for each in there if each.state is not None or each.offsets is not None])
     bare = _bare(client, [each for each in there if each.offsets is not None and states.get(each.name) == "STOPPED"])
-    return apply_plan.make(wanted, configs, states, prune, bare)
+    steps = apply_plan.make(wanted, configs, states, prune, bare)
+    for step in steps:
+        if step.manifest is not None and step.manifest.offsets is not None and step.offsets is None:
+            click.echo(
+                f"{step.name}: the offsets in {step.manifest.where} are ignored, as it is there already and goes on where it is; "
+                "`kconnect offsets set` or `kconnect offsets import` moves it",
+                err=True,
+            )
+    return steps
 
 
 def _states(client: ConnectClient, names: Collection[str]) -> dict[str, str]:
