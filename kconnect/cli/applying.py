@@ -32,8 +32,8 @@ def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] 
     for step in steps:
         if step.manifest is not None and step.manifest.offsets is not None and step.offsets is None:
             click.echo(
-                f"{step.name}: the offsets in {step.manifest.where} are ignored, as it is there already and goes on where it is; "
-                "`kconnect offsets set` or `kconnect offsets import` moves it",
+                f"{step.name}: the offsets in {step.manifest.where} are ignored, as it is there already and goes on where it "
+                "is; `kconnect offsets set` or `kconnect offsets import` moves it",
                 err=True,
             )
     return steps

@@ -9,7 +9,6 @@ from pathlib import Path
 from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.java import properties
 
-
 WRITER_S = 10.0
 """How long a pipe may be without a writer. Used qualified: tests wait for less."""
 

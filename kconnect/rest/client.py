@@ -360,6 +360,9 @@ class ConnectClient:
             if response.is_success:
                 return response
             error = _error(response)
+            if response.status_code in (404, 405, 501) and path == "/connectors" and error.message.startswith("HTTP "):
+                # A worker has it always.
+                raise RestError(None, f"What answers at {self.url} is no Connect worker ({error.message}): is the URL right?")
             if response.status_code not in (409, 500) or not error.message.startswith(_NOT_NOW):
                 raise error
             left = deadline - time.monotonic()
@@ -392,6 +395,7 @@ class ConnectClient:
 
 
 _CLIENT_CERT = "KCONNECT_CLIENT_CERT"
+_TRUSTED = "SSL_CERT_FILE"
 
 
 def _is_https(url: str) -> bool:
@@ -408,10 +412,15 @@ def _tls(url: str) -> ssl.SSLContext | bool:
     if not _is_https(url):
         # To read whom to trust takes longer than most requests do.
         return False
+    try:
+        context = httpx.create_ssl_context()
+    except OSError as error:
+        rule = f"it should be a PEM file of the certificates to trust, as {_TRUSTED} names it"
+        trusted = os.environ.get(_TRUSTED)
+        raise ConfigError(f"The certificates {trusted} can't be used ({error.strerror or error}): {rule}") from None
     own = os.environ.get(_CLIENT_CERT)
     if not own:
-        return True
-    context = httpx.create_ssl_context()
+        return context
     try:
         context.load_cert_chain(own)
     except OSError as error:
@@ -433,6 +442,8 @@ def _no_answer(url: str, error: httpx.TransportError) -> str:
         )
     if reason is not None:
         return f"No TLS with {url} ({reason}). Is it an https listener?"
+    if isinstance(error, httpx.RemoteProtocolError):
+        return f"What answers at {url} is no Connect worker ({error}): is it the port of its REST API, or an https URL?"
     return f"No worker answers at {url} ({error}). Is it running?"
 
 

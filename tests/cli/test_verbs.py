@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -336,6 +337,22 @@ def test_delete_asks_and_says_that_offsets_stay(url: str, herder: Herder) -> Non
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_certificates_that_cant_be_used_are_told(content: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content)
+    called = call("get", "connectors", "--url", "https://127.0.0.1:9", env={"SSL_CERT_FILE": str(path)})
+    assert called.err.startswith(f"kconnect: The certificates {path} can't be used (")
+    assert called.err.endswith("): it should be a PEM file of the certificates to trust, as SSL_CERT_FILE names it\n")
+    assert called.status == 6
+
+
+def test_a_port_that_is_none_is_told() -> None:
+    called = call("demo", "--port", "80000")
+    assert (called.status, "80000 is not in the range 0<=x<=65535" in called.err) == (2, True)
 
 
 def test_no_worker_is_one_line() -> None:
