@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConflictError
+from kconnect.api.errors import ConflictError, ConnectError
 from kconnect.cli import get_connectors, target_states
 from kconnect.core.herder.requests import (
     CreateConnector,
     DeleteConnector,
     GetConnector,
     GetStatus,
+    Health,
     ListConnectors,
     Request,
     RestartConnector,
@@ -94,6 +95,21 @@ def test_a_name_is_shown_as_it_is(url: str, herder: Herder) -> None:
     name = "db:key:[red]orders"
     herder.submit(CreateConnector(name, FILE_SOURCE))
     assert run(url, "get", "connectors", name).out.splitlines()[1].startswith(f"{name} ")
+
+
+@pytest.mark.parametrize("kind", ["connectors", "tasks"])
+def test_a_worker_that_has_lost_kafka_is_told_beside_the_table(url: str, herder: Herder, kind: str) -> None:
+    herder._answers = {**herder._answers, Health: lambda *_: raised(ConnectError("Kafka has not answered it for 20 s."))}
+    called = run(url, "get", kind)
+    assert (called.status, len(called.out.splitlines()) > 1) == (0, True)
+    assert called.err.startswith(f"kconnect: the worker at {url} is unhealthy, and what it shows may be old. ")
+    assert "Kafka has not answered it for 20 s." in called.err
+    herder._answers = MemoryHerder._answers
+    assert run(url, "get", kind).err == ""
+
+
+def raised(error: Exception) -> None:
+    raise error
 
 
 @pytest.mark.parametrize("kind", ["connectors", "connector", "co"])

@@ -48,6 +48,9 @@ COMMIT = "unknown"
 ELECTION_MS = 80_000
 """How long a request waits for a leader or an owner: less than a request may take in all, so that it can say why."""
 
+_SILENT_S = 15
+"""A worker that Kafka has not answered for so long knows only what was."""
+
 
 class Answers:
     def __init__(self, herder: Herder) -> None:
@@ -65,6 +68,9 @@ class Answers:
                     "kafka_cluster_id": identity.kafka_cluster_id,
                 }
             case requests.Health():
+                silent_s = herder.silent_ms // 1000
+                if silent_s >= _SILENT_S:
+                    raise ConnectError(f"Kafka has not answered it for {silent_s} s.")
                 return None
             case requests.ListConnectors(expand):
                 return (yield from self._list(expand))
