@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from kconnect.api.errors import ConflictError, ConnectError
-from kconnect.cli import get_connectors, target_states
+from kconnect.cli import get_connectors, target_states, waiting
 from kconnect.core.herder.requests import (
     CreateConnector,
     DeleteConnector,
@@ -27,6 +28,7 @@ from kconnect.core.herder.requests import (
 from tests.cli.calls import Called, call, serving
 from tests.rest.conftest import FILE_SOURCE
 from tests.rest.herder import MemoryHerder
+from tests.support import wait_until
 
 ODD = "a b ü% [x]*"
 SECRET = "canary-4417"
@@ -228,6 +230,20 @@ def test_a_state_that_is_not_reached_in_time_is_7_and_tells_why(url: str, herder
     assert told in called.err
     assert "OSError: disk on fire" in called.err
     assert run(url, "wait", "bills", "--for", "failed").out == "bills is FAILED\n"
+
+
+def test_what_is_waited_for_is_told_after_a_moment(url: str, herder: Herder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "AFTER_S", 0.0)
+    called = run(url, "wait", "bills", "--for", "stopped", "--timeout", "0.5s")
+    said = "Waiting for bills to be STOPPED; now: connector RUNNING, task 0 RUNNING, task 1 RUNNING"
+    assert (called.status, called.err.splitlines().count(said)) == (7, 1)
+    # The worker answers once whoever says so has said it.
+    herder.before[ListConnectors] = lambda: wait_until(
+        lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()), 60, "nobody says anything"
+    )
+    assert f"Waiting for the worker at {url} (GET /connectors)" in run(url, "get", "co").err.splitlines()
+    monkeypatch.setattr(waiting, "AFTER_S", 60.0)
+    assert "Waiting" not in run(url, "wait", "bills", "--for", "stopped", "--timeout", "0.5s").err
 
 
 def test_wait_for_tasks_that_have_all_failed(url: str, herder: Herder) -> None:
