@@ -74,7 +74,8 @@ def apply(
     that is refused does not stop the others. Connectors that no file has stay, unless --prune or --prune-only names them; these
     are deleted last, if all else went well. Their offsets stay.
 
-    Exit status: 0 done, 1 something failed. With --diff or --dry-run: 0 nothing differs, 2 something does, 1 any error.
+    Exit status: 0 done; if something failed that of `kconnect create`, such as 6 for a config that is refused, and 1 for
+    failures of several kinds. With --diff or --dry-run: 0 nothing differs, 2 something does, 1 any error.
     """
     wanted = read(paths, recursive)
     with target.connect() as client:
@@ -87,13 +88,13 @@ def apply(
         doomed = [step.name for step in steps if step.action == DELETE]
         if doomed:
             asking.confirm(f"{_count(doomed)} in no file: {', '.join(doomed)}. Delete {_them(doomed)}?", yes)
-        failed = applying.perform(client, steps, timeout if wait else None, verbose=form == "table")
+        failed, status = applying.perform(client, steps, timeout if wait else None, verbose=form == "table")
         if form != "table":
             show.write(steps, form, failed)
         else:
             summary(steps, failed)
     if failed:
-        return 1
+        return 1 if diff else status
     return DIFFERS if diff and any(step.action != UNCHANGED for step in steps) else 0
 
 

@@ -5,22 +5,44 @@ threads at once.
 
 from __future__ import annotations
 
-from kconnect.cli import target_states
+import click
+
+from kconnect.cli import refusals, target_states
 from kconnect.cli.apply_plan import CREATE, DELETE, Step
-from kconnect.cli.manifests import Manifest
+from kconnect.cli.files import Problems
+from kconnect.cli.manifests import Config, Manifest
+from kconnect.core.settings import unknown
 from kconnect.rest.client import ConnectClient, RestError
 
 _STEADY_S = 0.5
 
 
 def do(client: ConnectClient, step: Step) -> None:
-    """RestError if the worker refuses, or does not answer."""
+    """RestError if the worker refuses, or does not answer. Settings that nothing knows are told, once it is done."""
+    with refusals.explained(client):
+        _do(client, step)
+    if step.manifest is not None and step.differences:
+        warn(client, step.name, step.manifest.config)
+
+
+def warn(client: ConnectClient, name: str, config: Config) -> None:
+    """Tell of the settings of a config, which the worker has taken, that nothing knows."""
+    try:
+        found = client.validate(str(config.get("connector.class")), {**config, "name": name})
+    except RestError:
+        # It is done, and only a word about it is missing.
+        return
+    for line in unknown.told(config, found):
+        click.echo(f"kconnect: warning: {name}: {line}", err=True)
+
+
+def _do(client: ConnectClient, step: Step) -> None:
     if step.action == DELETE:
         client.delete(step.name)
     elif step.manifest is None:
         return
     elif step.action == CREATE:
-        create(client, step.manifest)
+        _create(client, step.manifest)
     else:
         # A connector that is to rest does so before it gets a config that it should not run with; one that gets offsets is
         # STOPPED, and must be until it has them.
@@ -35,7 +57,7 @@ def do(client: ConnectClient, step: Step) -> None:
             set_state(client, step.name, step.state)
 
 
-def create(client: ConnectClient, manifest: Manifest) -> None:
+def _create(client: ConnectClient, manifest: Manifest) -> None:
     """
     With its state and at its offsets. Where the worker can't do that in one request, it is created STOPPED, its offsets are
     set, and then it gets its state; if its offsets are refused, it is deleted again, so that another try begins as this one.
@@ -91,12 +113,17 @@ def resting(client: ConnectClient, name: str) -> str:
     return state if state in ("PAUSED", "STOPPED") else "RUNNING"
 
 
-def problems(client: ConnectClient, manifest: Manifest) -> list[str]:
-    """What the worker finds wrong with a config, each with its setting. RestError if it can't say."""
+def check(client: ConnectClient, manifest: Manifest) -> None:
+    """Problems with what the worker finds wrong with a config, RestError if it can't say. What nothing knows is told."""
     config = {**manifest.config, "name": manifest.name}
-    found = client.validate(str(config["connector.class"]), config)
-    values = [each["value"] for each in found["configs"]]
-    return [f"{value['name']}: {' '.join(error.split())}" for value in values for error in value["errors"]]
+    with refusals.explained(client):
+        found = client.validate(str(config["connector.class"]), config)
+    for line in unknown.told(config, found):
+        click.echo(f"kconnect: warning: {manifest.name}: {line}", err=True)
+    values = [each["value"] for each in found["configs"] if each["value"]]
+    errors = [error if value["name"] in error else f"{value['name']}: {error}" for value in values for error in value["errors"]]
+    if errors:
+        raise Problems(refusals.problems(client, errors))
 
 
 def _unknown(error: RestError, field: str) -> bool:

@@ -16,7 +16,6 @@ from kconnect.cli import apply_plan, apply_run, selection
 from kconnect.cli.apply_output import Show, summary
 from kconnect.cli.apply_plan import CHANGE, CREATE, DELETE, DONE, UNCHANGED, Step
 from kconnect.cli.detailed_exit import DIFFERS
-from kconnect.cli.files import InputError
 from kconnect.cli.manifests import Manifest
 from kconnect.rest.client import ConnectClient
 
@@ -29,7 +28,15 @@ def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] 
     there = [manifest for manifest in wanted if manifest.name in configs]
     states = _states(client, [each.name for each in there if each.state is not None or each.offsets is not None])
     bare = _bare(client, [each for each in there if each.offsets is not None and states.get(each.name) == "STOPPED"])
-    return apply_plan.make(wanted, configs, states, prune, bare)
+    steps = apply_plan.make(wanted, configs, states, prune, bare)
+    for step in steps:
+        if step.manifest is not None and step.manifest.offsets is not None and step.offsets is None:
+            click.echo(
+                f"{step.name}: the offsets in {step.manifest.where} are ignored, as it is there already and goes on where it "
+                "is; `kconnect offsets set` or `kconnect offsets import` moves it",
+                err=True,
+            )
+    return steps
 
 
 def _states(client: ConnectClient, names: Collection[str]) -> dict[str, str]:
@@ -68,12 +75,15 @@ def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
     return {name for name, found in offsets.items() if not found}
 
 
-def perform(client: ConnectClient, steps: Sequence[Step], timeout: float | None, verbose: bool = True) -> set[str]:
+def perform(
+    client: ConnectClient, steps: Sequence[Step], timeout: float | None, verbose: bool = True
+) -> tuple[set[str], int]:
     """
-    Do them, and wait if there is a `timeout`; gives the names of those that failed. What is to be deleted comes last, if
-    nothing failed before.
+    Do them, and wait if there is a `timeout`; gives the names of those that failed, and the exit status: that which all
+    failures share, else 1. What is to be deleted comes last, if nothing failed before.
     """
     failed: set[str] = set()
+    statuses: set[int] = set()
     by_name = {step.name: step for step in steps}
     expected: dict[str, str] = {}
 
@@ -92,16 +102,17 @@ def perform(client: ConnectClient, steps: Sequence[Step], timeout: float | None,
         failed.discard(name)
 
     todo = [step.name for step in steps if step.action in (CREATE, CHANGE)]
-    selection.each(todo, one, "Applying")
+    statuses.add(selection.each(todo, one, "Applying"))
     if timeout is not None:
-        selection.each([name for name in todo if name not in failed], waited, "Waiting for")
+        statuses.add(selection.each([name for name in todo if name not in failed], waited, "Waiting for"))
     doomed = [step.name for step in steps if step.action == DELETE]
     if doomed and failed:
         click.echo(f"kconnect: nothing was deleted, as not all went well: {', '.join(doomed)} stay", err=True)
         failed.update(doomed)
     else:
-        selection.each(doomed, one, "Deleting")
-    return failed
+        statuses.add(selection.each(doomed, one, "Deleting"))
+    statuses.discard(0)
+    return failed, statuses.pop() if len(statuses) == 1 else int(bool(failed))
 
 
 def dry_run(client: ConnectClient, steps: Sequence[Step], show: Show, form: str, quiet: bool) -> int:
@@ -111,8 +122,8 @@ def dry_run(client: ConnectClient, steps: Sequence[Step], show: Show, form: str,
     def check(name: str) -> None:
         manifest = by_name[name].manifest
         wrong.add(name)
-        if manifest is not None and (found := apply_run.problems(client, manifest)):
-            raise InputError("; ".join(found))
+        if manifest is not None:
+            apply_run.check(client, manifest)
         wrong.discard(name)
 
     changed = [step for step in steps if step.action != UNCHANGED]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from kconnect.cli import waiting
 from kconnect.local.broker import Broker
 
 NOT_RUNNING = 3
@@ -52,7 +53,8 @@ def start(port: int, data_dir: Path | None) -> None:
     """
     found = Broker(data_dir or _default_directory(), port, detached=True)
     already = found.running()
-    found.start()
+    with waiting.told("the broker to start, which fetches its jars before if they are not here"):
+        found.start()
     click.echo(f"{'Runs already' if already else 'Started'}: bootstrap.servers={found.bootstrap_servers} (pid {found.pid})")
 
 
@@ -70,7 +72,8 @@ def stop(data_dir: Path | None) -> None:
     if not found.running():
         click.echo("Not running")
         return
-    found.stop()
+    with waiting.told("the broker to stop"):
+        found.stop()
     click.echo("Stopped")
 
 

@@ -12,7 +12,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +40,18 @@ class Target:
     def connect(self, timeout: float | None = None) -> Iterator[ConnectClient]:
         """
         A client, which several threads may use at once. `timeout`: seconds to wait for an answer, if not the client's own. What
-        is refused only because a cluster rebalances is asked again for 30 seconds.
+        is refused only because a cluster rebalances is asked again for 30 seconds. What takes long is told, if there is no
+        `timeout`.
 
         UsageError if a password is needed and there is no terminal to ask for it.
         """
+        from kconnect.cli import waiting
         from kconnect.rest.client import ANSWER_S, PATIENCE_S, ConnectClient, RestError
 
+        tell: Any = waiting.told if timeout is None else nullcontext
         authorization = self._authorization
         patience = PATIENCE_S if timeout is None else min(timeout, PATIENCE_S)
-        with ConnectClient(self.url, timeout or ANSWER_S, authorization=authorization, patience=patience) as client:
+        with ConnectClient(self.url, timeout or ANSWER_S, None, authorization, patience, tell) as client:
             try:
                 yield client
             except RestError as error:

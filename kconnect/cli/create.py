@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kconnect.cli import apply_run, connection, selection, target_states
+from kconnect.cli import apply_plan, apply_run, connection, selection, target_states
 from kconnect.cli.apply_options import files, read
 from kconnect.cli.connection import Target
 
@@ -30,7 +30,7 @@ def create(target: Target, paths: tuple[Path, ...], recursive: bool, wait: bool,
     wanted = {manifest.name: manifest for manifest in read(paths, recursive)}
     with target.connect() as client:
         def one(name: str) -> str:
-            apply_run.create(client, wanted[name])
+            apply_run.do(client, apply_plan.make([wanted[name]], {}, {})[0])
             said = f"created {name}"
             if wait:
                 selection.then(said, lambda: apply_run.wait(client, name, wanted[name].state or "RUNNING", timeout))

@@ -37,7 +37,7 @@ _STUCK_S = 60.0
 @click.command()
 @click.option("--file", "file", type=click.Path(path_type=Path), help="What to read. Default: the worker's access log.")
 @click.option("--once", is_flag=True, help="Move --file once, check every line at the sink, and end.")
-@click.option("--port", type=int, default=0, help="Port of the REST API. Default: a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the REST API. Default: a free one.")
 @click.option("--keep", is_flag=True, help="Keep the directory with logs, topics and the sink's file.")
 def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     """

@@ -23,11 +23,12 @@ def describe() -> None:
     Tell what is known of connectors, why one has failed, and what to do.
 
     \b
-      kconnect describe connector orders
+      kconnect describe orders
       kconnect describe connector 'orders-*' --worker-file worker.properties
-      kconnect describe task orders/0
+      kconnect describe orders/0
       kconnect describe worker node-1:8083
       kconnect describe plugin FileStreamSink
 
-    Plurals and two letters do as well: co, ta, wo and pl.
+    Plurals and two letters do as well: co, ta, wo and pl. What is no kind is the name of a connector, or with /NUMBER that of
+    a task.
     """

@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
+import os
+import select
 from pathlib import Path
 
 from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.java import properties
+
+WRITER_S = 10.0
+"""How long a pipe may be without a writer. Used qualified: tests wait for less."""
 
 
 class InputError(ConnectError):
     exit_code = 2
 
 
+class Problems(InputError):
+    """Several, told in a line each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
 def text_of(path: Path) -> str:
     """InputError if it can't be read."""
     try:
-        return path.read_text("utf-8")
+        return _of_pipe(path).decode("utf-8") if path.is_fifo() else path.read_text("utf-8")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: this is not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def _of_pipe(path: Path) -> bytes:
+    """To open one waits for somebody who writes into it, without end. What a shell makes of `<(command)` has a writer."""
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(pipe, "rb", buffering=0) as file:
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN | select.POLLHUP)
+        # None of one that is open at the other end, and empty so far.
+        first = None if poll.poll(WRITER_S * 1000) else file.read(1)
+        if first == b"":
+            raise InputError(f"{path}: this is a pipe, and nobody has opened it to write for {WRITER_S:g} s; name a file")
+        os.set_blocking(pipe, True)
+        return (first or b"") + file.read()
 
 
 def properties_of(path: Path) -> dict[str, str]:

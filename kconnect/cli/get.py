@@ -21,6 +21,8 @@ from kconnect.cli.lazy import KindsGroup
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from kconnect.rest.client import ConnectClient
+
 _COMMANDS = {
     "connectors": ("kconnect.cli.get_connectors:connectors", "Show connectors, their states and tasks."),
     "tasks": ("kconnect.cli.get_tasks:tasks", "Show tasks, their states, and where they run."),
@@ -41,7 +43,8 @@ def get() -> None:
       kconnect get co 'orders-*' --state FAILED
       kconnect get tasks --watch
 
-    The singular and two letters do as well: connector and co, task and ta, plugin and pl, logger and lo, worker and wo.
+    The singular and two letters do as well: connector and co, task and ta, plugin and pl, logger and lo, worker and wo. What is
+    no kind is the name of a connector.
     """
 
 
@@ -90,6 +93,20 @@ def show(
         )
 
     watch.show(seconds, draw)
+
+
+def tell_if_unwell(client: ConnectClient) -> None:
+    """Say so where what a worker shows may be what was, as when it has lost Kafka."""
+    from kconnect.rest.client import RestError
+
+    try:
+        found = client.health()
+    except RestError:
+        # Connect before 3.9 has none; who does not answer at all is told by the next request.
+        return
+    if found["status"] == "unhealthy":
+        said = f"kconnect: the worker at {client.url} is unhealthy, and what it shows may be old. {found.get('message', '')}"
+        click.echo(said, err=True)
 
 
 def select(items: Sequence[dict[str, Any]], patterns: Sequence[str], what: str) -> list[dict[str, Any]]:

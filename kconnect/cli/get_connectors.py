@@ -87,6 +87,7 @@ def items(client: ConnectClient, patterns: Sequence[str]) -> list[dict[str, Any]
 
     One that has only just been created has no status yet.
     """
+    get.tell_if_unwell(client)
     expanded = client.connectors("info", "status")
     names = client.connectors()
     if not expanded.keys() >= set(names):

@@ -7,6 +7,7 @@ A click group that knows its commands' names and one-line helps, and imports a c
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ class LazyGroup(click.Group):
     """
     `commands_in` holds, for each name, where it is (`module`, or `module:function` if the name is another) and its help.
     `sections`, headings with names in an order of their own, divide the list in `--help`; what is in none comes last.
+    `synonyms` are what people know from elsewhere: the words that stand for one alone, and for one with something behind it.
     """
 
     def __init__(
@@ -25,9 +27,11 @@ class LazyGroup(click.Group):
         *args: Any,
         commands_in: Mapping[str, tuple[str, str]],
         sections: Mapping[str, Sequence[str]] | None = None,
+        synonyms: Mapping[str, tuple[str, str]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        self._synonyms = synonyms or {}
         self._commands_in = commands_in
         self._sections = sections or {}
 
@@ -42,6 +46,10 @@ class LazyGroup(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self._synonyms:
+            alone, with_more = self._synonyms[args[0]]
+            named = len(args) > 1 and not args[1].startswith("-")
+            args = [*(with_more if named else alone).split(), *args[1:]]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -79,7 +87,22 @@ class LazyGroup(click.Group):
 
 
 class KindsGroup(LazyGroup):
-    """Its commands are kinds of things, singular or plural, and are found by the other form and their first two letters too."""
+    """
+    Its commands are kinds of things, singular or plural, and are found by the other form and their first two letters too. What
+    is no kind is the name of a connector, or with /NUMBER that of a task.
+    """
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            import difflib
+
+            if near := difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.85):
+                # Mostly not the name of a connector.
+                path = f"{ctx.command_path} connector {args[0]}"
+                said = f"{args[0]} is no kind. For a connector of that name: {path}. Did you mean {near[0]}?"
+                raise click.UsageError(said, ctx)
+            args = ["task" if re.fullmatch(r".+/\d+", args[0]) else "connector", *args]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         one = (kind for kind in self.list_commands(ctx) if cmd_name in (kind, kind.rstrip("s"), f"{kind}s", kind[:2]))

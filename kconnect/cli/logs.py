@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import stat
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TextIO
+from urllib.parse import urlsplit
 
 import click
 
-from kconnect.cli import log_lines
+from kconnect.cli import connection, log_lines, selection
+from kconnect.cli.connection import Target
 from kconnect.cli.log_lines import Entry
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -24,7 +28,7 @@ _PAUSE_S = 0.25
 
 
 @click.command()
-@click.argument("name", required=False, metavar="[NAME[/TASK]]")
+@click.argument("name", required=False, metavar="[NAME[/TASK]]", shell_complete=selection.complete)
 @click.option(
     "--file",
     "files",
@@ -38,6 +42,7 @@ _PAUSE_S = 0.25
 @click.option("--task", type=click.IntRange(0), help="Only this task of the connector.")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N entries; a trace belongs to its entry.")
 @click.option("--mentions", is_flag=True, help="Also what names the connector in its text, as the worker itself does.")
+@connection.later
 def logs(
     name: str | None,
     files: tuple[Path, ...],
@@ -47,18 +52,21 @@ def logs(
     task: int | None,
     tail: int | None,
     mentions: bool,
+    target: Callable[[], Target],
 ) -> None:
     """
     Show what a worker's log says of one connector.
 
     \b
+      kconnect logs orders                               the log of a worker on this machine
       kconnect logs orders --file worker.log
       kconnect logs orders/0 --file worker.log --level ERROR --since 1h
       kconnect logs orders -f --file worker.log
       docker logs connect-1 2>&1 | kconnect logs orders --tail 20
 
     A worker writes its log to standard error, and so do the hosts of its tasks where Spark runs on the worker's machine. On a
-    Spark cluster the hosts' lines are in the executors' standard error. The log is read from --file, or from standard input.
+    Spark cluster the hosts' lines are in the executors' standard error. The log is read from --file, or from standard input;
+    without both it is the file that this machine's worker at --url writes to, as `kconnect worker … 2> worker.log` has it.
 
     The lines are chosen by the connector's context, `[orders|task-0]`, which kconnect writes always, `log.format=json` has as
     `connector` and `task`, and Kafka Connect writes with `%X{connector.context}` in its Log4j pattern, as Kafka's own file has
@@ -68,11 +76,8 @@ def logs(
     wanted = Wanted(connector, number, level, None if since is None else moment(since), mentions)
     if follow and len(files) > 1:
         raise click.UsageError("-f follows one --file only.")
-    if not files and sys.stdin.isatty():
-        raise click.UsageError(
-            "Which log? Give --file FILE, or pipe it in: docker logs connect-1 2>&1 | kconnect logs NAME. A worker writes its "
-            "log to standard error."
-        )
+    if not files and not _is_fed(sys.stdin):
+        files = (_of_worker(target().url),)
     with ExitStack() as opened:
         lines: Iterator[str | None]
         if not files:
@@ -83,6 +88,46 @@ def logs(
         else:
             lines = (line for path in files for line in opened.enter_context(_open(path)))
         _show(lines, wanted, tail)
+
+
+def _is_fed(standard_input: TextIO) -> bool:
+    """Whether somebody may write there: it is neither a terminal nor /dev/null."""
+    try:
+        return not stat.S_ISCHR(os.fstat(standard_input.fileno()).st_mode)
+    except (OSError, ValueError):
+        return True  # Of a test, or of a program that has put its own there.
+
+
+def _of_worker(url: str) -> Path:
+    """The file that the process which listens at that URL has as its standard error or output; UsageError if there is none."""
+    import psutil
+
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    why = "it is on another machine, or belongs to another user"
+    try:
+        if _is_here(parts.hostname or ""):
+            for each in psutil.net_connections("tcp"):
+                if each.status == psutil.CONN_LISTEN and each.pid and each.laddr.port == port:
+                    files = {file.fd: file.path for file in psutil.Process(each.pid).open_files()}
+                    if found := files.get(2) or files.get(1):
+                        return Path(found)
+                    why = f"its process {each.pid} writes it to a terminal or a pipe"
+    except psutil.Error:
+        pass
+    raise click.UsageError(
+        f"Which log? That of the worker at {url} is not found: {why}. Give --file FILE, or pipe it in: docker logs connect-1 "
+        "2>&1 | kconnect logs NAME. A worker writes its log to standard error."
+    )
+
+
+def _is_here(host: str) -> bool:
+    """Nobody can listen at another machine's address."""
+    try:
+        with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+            return True
+    except OSError:
+        return False
 
 
 @dataclass

@@ -76,6 +76,16 @@ _COMMANDS = {
     "worker": ("kconnect.cli.worker", "Run a worker."),
 }
 
+_SYNONYMS = {
+    **dict.fromkeys(("ls", "list", "ps", "connectors"), ("get connectors", "get")),
+    "status": ("get connectors", "describe"),
+    "info": ("cluster", "describe"),
+    **dict.fromkeys(("rm", "remove"), ("delete", "delete")),
+    "log": ("logs", "logs"),
+    "validate": ("apply --dry-run", "apply --dry-run"),
+}
+"""Words of kcctl, kubectl and habit: what each means alone, and with a name behind it."""
+
 _SECTIONS = {
     "Connectors": (
         *("get", "describe", "create", "apply", "diff", "edit", "patch", "delete"),
@@ -89,7 +99,13 @@ _SECTIONS = {
 }
 
 
-@click.group(cls=LazyGroup, commands_in=_COMMANDS, sections=_SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    commands_in=_COMMANDS,
+    sections=_SECTIONS,
+    synonyms=_SYNONYMS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="kconnect")
 def cli(verbose: bool) -> None:
@@ -100,6 +116,8 @@ def cli(verbose: bool) -> None:
       kconnect broker start
       kconnect worker worker.properties
       kconnect cluster
+
+    Known from elsewhere, and understood here: ls, list, ps, connectors, status, info, rm, remove, log, validate.
 
     Exit status: 0 it is done, 1 it failed, 2 wrong use, 3 no answer, 4 not found, 5 conflict, 6 a setting or request that is
     wrong, 7 not reached in time, 8 not allowed, 9 you said no, 130 Ctrl-C.
@@ -120,11 +138,17 @@ def main(arguments: list[str] | None = None) -> Any:
         error.show()
         sys.exit(error.exit_code)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told in one line
-        click.echo(f"kconnect: {in_one_line(error)}", err=True)
+        for line in in_lines(error):
+            click.echo(f"kconnect: {line}", err=True)
         if verbose:
             click.echo("".join(traceback.format_exception(error)), err=True)
         sys.exit(status_of(error))
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def in_lines(error: Exception) -> list[str]:
+    """One for each fault, where an error is of several."""
+    return getattr(error, "faults", None) or [in_one_line(error)]
 
 
 def in_one_line(error: Exception) -> str:

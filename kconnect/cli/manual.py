@@ -126,10 +126,10 @@ def check(root: click.Command, words: Sequence[str]) -> None:
             return
         if not left:
             raise click.UsageError("Missing command.", context)
-        found = command.get_command(context, left[0])
-        if found is None:
+        name, found, rest = command.resolve_command(context, left)
+        if found is None or name is None:
             raise click.UsageError(f"No such command {left[0]!r}.", context)
-        command, context, rest = found, _context(found, left[0], context), left[1:]
+        command, context = found, _context(found, name, context)
     if "--help" not in rest:
         _parsing_only(command).make_context(context.info_name, rest, parent=context.parent)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kconnect.cli import apply_plan, apply_run, connection, selection, target_states
+from kconnect.cli import apply_plan, apply_run, connection, refusals, selection, target_states
 from kconnect.cli.apply_options import hiding
 from kconnect.cli.apply_output import Show
 from kconnect.cli.apply_plan import CHANGE, Step
@@ -72,14 +72,16 @@ def _patched(client: ConnectClient, name: str, wanted: Config, show: Show) -> li
     found = apply_plan.differences(config, after)
     if not found:
         return []
-    try:
-        client.patch_config(name, wanted)
-    except RestError as error:
-        if error.status != 405:
-            raise
-        said = "this worker has no PATCH (Kafka Connect before 3.8): its whole config is read and written"
-        click.echo(f"kconnect: {name}: {said}", err=True)
-        client.put_config(name, after)
+    with refusals.explained(client):
+        try:
+            client.patch_config(name, wanted)
+        except RestError as error:
+            if error.status != 405:
+                raise
+            said = "this worker has no PATCH (Kafka Connect before 3.8): its whole config is read and written"
+            click.echo(f"kconnect: {name}: {said}", err=True)
+            client.put_config(name, after)
+    apply_run.warn(client, name, after)
     return [f"changed {name}", *show.lines(Step(name, CHANGE, Manifest(name, after), found))[1:]]
 
 

@@ -44,7 +44,9 @@ class Wanted:
     def names(self, client: ConnectClient) -> list[str]:
         """The connectors that are meant, in the cluster's order. NotFoundError for a name or glob that nothing matches."""
         known = list(client.connectors())
-        return known if self.all else match(self.patterns, known)
+        # As with kubectl and kcctl: `delete connector orders`.
+        kind = len(self.patterns) > 1 and self.patterns[0] in ("connector", "connectors") and self.patterns[0] not in known
+        return known if self.all else match(self.patterns[kind:], known)
 
 
 def arguments(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,7 +234,8 @@ def _show(name: str, result: str | Exception | None) -> set[int]:
         return _show(name, result.error)
     from kconnect.cli import main
 
-    click.echo(f"kconnect: {name}: {main.in_one_line(result)}", err=True)
+    for line in main.in_lines(result):
+        click.echo(f"kconnect: {name}: {line}", err=True)
     return {main.status_of(result)}
 
 

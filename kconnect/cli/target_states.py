@@ -17,6 +17,7 @@ import click
 from kconnect.cli import selection
 from kconnect.cli.connection import Target
 from kconnect.cli.selection import Wanted
+from kconnect.cli.waiting import Seen
 
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient
@@ -117,7 +118,8 @@ def reach(
         empty_since = empty_since or time.monotonic()
         return time.monotonic() - empty_since >= _NO_TASKS_S
 
-    return client.wait_until(name, so_for_long, state if tasks is None else f"{state} with {tasks} task(s)", timeout)
+    wanted = state if tasks is None else f"{state} with {tasks} task(s)"
+    return client.wait_until(name, so_for_long, wanted, timeout, Seen(f"{name} to be {wanted}"))
 
 
 class Restart:
@@ -154,7 +156,9 @@ class Restart:
                 return False
             return seen >= set(now) or time.monotonic() - begun >= _UNSEEN_S
 
-        self._client.wait_until(self._name, reached, "seen to start again", timeout)
+        self._client.wait_until(
+            self._name, reached, "seen to start again", timeout, Seen(f"{self._name} to start again")
+        )
 
     @staticmethod
     def _rows(status: Mapping[str, Any]) -> dict[int | None, dict[str, Any]]:
@@ -166,7 +170,7 @@ def be_gone(client: ConnectClient, name: str, timeout: float) -> None:
     """Wait until there is no such connector any more. WaitError."""
     from kconnect.rest.client import RestError, WaitError
 
-    end = time.monotonic() + timeout
+    end, tell = time.monotonic() + timeout, Seen(f"{name} to be gone")
     while True:
         try:
             client.connector(name)
@@ -177,6 +181,7 @@ def be_gone(client: ConnectClient, name: str, timeout: float) -> None:
             if error.status not in (None, 409, 500, 503):
                 raise
             seen = error.message
+        tell(seen)
         if time.monotonic() >= end:
             raise WaitError(f"Connector {name} was not deleted within {timeout:g} s; last seen: {seen}", None)
         time.sleep(0.2)

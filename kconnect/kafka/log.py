@@ -249,7 +249,7 @@ class LogWriter:
 
     def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
         """Append in order; gives the highest offset by partition. ConnectError if not all was acknowledged in time."""
-        batch, producer = Batch(self._topics), self._producer
+        batch, producer = Batch(self._topics, self._client), self._producer
         try:
             batch.produce(producer, entries)
         except ck.KafkaException as error:
@@ -303,7 +303,7 @@ class LeaderWriter:
         producer, ends = self._producer, self._ends
         if producer is None or ends is None:
             raise FencedError("This worker does not lead")
-        batch = Batch(self._topics)
+        batch = Batch(self._topics, self._client)
         try:
             producer.begin_transaction()
             batch.produce(producer, entries)
@@ -357,8 +357,9 @@ class LeaderWriter:
 class Batch:
     """The records of one write: how many are not acknowledged yet, and where the others went."""
 
-    def __init__(self, topics: Mapping[Topic, str]) -> None:
+    def __init__(self, topics: Mapping[Topic, str], client: Mapping[str, Any]) -> None:
         self._topics = topics
+        self._servers = client.get("bootstrap.servers", "its brokers")
         self._roles = {name: role for role, name in topics.items()}
         self._produced = 0
         # Whichever thread polls the producer gets the reports; appending needs no lock.
@@ -392,14 +393,18 @@ class Batch:
 
     def result(self) -> dict[Place, int]:
         offsets: dict[Place, int] = {}
+        late = [error for error, *_ in self._reports if error is not None and error.code() == ck.KafkaError._MSG_TIMED_OUT]
+        if self.open or late:
+            raise ConnectError(
+                f"Writing to the internal topics: {self._servers} did not acknowledge it in time. Do the brokers run, and can "
+                "this worker reach them?"
+            )
         for error, place, offset in self._reports:
             if error is not None and error.code() == ck.KafkaError.MSG_SIZE_TOO_LARGE:
                 raise _too_large(self._topics[place[0]])
             if error is not None:
                 raise ConnectError(f"Writing to the internal topics failed: {error.str()}")
             offsets[place] = max(offset, offsets.get(place, -1))
-        if self.open:
-            raise ConnectError(f"Writing to the internal topics: {self.open} records were not acknowledged in time")
         return offsets
 
     def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
@@ -416,8 +421,8 @@ def _too_large(topic: str) -> BadRequestError:
 def _place(roles: Mapping[str, Topic], message: ck.Message) -> Place:
     topic, partition = message.topic(), message.partition()
     assert topic is not None  # As always, but for an error without a topic.
-    assert partition is not None
-    return roles[topic], partition
+    # None of what was given up before the brokers were known.
+    return roles[topic], -1 if partition is None else partition
 
 
 def _offset(message: ck.Message) -> int:

@@ -156,7 +156,7 @@ def write(own: OwnTopic, entries: Iterable[Entry], transactional_id: str | None,
 
 
 def _transact(producer: ck.Producer, topic: str, entries: Iterable[Entry], timeout: float) -> None:
-    batch = Batch({Topic.OFFSET: topic})
+    batch = Batch({Topic.OFFSET: topic}, {})
     try:
         producer.init_transactions(timeout)
         producer.begin_transaction()

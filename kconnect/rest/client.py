@@ -11,6 +11,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
@@ -84,6 +85,7 @@ class ConnectClient:
         transport: httpx's, for tests.
         patience: for how many seconds to ask again what a cluster refuses only because it rebalances.
         authorization: who is calling, as `basic` or `bearer` make it; None for a worker that doesn't ask.
+        waiting: entered around each request, and what is asked again, with what is waited for in words.
     """
 
     def __init__(
@@ -93,8 +95,9 @@ class ConnectClient:
         transport: httpx.BaseTransport | None = None,
         authorization: str | None = None,
         patience: float = 0.0,
+        waiting: Callable[[str], AbstractContextManager[None]] = lambda what: nullcontext(),
     ) -> None:
-        self._patience, self._timeout, self._transport = patience, timeout, transport
+        self._patience, self._timeout, self._transport, self._waiting = patience, timeout, transport, waiting
         self._withheld_for: str | None = None
         self._has_own = True
         self.url = url.rstrip("/")
@@ -115,7 +118,7 @@ class ConnectClient:
         """
         told = self._http.headers.get("Authorization")
         trusted = _is_https(url) or (not _is_https(self.url) and _host(url) == _host(self.url))
-        other = ConnectClient(url, self._timeout, self._transport, told if trusted else None, self._patience)
+        other = ConnectClient(url, self._timeout, self._transport, told if trusted else None, self._patience, self._waiting)
         if told is not None and not trusted:
             other._withheld_for = self.url
         return other
@@ -139,7 +142,8 @@ class ConnectClient:
 
     def health(self) -> dict[str, Any]:
         """`{"status": "healthy" | "starting" | "unhealthy", "message": ...}`, whatever the HTTP status."""
-        response = self._send("GET", "/health")
+        with self._waiting(f"the worker at {self.url} (/health)"):
+            response = self._send("GET", "/health")
         try:
             data = orjson.loads(response.content)
         except orjson.JSONDecodeError:
@@ -341,9 +345,17 @@ class ConnectClient:
         return self.wait_until(name, reached, wanted, timeout)
 
     def wait_until(
-        self, name: str, reached: Callable[[dict[str, Any]], bool], wanted: str, timeout: float
+        self,
+        name: str,
+        reached: Callable[[dict[str, Any]], bool],
+        wanted: str,
+        timeout: float,
+        tell: Callable[[str], None] = lambda seen: None,
     ) -> dict[str, Any]:
-        """As `wait_for`, for whatever `reached` says of a status; `wanted` is that in words, such as `RUNNING`."""
+        """
+        As `wait_for`, for whatever `reached` says of a status; `wanted` is that in words, such as `RUNNING`. `tell` gets what
+        was seen, each time.
+        """
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
         last: dict[str, Any] | None = None
@@ -357,6 +369,7 @@ class ConnectClient:
                 if isinstance(error, WaitError) or error.status not in (None, 404, 409, 503):
                     raise
                 seen = error.message
+            tell(seen)
             left = deadline - time.monotonic()
             if left <= 0:
                 raise WaitError(f"Connector {name} was not {wanted} within {timeout:g} s; last seen: {seen}", last)
@@ -375,12 +388,19 @@ class ConnectClient:
     def _call(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None
     ) -> httpx.Response:
+        with self._waiting(f"the worker at {self.url} ({method} {path})"):
+            return self._asked(method, path, body, params)
+
+    def _asked(self, method: str, path: str, body: Any, params: Mapping[str, Any] | None) -> httpx.Response:
         deadline = time.monotonic() + self._patience
         while True:
             response = self._send(method, path, body, params)
             if response.is_success:
                 return response
             error = _error(response)
+            if response.status_code in (404, 405, 501) and path == "/connectors" and error.message.startswith("HTTP "):
+                # A worker has it always.
+                raise RestError(None, f"What answers at {self.url} is no Connect worker ({error.message}): is the URL right?")
             if response.status_code not in (409, 500) or not error.message.startswith(_NOT_NOW):
                 raise error
             left = deadline - time.monotonic()
@@ -413,6 +433,7 @@ class ConnectClient:
 
 
 _CLIENT_CERT = "KCONNECT_CLIENT_CERT"
+_TRUSTED = "SSL_CERT_FILE"
 
 
 def _is_https(url: str) -> bool:
@@ -429,10 +450,15 @@ def _tls(url: str) -> ssl.SSLContext | bool:
     if not _is_https(url):
         # To read whom to trust takes longer than most requests do.
         return False
+    try:
+        context = httpx.create_ssl_context()
+    except OSError as error:
+        rule = f"it should be a PEM file of the certificates to trust, as {_TRUSTED} names it"
+        trusted = os.environ.get(_TRUSTED)
+        raise ConfigError(f"The certificates {trusted} can't be used ({error.strerror or error}): {rule}") from None
     own = os.environ.get(_CLIENT_CERT)
     if not own:
-        return True
-    context = httpx.create_ssl_context()
+        return context
     try:
         context.load_cert_chain(own)
     except OSError as error:
@@ -454,6 +480,8 @@ def _no_answer(url: str, error: httpx.TransportError) -> str:
         )
     if reason is not None:
         return f"No TLS with {url} ({reason}). Is it an https listener?"
+    if isinstance(error, httpx.RemoteProtocolError):
+        return f"What answers at {url} is no Connect worker ({error}): is it the port of its REST API, or an https URL?"
     return f"No worker answers at {url} ({error}). Is it running?"
 
 

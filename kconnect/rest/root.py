@@ -7,7 +7,7 @@ import logging
 from starlette.responses import Response
 
 from kconnect import __version__
-from kconnect.api.errors import ConnectError, UnavailableError
+from kconnect.api.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.core.herder import requests
 from kconnect.rest.operation import Answer, Operation, Role
 from kconnect.rest.resource import Call, ok
@@ -27,6 +27,8 @@ async def get_health(call: Call) -> Response:
     except ConnectError as error:
         log.warning("The worker is unhealthy: %s", error)
         text = "Worker was unable to handle this request and may be unable to handle other requests."
+        if not isinstance(error, RequestTimeoutError):
+            text = f"{text} {error}"
         return _health(500, "unhealthy", text)
     return _health(200, "healthy", "Worker has completed startup and is ready to handle requests.")
 

@@ -25,6 +25,7 @@ from tests.rest.herder import MemoryHerder
 
 CONFIG = {"connector.class": "FileStreamSource", "file": "/x", "topic": "t"}
 OFFSETS = [{"partition": {"filename": "/x"}, "offset": {"position": 100}}]
+ENDPOINT = "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
 _WRITES = (r.CreateConnector, r.PutConfig, r.PatchConfig, r.DeleteConnector, r.SetTargetState, r.StopConnector, r.AlterOffsets)
 
 
@@ -47,7 +48,11 @@ class Herder(MemoryHerder):
     def submit(self, request: r.Request) -> Future[Any]:
         if isinstance(request, r.CreateConnector | r.PutConfig) and request.config.get("topic") == "bad":
             self.seen.append(request)
-            said = "Connector configuration is invalid:\nInvalid value bad for configuration topic: no"
+            said = (
+                "Connector configuration is invalid and contains the following 1 error(s):\n"
+                "Invalid value bad for configuration topic: no\n"
+                f"{ENDPOINT}"
+            )
             return _raised(BadRequestError(said))
         if isinstance(request, r.CreateConnector) and request.initial_offsets is not None:
             if self.older:
@@ -91,6 +96,118 @@ class Herder(MemoryHerder):
         r.AlterOffsets: _altered,
         r.ListConnectors: _list,
     }
+
+
+class Strict(Herder):
+    """Says what a worker says of several faults, and has all the classes and settings that a file source has."""
+
+    INVALID = (
+        "Invalid value lots for configuration tasks.max: Not a number of type INT",
+        "Invalid value null for configuration tasks.max: Value must be non-null",
+        "Must configure one of topics or topics.regex",
+        "Must configure one of topics or topics.regex",
+        "Invalid value Filtr for configuration transforms.a.type: Class Filtr could not be found.",
+    )
+    CLASSES = ("org.apache.kafka.connect.file.FileStreamSourceConnector", "org.apache.kafka.connect.transforms.Filter")
+
+    def submit(self, request: r.Request) -> Future[Any]:
+        if isinstance(request, r.CreateConnector | r.PutConfig | r.ValidateConfig):
+            name = str(request.config["connector.class"])
+            if not name.startswith("FileStreamSource"):
+                said = f"Failed to find any class that implements Connector and which name matches {name}"
+                return _raised(BadRequestError(f"{said}, available connectors are: {self.CLASSES[0]}"))
+        if isinstance(request, r.CreateConnector | r.PutConfig) and request.config.get("tasks.max") == "lots":
+            count = f"Connector configuration is invalid and contains the following {len(self.INVALID)} error(s):"
+            return _raised(BadRequestError("\n".join((count, *self.INVALID, ENDPOINT))))
+        return super().submit(request)
+
+    def _validate(self, request: r.ValidateConfig) -> Any:
+        names = ("connector.class", "name", "tasks.max", "topics", "topics.regex", "transforms.a.type", "file", "topic")
+        names += ("value.converter",)
+        rows = [{"definition": {"name": name}, "value": {"name": name, "value": "", "errors": []}} for name in names]
+        if request.config.get("tasks.max") == "lots":
+            for row, errors in zip(rows[2:6], (self.INVALID[:2], *([each] for each in self.INVALID[2:])), strict=True):
+                row["value"]["errors"] = list(errors)  # type: ignore[index]
+        return {**super()._validate(request), "configs": rows}
+
+    def _plugins(self, request: r.ListPlugins) -> Any:
+        return [{"class": name} for name in self.CLASSES]
+
+    _answers = {**Herder._answers, r.ValidateConfig: _validate, r.ListPlugins: _plugins}
+
+
+@pytest.fixture
+def strict(tmp_path: Path) -> Iterator[str]:
+    with serving(Strict()) as url:
+        yield url
+
+
+FAULTS = [
+    "kconnect: a: Invalid value lots for configuration tasks.max: Not a number of type INT",
+    "kconnect: a: Must configure one of topics or topics.regex",
+    "kconnect: a: Invalid value Filtr for configuration transforms.a.type: Class Filtr could not be found; did you mean Filter "
+    "(org.apache.kafka.connect.transforms.Filter)?",
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [(["create"], 6), (["apply"], 6), (["apply", "--dry-run"], 1), (["validate"], 1), (["diff"], 1)],
+    ids=str,
+)
+def test_each_fault_is_told_once_in_a_line(run: Any, strict: str, command: list[str], status: int) -> None:
+    write("a", **{"tasks.max": "lots"})
+    done = run(*command, "-f", "a.yaml", "--url", strict)
+    assert [line for line in done.err.splitlines() if line.startswith("kconnect: ")] == FAULTS
+    assert done.status == status
+
+
+@pytest.mark.parametrize("command", [["create"], ["apply"], ["apply", "--dry-run"], ["diff"]], ids=str)
+def test_a_setting_that_nothing_knows_is_warned_of(run: Any, strict: str, command: list[str]) -> None:
+    write("a", **{"task.max": "2", "value.convertor": "x"})
+    done = run(*command, "-f", "a.yaml", "--url", strict)
+    assert [line for line in done.err.splitlines() if line.startswith("kconnect: ")] == [
+        "kconnect: warning: a: Nothing knows the setting task.max; did you mean tasks.max?",
+        "kconnect: warning: a: Nothing knows the setting value.convertor; did you mean value.converter?",
+    ]
+    assert done.status in (0, 2)
+
+
+def test_a_setting_that_nothing_knows_is_warned_of_by_a_patch(run: Any, strict: str) -> None:
+    write("a")
+    run("apply", "-f", "a.yaml", "--url", strict)
+    done = run("patch", "a", "task.max=2", "--url", strict)
+    assert (done.status, done.err) == (
+        0,
+        "kconnect: warning: a: Nothing knows the setting task.max; did you mean tasks.max?\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "FileStreamSorce",
+            "There is no connector class FileStreamSorce on the worker; did you mean FileStreamSource "
+            "(org.apache.kafka.connect.file.FileStreamSourceConnector)?",
+        ),
+        ("com.acme.Xyz", "There is no connector class com.acme.Xyz on the worker; `kconnect get plugins` lists what it has"),
+        (
+            "io.confluent.connect.jdbc.JdbcSourceConnector",
+            "io.confluent.connect.jdbc.JdbcSourceConnector of Confluent is not installed on the worker. Kafka Connect "
+            "finds its archive below plugin.path; kconnect runs plugins in Python, not Java's: `kconnect plugin "
+            "install PACKAGE` installs one, and `kconnect plugin new NAME` begins one of your own",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["create", "apply", "diff"])
+def test_a_class_that_is_not_there_names_the_nearest_or_its_vendor(
+    run: Any, strict: str, command: str, name: str, said: str
+) -> None:
+    write("a", **{"connector.class": name})
+    done = run(command, "-f", "a.yaml", "--url", strict)
+    assert done.err.splitlines()[0] == f"kconnect: a: {said}"
+    assert done.status == (1 if command == "diff" else 6)
 
 
 def _raised(error: Exception) -> Future[Any]:
@@ -174,7 +291,7 @@ def test_a_dry_run_has_the_worker_check_the_configs(run: Any, herder: Herder) ->
         told = run(*command, "-f", "a.yaml", "-f", "b.yaml")
         assert told.status == 1
         assert told.err.splitlines() == [
-            "kconnect: a: topic: Invalid value bad for configuration topic: no",
+            "kconnect: a: Invalid value bad for configuration topic: no",
             "would be created 1, changed 0, unchanged 0, refused 1",
         ]
     assert herder.writes() == []
@@ -184,9 +301,9 @@ def test_one_that_is_refused_does_not_stop_the_others(run: Any, herder: Herder) 
     write("a", "c")
     write("b", file="b.yaml", topic="bad")
     done = run("apply", "-f", "b.yaml", "-f", "a.yaml", "--prune", "--yes")
-    assert (done.status, done.out) == (1, "created a\ncreated c\n")
+    assert (done.status, done.out) == (6, "created a\ncreated c\n")
     assert done.err.splitlines() == [
-        "kconnect: b: Connector configuration is invalid:; Invalid value bad for configuration topic: no",
+        "kconnect: b: Invalid value bad for configuration topic: no",
         "created 2, changed 0, unchanged 0, failed 1",
     ]
     assert sorted(herder.configs) == ["a", "c"]
@@ -265,7 +382,7 @@ def test_one_that_does_not_stay_so_is_told_with_the_time_that_was_given(run: Any
     herder._answers = {**herder._answers, r.GetStatus: lambda _, request: now_and_then(request)}
     write("a")
     done = run("apply", "-f", "a.yaml", "--wait", "--timeout", "2s")
-    assert (done.status, "Connector a was not RUNNING within 2 s" in done.err) == (1, True), done
+    assert (done.status, "Connector a was not RUNNING within 2 s" in done.err) == (7, True), done
 
 
 def test_offsets_count_for_what_is_created(run: Any, herder: Herder) -> None:
@@ -274,7 +391,15 @@ def test_offsets_count_for_what_is_created(run: Any, herder: Herder) -> None:
     assert run("apply", "-f", "a.json").status == 0
     (created,) = [request for request in herder.seen if isinstance(request, r.CreateConnector)]
     assert created.initial_offsets == (({"filename": "/x"}, {"position": 100}),)
-    assert run("apply", "-f", "a.json").err == "created 0, changed 0, unchanged 1, failed 0\n"
+    for command in (["apply"], ["diff"], ["apply", "--dry-run", "-o", "json"]):
+        assert run(*command, "-f", "a.json").err.splitlines()[0] == IGNORED
+    assert run("apply", "-f", "a.json").err.splitlines()[1:] == ["created 0, changed 0, unchanged 1, failed 0"]
+
+
+IGNORED = (
+    "a: the offsets in a.json are ignored, as it is there already and goes on where it is; `kconnect offsets set` or "
+    "`kconnect offsets import` moves it"
+)
 
 
 def with_offsets(state: str | None) -> None:
@@ -305,7 +430,7 @@ def test_an_apply_that_was_cut_short_is_done_by_the_next(url: str, run: Any, her
     assert herder.targets["a"].name == {"running": "STARTED"}.get(state, state.upper())
     herder.seen.clear()
     again = run("apply", "-f", "a.json")
-    assert (again.err, herder.writes()) == ("created 0, changed 0, unchanged 1, failed 0\n", [])
+    assert (again.err.splitlines(), herder.writes()) == ([IGNORED, "created 0, changed 0, unchanged 1, failed 0"], [])
 
 
 def test_where_no_state_is_said_what_was_cut_short_stays_stopped_and_is_told(run: Any, herder: Herder) -> None:
@@ -323,11 +448,11 @@ def test_a_connector_that_has_run_or_runs_keeps_its_offsets(run: Any, herder: He
     with_offsets("stopped")
     assert run("apply", "-f", "a.json").status == 0
     herder.kept["a"] = [{"partition": {"filename": "/x"}, "offset": {"position": 700}}]
-    assert run("apply", "-f", "a.json").err == "created 0, changed 0, unchanged 1, failed 0\n"
+    assert run("apply", "-f", "a.json").err.splitlines() == [IGNORED, "created 0, changed 0, unchanged 1, failed 0"]
     herder.kept["a"] = []
     with_offsets("running")
     herder.targets["a"] = TargetState.STARTED
-    assert run("apply", "-f", "a.json").err == "created 0, changed 0, unchanged 1, failed 0\n"
+    assert run("apply", "-f", "a.json").err.splitlines() == [IGNORED, "created 0, changed 0, unchanged 1, failed 0"]
     assert herder.kept == {"a": []}
 
 
@@ -364,7 +489,7 @@ def test_prune_asks_takes_globs_and_never_takes_all_for_nothing(run: Any, herder
     assert run("apply", "-f", "empty.yaml", "--prune", "--yes").status == 2
     write("bad", file="bad.yaml", topic="bad")
     done = run("apply", "-f", "a.yaml", "-f", "bad.yaml", "--prune", "--yes")
-    assert done.status == 1 and "nothing was deleted, as not all went well: b, orders-1, orders-2 stay" in done.err
+    assert done.status == 6 and "nothing was deleted, as not all went well: b, orders-1, orders-2 stay" in done.err
     assert len(herder.configs) == 4
     done = run("apply", "-f", "a.yaml", "--prune-only", "orders-*", "-y")
     assert (done.status, done.out) == (0, "deleted orders-1\ndeleted orders-2\n")
@@ -533,7 +658,7 @@ def test_edit_opens_again_with_what_is_wrong_and_keeps_the_text(run: Any, herder
     first, second, third = shown()
     assert "# !" not in first
     assert second.startswith("# ! text.yaml:8: the setting topic is a list")
-    assert third.startswith("# ! Connector configuration is invalid:\n# ! Invalid value bad for configuration topic: no\n")
+    assert third.startswith("# ! Invalid value bad for configuration topic: no\n")
     assert herder.configs["a"] == {"name": "a", **CONFIG}
     Path("shown").unlink()
     done = run("edit", "a", EDITOR=editor({"topic: t": "topic: bad"}, {"topic: bad": "topic: good"}), VISUAL="")

@@ -129,7 +129,7 @@ def test_kinds_have_short_names(kind: str) -> None:
 
 
 def test_wrong_use() -> None:
-    assert call("describe", "nonsense").status == 2
+    assert call("describe", "--nonsense").status == 2
     assert call("describe", "connector").status == 2
     called = call("describe", "task", "orders")
     assert called.status == 2 and "such as orders/0" in called.err

@@ -143,6 +143,45 @@ def test_a_pipe_may_have_bytes_of_any_encoding(monkeypatch: pytest.MonkeyPatch, 
     assert shown(capsys, "orders")[:2] == (0, [first.rstrip(), "caf\ufffd", second.rstrip()])
 
 
+LISTENS = """
+import socket, sys
+with socket.create_server(("127.0.0.1", 0)) as server:
+    print(server.getsockname()[1], flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("to_a_file", [True, False])
+def test_without_a_file_it_is_the_log_of_the_worker_on_this_machine(to_a_file: bool, tmp_path: Path) -> None:
+    path = tmp_path / "worker.log"
+    path.write_text(KCONNECT, "utf-8")
+    with path.open("a") as errors, subprocess.Popen(
+        [sys.executable, "-c", LISTENS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors if to_a_file else subprocess.PIPE,
+        text=True,
+    ) as worker:
+        assert worker.stdin is not None and worker.stdout is not None
+        url = f"http://localhost:{int(worker.stdout.readline())}"
+        command = [sys.executable, "-m", "kconnect", "logs", "orders", "--url", url]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True, capture_output=True, check=False, timeout=120)
+        worker.stdin.close()
+    if to_a_file:
+        assert (done.returncode, len(done.stdout.splitlines())) == (0, 6)
+    else:
+        assert done.returncode == 2
+        assert f"its process {worker.pid} writes it to a terminal or a pipe. Give --file FILE" in done.stderr
+
+
+def test_a_worker_of_another_machine_has_no_log_here(tmp_path: Path) -> None:
+    # 192.0.2.0/24 is nobody's.
+    command = [sys.executable, "-m", "kconnect", "logs", "orders", "--url", "http://192.0.2.1:8083"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True, capture_output=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert "http://192.0.2.1:8083 is not found: it is on another machine" in done.stderr
+
+
 def test_follows_a_file_that_is_rotated(tmp_path: Path) -> None:
     path, told = tmp_path / "worker.log", tmp_path / "told"
     line = "2026-11-22 03:44:46.764 INFO    kconnect.x [orders|task-0] number "

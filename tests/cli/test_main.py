@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -62,6 +63,39 @@ def test_a_wrong_use_says_how(arguments: list[str], capsys: pytest.CaptureFixtur
 def test_a_mistyped_command_is_guessed(arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*arguments) == 2
     assert capsys.readouterr().err.endswith(f" {meant}\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("ls", "get connectors"),
+        ("list -o name", "get connectors -o name"),
+        ("ls tasks", "get tasks"),
+        ("connectors", "get connectors"),
+        ("status", "get connectors"),
+        ("status orders", "describe connector orders"),
+        ("describe orders", "describe connector orders"),
+        ("describe orders/0 -o json", "describe task orders/0 -o json"),
+        ("get orders", "get connectors orders"),
+        ("info", "cluster"),
+        ("info orders", "describe connector orders"),
+        ("rm orders -y", "delete orders -y"),
+        ("log orders", "logs orders"),
+        ("validate -f x.yaml", "apply --dry-run -f x.yaml"),
+    ],
+)
+def test_words_of_other_tools_and_bare_names_are_understood(typed: str, meant: str) -> None:
+    assert parsed(typed) == parsed(meant)
+
+
+def parsed(line: str) -> tuple[str | None, dict[str, Any]]:
+    """The command that a line means, and its parameters."""
+    context = cli.cli.make_context("kconnect", line.split())
+    while isinstance(command := context.command, click.Group):
+        name, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None
+        context = found.make_context(name, rest, parent=context)
+    return context.command.name, context.params
 
 
 @pytest.fixture

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConflictError
-from kconnect.cli import get_connectors, target_states
+from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.cli import get_connectors, target_states, waiting
 from kconnect.core.herder.requests import (
     CreateConnector,
     DeleteConnector,
     GetConnector,
     GetStatus,
+    Health,
     ListConnectors,
     Request,
     RestartConnector,
@@ -27,6 +30,7 @@ from kconnect.core.state.records import TargetState
 from tests.cli.calls import Called, call, serving
 from tests.rest.conftest import FILE_SOURCE
 from tests.rest.herder import MemoryHerder
+from tests.support import wait_until
 
 ODD = "a b ü% [x]*"
 SECRET = "canary-4417"
@@ -95,6 +99,21 @@ def test_a_name_is_shown_as_it_is(url: str, herder: Herder) -> None:
     name = "db:key:[red]orders"
     herder.submit(CreateConnector(name, FILE_SOURCE))
     assert run(url, "get", "connectors", name).out.splitlines()[1].startswith(f"{name} ")
+
+
+@pytest.mark.parametrize("kind", ["connectors", "tasks"])
+def test_a_worker_that_has_lost_kafka_is_told_beside_the_table(url: str, herder: Herder, kind: str) -> None:
+    herder._answers = {**herder._answers, Health: lambda *_: raised(ConnectError("Kafka has not answered it for 20 s."))}
+    called = run(url, "get", kind)
+    assert (called.status, len(called.out.splitlines()) > 1) == (0, True)
+    assert called.err.startswith(f"kconnect: the worker at {url} is unhealthy, and what it shows may be old. ")
+    assert "Kafka has not answered it for 20 s." in called.err
+    herder._answers = MemoryHerder._answers
+    assert run(url, "get", kind).err == ""
+
+
+def raised(error: Exception) -> None:
+    raise error
 
 
 @pytest.mark.parametrize("kind", ["connectors", "connector", "co"])
@@ -228,6 +247,20 @@ def test_a_state_that_is_not_reached_in_time_is_7_and_tells_why(url: str, herder
     assert run(url, "wait", "bills", "--for", "failed").out == "bills is FAILED\n"
 
 
+def test_what_is_waited_for_is_told_after_a_moment(url: str, herder: Herder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "AFTER_S", 0.0)
+    called = run(url, "wait", "bills", "--for", "stopped", "--timeout", "0.5s")
+    said = "Waiting for bills to be STOPPED; now: connector RUNNING, task 0 RUNNING, task 1 RUNNING"
+    assert (called.status, called.err.splitlines().count(said)) == (7, 1)
+    # The worker answers once whoever says so has said it.
+    herder.before[ListConnectors] = lambda: wait_until(
+        lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()), 60, "nobody says anything"
+    )
+    assert f"Waiting for the worker at {url} (GET /connectors)" in run(url, "get", "co").err.splitlines()
+    monkeypatch.setattr(waiting, "AFTER_S", 60.0)
+    assert "Waiting" not in run(url, "wait", "bills", "--for", "stopped", "--timeout", "0.5s").err
+
+
 def test_wait_for_tasks_that_have_all_failed(url: str, herder: Herder) -> None:
     herder.failed.add(("bills", 1))
     assert run(url, "wait", "bills", "--for", "failed", "--tasks", "2", "--timeout", "0").status == 7
@@ -351,6 +384,22 @@ def test_delete_asks_and_says_that_offsets_stay(url: str, herder: Herder) -> Non
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_certificates_that_cant_be_used_are_told(content: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content)
+    called = call("get", "connectors", "--url", "https://127.0.0.1:9", env={"SSL_CERT_FILE": str(path)})
+    assert called.err.startswith(f"kconnect: The certificates {path} can't be used (")
+    assert called.err.endswith("): it should be a PEM file of the certificates to trust, as SSL_CERT_FILE names it\n")
+    assert called.status == 6
+
+
+def test_a_port_that_is_none_is_told() -> None:
+    called = call("demo", "--port", "80000")
+    assert (called.status, "80000 is not in the range 0<=x<=65535" in called.err) == (2, True)
 
 
 def test_no_worker_is_one_line() -> None:

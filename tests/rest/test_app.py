@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 import kconnect
+from kconnect.api.errors import ConnectError
 from kconnect.core.herder import requests
 from kconnect.rest.app import RestSettings, build, build_admin
 from kconnect.testing.cluster import MemoryCluster
@@ -250,6 +251,14 @@ def test_health_has_a_limit_of_its_own(herder: MemoryHerder) -> None:
     herder.hold = True
     response = http("GET", "/health")
     message = "Worker was unable to handle this request and may be unable to handle other requests."
+    assert (response.status_code, response.json()) == (500, {"status": "unhealthy", "message": message})
+
+
+def test_health_says_that_kafka_is_lost(http: Http, herder: MemoryHerder) -> None:
+    herder.fail_next = ConnectError("Kafka has not answered it for 20 s.")
+    response = http("GET", "/health")
+    message = "Worker was unable to handle this request and may be unable to handle other requests."
+    message += " Kafka has not answered it for 20 s."
     assert (response.status_code, response.json()) == (500, {"status": "unhealthy", "message": message})
 
 

@@ -131,7 +131,11 @@ def test_answer_that_is_no_connect_worker() -> None:
         (httpx.Response(200, html="<html>"), "What answers at http://x is no worker: the answer of /connectors is text/html"),
         (httpx.Response(200, json={"detail": 1}), "What answers at http://x is no worker: its /connectors are something else"),
         (httpx.Response(302, headers={"Location": "https://x/"}), "HTTP 302 Found: http://x/connectors has moved to https://x/"),
-        (httpx.Response(404, json={"message": {}}), "HTTP 404 Not Found (the answer of"),
+        (httpx.Response(404, json={"message": {}}), "What answers at http://x is no Connect worker (HTTP 404 Not Found (the"),
+        (
+            httpx.Response(404, json={"message": "HTTP 404 Not Found"}),
+            "What answers at http://x is no Connect worker (HTTP 404 Not Found): is the URL right?",
+        ),
         (httpx.Response(503), "HTTP 503 Service Unavailable"),
     ],
 )
@@ -140,6 +144,16 @@ def test_what_is_no_connect_worker(answer: httpx.Response, said: str) -> None:
     with ConnectClient("http://x", transport=transport) as client, pytest.raises(RestError) as caught:
         client.connectors()
     assert caught.value.message.startswith(said)
+
+
+def test_what_speaks_no_http_is_told() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        raise httpx.RemoteProtocolError("Server disconnected without sending a response.")
+
+    with ConnectClient("http://x", transport=httpx.MockTransport(answer)) as client, pytest.raises(RestError) as caught:
+        client.connectors()
+    assert caught.value.message.startswith("What answers at http://x is no Connect worker (Server disconnected")
+    assert caught.value.exit_code == 3
 
 
 REBALANCE = "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kconnect.cli import waiting
 from kconnect.cli.findings import ERROR, WARNING, Finding
 
 LIMIT_S = 5.0
@@ -47,13 +48,18 @@ def beside_each_other(checks: Sequence[Check], limit_s: float) -> list[Finding]:
         each.thread.start()
     end = time.monotonic() + limit_s
     found: list[Finding] = []
-    for each in running:
-        assert each.thread is not None
-        each.thread.join(max(0.0, end - time.monotonic()))
-        found += each.found
-        if each.thread.is_alive():
-            message = f"The check of {each.check.name} came to no end within {limit_s:.0f} s"
-            found.append(Finding(WARNING, each.check.name, each.check.location, message))
+
+    def left() -> str:
+        return ", ".join(each.check.name for each in running if each.thread is not None and each.thread.is_alive())
+
+    with waiting.told("the checks of ", left):
+        for each in running:
+            assert each.thread is not None
+            each.thread.join(max(0.0, end - time.monotonic()))
+            found += each.found
+            if each.thread.is_alive():
+                message = f"The check of {each.check.name} came to no end within {limit_s:.0f} s"
+                found.append(Finding(WARNING, each.check.name, each.check.location, message))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from kconnect.cli import selection
@@ -196,4 +197,4 @@ def _failed(statuses: dict[str, Any]) -> Iterator[Finding]:
     if failed:
         names = ", ".join(sorted(failed)[:5]) + (f" and {len(failed) - 5} more" if len(failed) > 5 else "")
         message = f"{count(len(failed), 'connector')} of {len(statuses)} failed, or a task of it: {names}"
-        yield Finding(WARNING, "connectors", CLUSTER, message, f"kconnect describe {sorted(failed)[0]}")
+        yield Finding(WARNING, "connectors", CLUSTER, message, f"kconnect describe connector {quote(sorted(failed)[0])}")

@@ -38,7 +38,7 @@ from kconnect.core.herder.old_offsets import OldOffsets
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.target_state import initial_target_state
 from kconnect.core.herder.waiting import waiting
-from kconnect.core.settings import topic_creation
+from kconnect.core.settings import topic_creation, unknown
 from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, TopicsReset
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 ConfigMap = Mapping[str, "str | None"]
 ELECTION_MS = 80_000
 """How long a request waits for a leader or an owner: less than a request may take in all, so that it can say why."""
+
+_SILENT_S = 15
+"""A worker that Kafka has not answered for so long knows only what was."""
 
 
 class Answers:
@@ -68,6 +71,9 @@ class Answers:
                     "kafka_cluster_id": identity.kafka_cluster_id,
                 }
             case requests.Health():
+                silent_s = herder.silent_ms // 1000
+                if silent_s >= _SILENT_S:
+                    raise ConnectError(f"Kafka has not answered it for {silent_s} s.")
                 return None
             case requests.ListConnectors(expand):
                 return (yield from self._list(expand))
@@ -311,6 +317,8 @@ class Answers:
         infos = yield from self._infos(plugin, config)
         if infos["error_count"]:
             raise BadRequestError(errors_message(infos))
+        for line in unknown.told(config, infos):
+            self._herder.log("WARNING", f"Connector {config.get('name')}: {line}")
 
     def _infos(self, plugin: str, config: ConfigMap) -> Procedure:
         infos = yield effects.Validate(plugin, dict(config))

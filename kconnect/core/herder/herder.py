@@ -106,6 +106,7 @@ class Herder:
         self._weights: tuple[int, dict[UnitId, int]] = (-1, {})
         self._members_seen = 0
         self._members_asked_at: int | None = None
+        self._heard_at: int | None = None
         self._noted: set[tuple[Topic, str]] = set()
         self._unnoted: Counter[Topic] = Counter()
         """Records that nobody can use and of which the log does not say so yet, as it has told of their keys."""
@@ -156,6 +157,7 @@ class Herder:
             case events.Members(urls, owner, conflict):
                 self._members_seen += 1
                 self.rivals.heard(conflict)
+                self._heard_at = now
                 if (urls, owner) != (self.members, self.group_owner):
                     self.members, self.group_owner = urls, owner
                     self.changes += 1
@@ -180,6 +182,11 @@ class Herder:
             self._out.append(effects.Bye())
         out, self._out = self._out, []
         return out
+
+    @property
+    def silent_ms(self) -> int:
+        """For how long Kafka has not answered who is in the group, which is asked for every three seconds; 0 at first."""
+        return 0 if self._heard_at is None else self.now - self._heard_at
 
     @property
     def started(self) -> bool:

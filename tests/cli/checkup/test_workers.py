@@ -184,6 +184,6 @@ def test_what_has_failed_and_what_is_stuck() -> None:
         urls.append(url)
         found = list(workers.check(Target(url), True))
     (failed,) = of(found, "connectors")
-    assert (failed.severity, failed.remedy) == (WARNING, "kconnect describe bad")
+    assert (failed.severity, failed.remedy) == (WARNING, "kconnect describe connector bad")
     assert "1 connector of 2 failed" in failed.message
     assert any("has 2 that do not stop" in each.message for each in of(found, "cluster"))

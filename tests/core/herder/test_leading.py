@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.core.herder import effects, events
+from kconnect.core.herder import effects, events, requests
 from kconnect.core.herder.herder import Herder, Identity
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment_records import Leader
@@ -42,3 +42,21 @@ def test_who_reads_that_another_one_leads_since_does_not_lead(overtaken: bool) -
     found = [(entry.key, entry.value) for entry in (alone.own, other)]
     alone.read(*found[: 1 + overtaken])
     assert alone.herder.leads is not overtaken
+
+
+def test_a_worker_that_kafka_does_not_answer_is_unhealthy() -> None:
+    alone = Alone()
+
+    def health(ticket: int, now: int) -> effects.Effect:
+        (answer,) = [
+            effect
+            for effect in alone.herder.handle(events.Requested(ticket, requests.Health()), now)
+            if isinstance(effect, effects.Reply | effects.Refuse)
+        ]
+        return answer
+
+    assert health(1, 14_000) == effects.Reply(1, None)
+    refused = health(2, 20_000)
+    assert isinstance(refused, effects.Refuse) and str(refused.error) == "Kafka has not answered it for 20 s."
+    alone.herder.handle(events.Members(URLS, "a:1"), 21_000)
+    assert health(3, 22_000) == effects.Reply(3, None)

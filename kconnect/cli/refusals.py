@@ -1,0 +1,104 @@
+"""
+What a worker's refusal of a config says to people: one line for each fault, and what is nearest to a class that is not there.
+
+Called around what writes configs, by `apply_run.py` and `patch.py`; `main.py` shows the lines. A worker's own words are
+Kafka Connect's, and made for REST.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from kconnect.rest.client import ConnectClient, RestError
+
+_FRAME = ("Connector configuration is invalid and contains", "You can also find the above list of errors at the endpoint")
+_NULL = re.compile(r"Invalid value null for configuration (\S+): ")
+_NO_CONNECTOR = re.compile(r"Failed to find any class that implements Connector and which name matches (\S+), available")
+_NO_CLASS = re.compile(r"(Class (\S+) could not be found\.)")
+
+_VENDORS = {
+    "io.confluent.": "Confluent",
+    "io.debezium.": "Debezium",
+    "io.aiven.": "Aiven",
+    "com.mongodb.": "MongoDB",
+    "com.snowflake.": "Snowflake",
+    "com.clickhouse.": "ClickHouse",
+    "com.wepay.": "WePay",
+    "com.couchbase.": "Couchbase",
+    "com.datastax.": "DataStax",
+    "com.github.jcustenborder.": "Jeremy Custenborder",
+    "io.lenses.": "Lenses",
+    "com.datamountaineer.": "Lenses",
+    "io.tabular.": "Tabular",
+    "org.apache.iceberg.": "Apache Iceberg",
+    "org.apache.camel.": "Apache Camel",
+    "org.apache.kafka.connect.mirror.": "Apache Kafka",
+    "org.neo4j.": "Neo4j",
+    "org.opensearch.": "OpenSearch",
+}
+
+
+class Refusal(RestError):
+    """`faults` has a line for each."""
+
+    def __init__(self, error: RestError, faults: list[str]) -> None:
+        super().__init__(error.status, "\n".join(faults))
+        self.faults = faults
+
+
+@contextmanager
+def explained(client: ConnectClient) -> Iterator[None]:
+    """A refusal of a config, or a class that is not there, comes out as a Refusal; another RestError as it is."""
+    try:
+        yield
+    except RestError as error:
+        if (error.status == 400 and error.message.startswith(_FRAME[0])) or _NO_CONNECTOR.match(error.message):
+            raise Refusal(error, problems(client, error.message.splitlines())) from error
+        raise
+
+
+def problems(client: ConnectClient, lines: Iterable[str]) -> list[str]:
+    """Each fault once, in a line."""
+    found = [line for line in dict.fromkeys(" ".join(line.split()) for line in lines) if line and not line.startswith(_FRAME)]
+    # What could not be read is null then, and refused once more as that.
+    others = [line for line in found if not _NULL.match(line)]
+    found = [
+        line
+        for line in found
+        if not (null := _NULL.match(line)) or not any(f" for configuration {null[1]}: " in other for other in others)
+    ]
+    names: list[str] | None = None
+
+    def there() -> list[str]:
+        nonlocal names
+        if names is None:
+            try:
+                names = [plugin["class"] for plugin in client.plugins(connectors_only=False)]
+            except RestError:
+                names = []
+        return names
+
+    return [_with_remedy(line, there) for line in found]
+
+
+def _with_remedy(line: str, there: Callable[[], list[str]]) -> str:
+    if match := _NO_CONNECTOR.match(line):
+        said, name = f"There is no connector class {match[1]} on the worker", match[1]
+    elif match := _NO_CLASS.search(line):
+        said, name = line.rstrip("."), match[2]
+    else:
+        return line
+    known = {each.rpartition(".")[2]: each for each in there()}
+    if vendor := next((who for prefix, who in _VENDORS.items() if name.startswith(prefix)), None):
+        return (
+            f"{name} of {vendor} is not installed on the worker. Kafka Connect finds its archive below plugin.path; "
+            "kconnect runs plugins in Python, not Java's: `kconnect plugin install PACKAGE` installs one, and `kconnect plugin "
+            "new NAME` begins one of your own"
+        )
+    # Aliases go without the ending.
+    short = {**known, **{each.removesuffix("Connector"): full for each, full in known.items()}}
+    near = difflib.get_close_matches(name.rpartition(".")[2], short, 1)
+    return f"{said}; " + (f"did you mean {near[0]} ({short[near[0]]})?" if near else "`kconnect get plugins` lists what it has")

@@ -1,0 +1,59 @@
+"""Files that are pipes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from kconnect.cli import files
+
+WRITES = """
+import sys
+with open(sys.argv[1], "w") as pipe:
+    sys.stdin.readline()
+    pipe.write("name: é")
+"""
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_pipe_that_nobody_writes_into_is_told(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "WRITER_S", 0.2)
+    with pytest.raises(files.InputError, match=r"pipe: this is a pipe, and nobody has opened it to write for 0\.2 s"):
+        files.text_of(pipe)
+
+
+def test_a_pipe_is_read_whenever_its_writer_writes(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITES, str(pipe)], stdin=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin is not None
+        # Opened by both, and empty for longer than a pipe may be without a writer.
+        with open(pipe) as other:
+            monkeypatch.setattr(files, "WRITER_S", 0.05)
+            reader = Reader(pipe)
+            reader.start()
+            reader.join(1)
+            assert reader.is_alive()
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+            reader.join(60)
+            found = reader.found or other.read()
+    assert found == "name: é"
+
+
+class Reader(threading.Thread):
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self.path, self.found = path, ""
+
+    def run(self) -> None:
+        self.found = files.text_of(self.path)
