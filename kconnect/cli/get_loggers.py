@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from click.shell_completion import CompletionItem
 from kconnect.cli import connection, get, selection, watch
 from kconnect.cli.connection import Target
 from kconnect.cli.get import Column
+from kconnect.rest.client import RestError
 
 
 def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -37,8 +39,13 @@ def loggers(names: tuple[str, ...], form: str, seconds: float | None, target: Ta
     with target.connect() as client:
 
         def collect() -> list[dict[str, Any]]:
-            found = [{"name": name, **level} for name, level in client.loggers().items()]
-            return get.select(found, names, "logger")
+            levels = client.loggers()
+            for name in names:
+                if "." in name and "*" not in name and name not in levels:
+                    # One of Java's, which runbooks use: the worker knows what it means, and lists its own.
+                    with suppress(RestError):
+                        levels[name] = client.logger(name)
+            return get.select([{"name": name, **level} for name, level in levels.items()], names, "logger")
 
         columns = [
             Column("logger", lambda row: row["name"]),

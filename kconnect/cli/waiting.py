@@ -1,11 +1,13 @@
 """
 Says on standard error what a command waits for, once that takes longer than a second.
 
-`told` is for something that comes to its end by itself, `Seen` for what is looked at again and again.
+`told` is for something that comes to its end by itself, and speaks to a person only: a script takes what stands there for
+trouble. `Seen` is for what is looked at again and again because the user asked to wait.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -17,6 +19,12 @@ import click
 AFTER_S = 1.0
 """Used qualified: tests wait for less."""
 _EVERY_S = 5.0
+
+
+def is_watched() -> bool:
+    """Whether a person sees what is said. Used qualified, too."""
+    return sys.stderr.isatty()
+
 
 _lock = threading.Lock()
 _going_on: Counter[str] = Counter()
@@ -32,7 +40,7 @@ def told(what: str, more: Callable[[], str] = str) -> Iterator[None]:
         first = _going_on[what] == 1
     timer = threading.Timer(AFTER_S, lambda: click.echo(f"Waiting for {what}{more()}", err=True))
     timer.daemon = True
-    if first:
+    if first and is_watched():
         timer.start()
     try:
         yield

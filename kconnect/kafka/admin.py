@@ -211,8 +211,15 @@ class Admin:
                 time.sleep(0.1)
 
     def members(self, group_id: str) -> list[Member]:
-        """The group's live members. After a kill -9 one URL may stand there twice for a while."""
-        found = self._describe(group_id).members
+        """The group's live members, of whatever kind. After a kill -9 one URL may stand there twice for a while."""
+        try:
+            found = self._describe(group_id).members
+        except ck.KafkaException as error:
+            # So says the client of a group that is not one of consumers, even if the last worker of Kafka Connect has left it.
+            if error.args[0].code() != ck.KafkaError._INVALID_ARG:
+                raise
+            groups = self._client.list_groups(group_id, _GROUP_S)
+            return [Member(each.client_id, frozenset(), is_ours=False) for group in groups for each in group.members]
         return [Member(each.client_id, frozenset(p.topic for p in each.assignment.topic_partitions)) for each in found]
 
     def _describe(self, group_id: str) -> Any:

@@ -25,15 +25,21 @@ _ASK_S = 0.5
 
 
 class Member(NamedTuple):
-    """As the coordinator tells it: its client id, and the topics it owns partitions of, none while that is being settled."""
+    """
+    As the coordinator tells it: its client id, and the topics it owns partitions of, none while that is being settled.
+    `is_ours`: it speaks a consumer's protocol, as kconnect's workers do and Kafka Connect's do not.
+    """
 
     url: str
     topics: frozenset[str]
+    is_ours: bool = True
 
 
 def conflict(members: Sequence[Member], group_id: str, url: str, topic: str, mine: int) -> str | None:
-    """Why a worker with this URL and assignment topic must not be in the group beside these, `mine` of which are itself."""
+    """Why a worker with this URL and assignment topic can't be in the group beside these, `mine` of which are itself."""
     for other in members:
+        if not other.is_ours:
+            return _strange(group_id)
         if other.topics and topic not in other.topics:
             return (
                 f"The group {group_id} is that of another cluster, too: its member {other.url} has the assignment topic "
@@ -49,8 +55,8 @@ def conflict(members: Sequence[Member], group_id: str, url: str, topic: str, min
     return None
 
 
-def _strange(group_id: str) -> ConnectError:
-    return ConnectError(
+def _strange(group_id: str) -> str:
+    return (
         f"The group {group_id} has members that are not kconnect workers, most likely Kafka Connect workers on the same "
         "topics. Stop all of them first, or choose another `group.id` and other topics."
     )
@@ -81,9 +87,6 @@ class Entrance:
         try:
             members = self._find()
         except (ConnectError, ck.KafkaException) as error:
-            # So says the client of a group that is not one of consumers, as that of Kafka Connect's workers.
-            if isinstance(error, ck.KafkaException) and error.args[0].code() == ck.KafkaError._INVALID_ARG:
-                raise _strange(self._what[0]) from error
             log.warning("The members of the group could not be read: %s", error)
             return False
         found = conflict(members, *self._what, mine=int(is_predecessor_dead))
@@ -162,7 +165,7 @@ class GroupMember:
     def _failed(self, error: ck.KafkaError) -> None:
         if error.code() == ck.KafkaError.INCONSISTENT_GROUP_PROTOCOL:
             self._stop.set()
-            self._on_fatal(_strange(self._group_id))
+            self._on_fatal(ConnectError(_strange(self._group_id)))
         else:
             log.warning("Group %s: %s", self._group_id, error.str())
 

@@ -211,6 +211,10 @@ class ConnectClient:
     def loggers(self) -> dict[str, Any]:
         return self._json("GET", "/admin/loggers")
 
+    def logger(self, name: str) -> dict[str, Any]:
+        """One of any name, also one that `loggers` does not list, as the Java names that lead to kconnect's."""
+        return self._json("GET", _path("admin", "loggers", name))
+
     def set_logger(self, name: str, level: str, cluster: bool = False) -> list[str] | None:
         """Set a level on this worker; gives the loggers that changed. On the whole cluster: None, it takes a moment."""
         path = _path("admin", "loggers", name)

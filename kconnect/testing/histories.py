@@ -254,7 +254,9 @@ class History(Users):
         return HistoryHost(self, worker, number, worker_incarnation, life, spec)
 
     def may_start(self, worker: str, number: int) -> bool:
-        return self.now >= self._no_host_before.get((worker, number), 0)
+        """A worker starts another Spark only after it has told itself of the end of the one before."""
+        untold = any(isinstance(event, events.SparkEnded) for event in self.workers[worker]._inbox)
+        return not untold and self.now >= self._no_host_before.get((worker, number), 0)
 
     def kill_hosts(self, worker: str) -> None:
         for key in [key for key in self.hosts if key[0] == worker]:

@@ -69,7 +69,7 @@ def test_hints_in_the_code_name_commands_and_options_that_are_there() -> None:
 @pytest.mark.parametrize("state", ["FAILED", "PAUSED", "STOPPED", "RUNNING", "UNASSIGNED", None])
 @pytest.mark.parametrize("cause", ["DataException: x", "ClassNotFoundException: x", "x"])
 def test_what_describe_advises_can_be_typed(state: str | None, cause: str) -> None:
-    tasks = [{"id": 0, "state": "FAILED", "error": {"first_cause": cause, "reported_as": None}}]
+    tasks = [{"id": 0, "state": "FAILED", "error": {"first_cause": cause, "reported_as": None}, "retrying": None}]
     found = {
         **{"name": "a b", "state": state, "type": "sink", "error": None, "tasks": tasks, "moving": True},
         **{"numbers": {"skipped": 3, "in_per_s": 0}, "errors": {"topic": "dead"}, "topics": ["t"]},

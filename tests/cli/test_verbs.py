@@ -256,6 +256,8 @@ def test_what_is_waited_for_is_told_after_a_moment(url: str, herder: Herder, mon
     herder.before[ListConnectors] = lambda: wait_until(
         lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()), 60, "nobody says anything"
     )
+    assert "Waiting" not in run(url, "get", "co").err, "a script would take it for trouble"
+    monkeypatch.setattr(waiting, "is_watched", lambda: True)
     assert f"Waiting for the worker at {url} (GET /connectors)" in run(url, "get", "co").err.splitlines()
     monkeypatch.setattr(waiting, "AFTER_S", 60.0)
     assert "Waiting" not in run(url, "wait", "bills", "--for", "stopped", "--timeout", "0.5s").err

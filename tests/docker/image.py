@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 
-_KNOWN = {"FROM", "RUN", "ENV", "WORKDIR", "COPY", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+_KNOWN = {"FROM", "RUN", "ARG", "ENV", "WORKDIR", "COPY", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
 _NEEDS_ENGINE = {"apt-get", "useradd"}
 """Programs that would change this machine: the packages and the user that they make are checked by name only."""
 
@@ -96,11 +96,17 @@ class Image:
 def build(root: Path, timeout: float = 900) -> Image:
     """Take the Dockerfile's steps in `root`, which must be empty."""
     image = Image(root)
+    arguments: dict[str, str] = {}
     venv.create(root / "usr" / "local", with_pip=True)
     for step in instructions():
         match step.name:
+            case "ARG":
+                # Its default, as nobody gives another one.
+                name, _, value = step.text.partition("=")
+                arguments[f"${name}"] = value
             case "ENV":
-                image.environment.update(word.split("=", 1) for word in shlex.split(step.text))
+                words = (word.split("=", 1) for word in shlex.split(step.text))
+                image.environment.update((name, arguments.get(value, value)) for name, value in words)
                 # An image must not keep 400 MB of downloads; a machine that runs this test again is glad of them.
                 image.environment.pop("PIP_NO_CACHE_DIR", None)
             case "WORKDIR":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import confluent_kafka as ck
 import pytest
 
 from kconnect.api.errors import ConnectError
@@ -88,11 +87,17 @@ def test_it_is_not_asked_all_the_time() -> None:
 
 
 def test_beside_others_than_kconnect_s_workers_it_does_not_start() -> None:
-    door = Door()
-    error = ck.KafkaException(ck.KafkaError(ck.KafkaError._INVALID_ARG, "GroupId g is not a consumer group (connect)."))
-    door.entrance = Entrance(raising(error), "g", ME, "assignments", 10_000)
+    door = Door(Member("connect-1", NONE, is_ours=False))
+    assert not door.is_open()
     with pytest.raises(ConnectError, match="The group g has members that are not kconnect workers"):
-        door.is_open()
+        door.is_open(14)
+
+
+def test_after_others_than_kconnect_s_workers_it_starts() -> None:
+    door = Door(Member("connect-1", NONE, is_ours=False))
+    assert not door.is_open()
+    door.members = []
+    assert door.is_open()
 
 
 def test_a_coordinator_that_does_not_answer_is_asked_again() -> None:
