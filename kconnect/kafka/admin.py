@@ -219,7 +219,7 @@ class Admin:
             if error.args[0].code() != ck.KafkaError._INVALID_ARG:
                 raise
             groups = self._client.list_groups(group_id, _GROUP_S)
-            return [Member(each.client_id, frozenset(), is_ours=False) for group in groups for each in group.members]
+            return [Member(each.client_id or "", frozenset(), is_ours=False) for group in groups for each in group.members]
         return [Member(each.client_id, frozenset(p.topic for p in each.assignment.topic_partitions)) for each in found]
 
     def _describe(self, group_id: str) -> Any:
