@@ -120,8 +120,11 @@ KNOWN: tuple[Known, ...] = (
         "odd-paths",
         "odd paths: two slashes, `%2F`, `%25`, control characters, `;…`, an encoded letter of a resource's name",
         r"http: (encoded slash|two slashes|slash within|percent-encoded path|percent-encoded name|semicolon)"
-        r"|put: control character in the name",
-        (Place(r"status", "[24]..", "[24].."), Place(r"headers\.Content-Type"), Place("body.*")),
+        r"|put: control character in the name|create: slash in the name",
+        (
+            *(Place(r"status", "[24]..", "[24].."), Place(r"headers\.Content-Type"), Place("body.*")),
+            Place(r"headers\.Location", '".*/slash"', '".*%2Fslash"'),
+        ),
     ),
     Known(
         "allow",
