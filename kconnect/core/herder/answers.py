@@ -363,11 +363,10 @@ class Answers:
         if not request.include_tasks and not request.only_failed:
             yield from herder.write_as_leader([entry])
             return None
-        if UnitId(request.name) not in herder.status.units:
-            raise NotFoundError(f"Status for connector {request.name} not found")
         kind = yield from self.kind(request.name)
         planned = restart.plan(request, herder.config, herder.status)
-        body = views.restarting(views.connector_status(herder.config, herder.status, request.name, kind), planned)
+        status = views.connector_status(herder.config, herder.status, request.name, kind, waiting(herder, request.name))
+        body = views.restarting(status, planned)
         yield from herder.write_as_leader([entry])
         return body
 

@@ -168,8 +168,7 @@ class Lane:
             self._alter_offsets(name, seen)
         elif place.phase is not Phase.STOP and kind in ("hang", "slow", "exception"):
             began = time.monotonic()
-            # With tasks it is refused, as by Connect, as long as the connector has no status.
-            self._client.restart(name, include_tasks=bool(seen.state))
+            self._client.restart(name, include_tasks=True)
             seen.restart_s = time.monotonic() - began
             if kind == "slow":
                 self._settle(place, kind, name, seen, before)

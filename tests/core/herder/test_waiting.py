@@ -36,6 +36,18 @@ def test_what_is_created_before_spark_is_up_waits_for_it(state: str | None) -> N
     assert reasons(cluster) == [None] * (1 if state else 4)
 
 
+def test_what_waits_may_be_restarted_with_its_tasks() -> None:
+    cluster = without_spark()
+    cluster.call("a:1", ask.CreateConnector("x", SOURCE))
+    body = cluster.call("a:1", ask.RestartConnector("x", include_tasks=True))
+    assert (body["connector"]["state"], body["tasks"]) == ("RESTARTING", [])
+    body = cluster.call("a:1", ask.RestartConnector("x", include_tasks=True, only_failed=True))
+    assert (body["connector"]["state"], body["tasks"]) == ("UNASSIGNED", [])
+    cluster.without_spark.clear()
+    cluster.settle()
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+
+
 def test_what_ran_waits_for_its_worker_s_spark() -> None:
     cluster = with_connector(0)
     cluster.kill_spark("a:1")
