@@ -101,5 +101,9 @@ class TopicWatch:
                 self._found.put(role)
         if time.monotonic() >= self._policies_at:
             self._policies_at = time.monotonic() + _POLICIES_S
-            for problem in self._admin.uncompacted(self._topics.values()):
-                log.error("%s Or make that one compact: `kconnect topics check` says how", problem)
+            try:
+                for problem in self._admin.uncompacted(self._topics.values()):
+                    log.error("%s Or make that one compact: `kconnect topics check` says how", problem)
+            except ConnectError:
+                self._policies_at = 0.0
+                raise

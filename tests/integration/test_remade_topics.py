@@ -134,6 +134,8 @@ def test_who_begins_to_lead_looks_at_cleanup_policies(
         entry = ConfigEntry("cleanup.policy", "compact,delete", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, f"{group}-offset", incremental_configs=[entry])
         changing.incremental_alter_configs([resource])[resource].result(60)
+        # A broker answers what it knows, which may be a little late.
+        wait_until(lambda: list(admin.uncompacted(topics.values())), 240)
         wait_until(lambda: world.take_lead(), 240)
         wait_until(lambda: f"Topic '{group}-offset'" in caplog.text, 240)
         assert "'cleanup.policy=compact,delete'" in caplog.text
