@@ -117,5 +117,6 @@ def select(items: Sequence[dict[str, Any]], patterns: Sequence[str], what: str) 
 
 
 def _is_meant(name: str, pattern: str) -> bool:
-    # A class without its package, as in configs.
-    return any(text == pattern or fnmatch.fnmatchcase(text, pattern) for text in (name, name.rsplit(".", 1)[-1]))
+    # A class without its package and the word Connector, as in configs.
+    short = name.rsplit(".", 1)[-1]
+    return any(text == pattern or fnmatch.fnmatchcase(text, pattern) for text in (name, short, short.removesuffix("Connector")))

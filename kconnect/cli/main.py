@@ -82,6 +82,8 @@ _SYNONYMS = {
     "info": ("cluster", "describe"),
     **dict.fromkeys(("rm", "remove"), ("delete", "delete")),
     "log": ("logs", "logs"),
+    "config": ("context", "context"),
+    "explain": ("describe plugin", "describe plugin"),
     "validate": ("apply --dry-run", "apply --dry-run"),
 }
 """Words of kcctl, kubectl and habit: what each means alone, and with a name behind it."""
