@@ -6,8 +6,6 @@ from typing import Any
 
 import click
 import orjson
-from rich.console import Console
-from rich.table import Table
 
 from kconnect.api.errors import NotFoundError
 from kconnect.cli import connection
@@ -39,17 +37,16 @@ def cluster(target: Target, output: str) -> None:
     if output == "json":
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
-    console = Console(highlight=False)
     leader = found["leader"] or "nobody (an election is under way)"
-    console.print(f"Led by {leader}, generation {found['generation']}; answered by {found['answered_by']}")
-    console.print(_table(found))
+    click.echo(f"Led by {leader}, generation {found['generation']}; answered by {found['answered_by']}")
+    click.echo("\n".join(_table(found)))
     for worker in found["workers"]:
         for host in worker["hosts"]:
             if what := _purpose(host):
-                console.print(f"Host {host['host']} of {worker['worker_id']} {what}", soft_wrap=True)
+                click.echo(f"Host {host['host']} of {worker['worker_id']} {what}")
     for unit in found["moving"]:
         name = unit["connector"] if unit["task"] is None else f"{unit['connector']}-{unit['task']}"
-        console.print(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
+        click.echo(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
 
 
 def _purpose(host: dict[str, Any]) -> str:
@@ -63,15 +60,15 @@ def _purpose(host: dict[str, Any]) -> str:
     return ", ".join(told)
 
 
-def _table(found: dict[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("WORKER", "STATE", "CONNECTORS", "TASKS", "HOSTS"):
-        table.add_column(heading, justify="right" if heading in ("CONNECTORS", "TASKS") else "left", overflow="fold")
+def _table(found: dict[str, Any]) -> list[str]:
+    from kconnect.cli.description.layout import table
+
+    rows = []
     for worker in found["workers"]:
         hosts = [f"{host['host']}:{host['connectors']}+{host['tasks']}" for host in worker["hosts"]]
         row = (worker["worker_id"], state(worker, found["leader"]), str(worker["connectors"]), str(worker["tasks"]))
-        table.add_row(*row, " ".join(hosts))
-    return table
+        rows.append((*row, " ".join(hosts)))
+    return table(("WORKER", "STATE", "CONNECTORS", "TASKS", "HOSTS"), rows, right=("CONNECTORS", "TASKS"))
 
 
 def state(worker: dict[str, Any], leader: str | None) -> str:

@@ -12,7 +12,18 @@ from kconnect.cli import connection, contexts, output
 from kconnect.cli.contexts import Context, Contexts
 
 
-@click.group()
+class _Group(click.Group):
+    """Also knows `use-context` and the like, as `kubectl config` and `kcctl config` have them."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        verb = args[0].removesuffix("s").removesuffix("-context")
+        return super().resolve_command(ctx, [_VERBS.get(verb, args[0]), *args[1:]])
+
+
+_VERBS = {"get": "list", "use": "use", "set": "set", "delete": "remove"}
+
+
+@click.group(cls=_Group)
 def context() -> None:
     """
     Name clusters, and say which one is meant where nothing else says it.

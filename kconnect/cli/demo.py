@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from kconnect.cli.outcome_text import printable
 from kconnect.local.broker import Broker, require_free
 from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
@@ -32,6 +36,17 @@ SOURCE, SINK, TOPIC = "demo-source", "demo-sink", "demo-lines"
 
 _READY_S = 60.0
 _STUCK_S = 60.0
+
+_SHOWN = 5
+_MEANWHILE = ("kconnect get connectors", "kconnect describe connector demo-sink", "kconnect top", "kconnect pause demo-sink")
+"""What can be tried beside the demo, each with its `--url`."""
+_NEXT = {
+    "kconnect demo": "lines without end",
+    "kconnect demo --once --file /etc/services": "a file, checked",
+    "kconnect broker start": "a Kafka that stays",
+    "kconnect plugin new orders --kind source": "your own connector",
+    "kconnect help": "all commands",
+}
 
 
 @click.command()
@@ -47,7 +62,8 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
       kconnect demo                            the worker's own access log, until Ctrl-C
       kconnect demo --once --file lines.txt    one file, checked line by line; exit status 0 if all is right
 
-    It goes from a file through Kafka to another file, on this machine.
+    It goes from a file through Kafka to another file, on this machine. Some records are shown as they arrive, and at the end
+    how many have moved, and what to try next.
     """
     if once and file is None:
         raise click.UsageError("--once needs --file: the file to move")
@@ -60,10 +76,18 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     interrupted = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: interrupted.set())
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    source, target = file.absolute() if file is not None else directory / "access.log", directory / "sink.txt"
     ok = False
     try:
-        ok = _run(console, directory, file, once, port, interrupted)
+        ok = _run(console, directory, source, target, once, port, interrupted)
+        if ok and not once:
+            moved = sum(1 for _ in _lines(target)) if target.exists() else 0
+            gone = "" if keep else ", which is deleted now (--keep keeps it)"
+            click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{gone}")
+        if ok:
+            lines = [f"  {_typed(command):<53}  {what}" for command, what in _NEXT.items()]
+            console.print("\n".join(["Try next (README.md goes on with `Use it`):", *lines]), soft_wrap=True)
     finally:
         if keep or (once and not ok):
             console.print(f"Everything is kept in {directory}", soft_wrap=True)
@@ -73,10 +97,8 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
 
 
 def _run(
-    console: Console, directory: Path, file: Path | None, once: bool, port: int, interrupted: threading.Event
+    console: Console, directory: Path, source: Path, target: Path, once: bool, port: int, interrupted: threading.Event
 ) -> bool:
-    source = file.absolute() if file is not None else directory / "access.log"
-    target = directory / "sink.txt"
     broker = Broker(directory / "broker")
     worker: WorkerProcess | None = None
     try:
@@ -103,6 +125,16 @@ def _run(
             if worker is not None:
                 worker.stop()
             broker.stop()
+
+
+def _typed(command: str) -> str:
+    """As it can be typed here: `scripts/demo` is called by those who have no `kconnect` on their path."""
+    return command if shutil.which("kconnect") else command.replace("kconnect", os.path.relpath(sys.argv[0]), 1)
+
+
+def _records(lines: Iterable[bytes]) -> Text:
+    shown = (printable(line[:400].decode("utf-8", "replace")) for line in lines)
+    return Text("\n".join(f"  {line}" for line in shown), "cyan", no_wrap=True, overflow="ellipsis")
 
 
 def _create_sink(client: ConnectClient, target: Path) -> None:
@@ -134,9 +166,13 @@ def _once(
     with progress, memory:
         bar = progress.add_task(f"Moving {lines:,} lines", total=max(expected, 1))
         last_size, last_change = -1, time.monotonic()
+        shown = False
         while True:
             size = target.stat().st_size if target.exists() else 0
             progress.update(bar, completed=size)
+            if not shown and (first := list(islice(_lines(target), _SHOWN)) if size else []):
+                shown = True
+                progress.console.print(Text("The first records at the sink:"), _records(first), sep="\n")
             if size >= expected:
                 break
             if size != last_size:
@@ -157,6 +193,7 @@ def _once(
     rate = lines / took if took else 0.0
     click.echo(
         f"OK: {lines:,} lines arrived, all and in order, in {took:.1f} s ({rate:,.0f} records/s), "
+        f"from {source} through the topic {TOPIC} to a file; "
         f"peak memory {memory.peak / 2**20:,.0f} MiB (worker, Spark and hosts)"
     )
     if _ends_within_a_line(source):
@@ -293,7 +330,18 @@ def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: floa
     flow.add_row("records", f"{view['sent']:,} in the topic, {view['delivered']:,} delivered")
     flow.add_row("rate", f"{rate:,.1f} records/s")
     lag = max(0, view["sent"] - view["delivered"])
+    tries = "\n".join(f"  {_typed(command)} --url {url.rstrip('/')}" for command in _MEANWHILE)
     flow.add_row("lag", f"{lag:,} records; {max(0, size - view['position']):,} bytes of the file")
     return Group(
-        Text(f"REST API: {url}   (try: curl {url}connectors?expand=status)   Ctrl-C ends it"), Text(), states, Text(), flow
+        *(Text(f"REST API: {url}   Ctrl-C ends it"), Text(), states, Text(), flow, Text()),
+        *(Text("The last records at the sink"), _records(_newest(target)), Text()),
+        *(Text("Try in another terminal"), Text(tries, no_wrap=True, overflow="ignore")),
     )
+
+
+def _newest(target: Path) -> list[bytes]:
+    if not target.exists():
+        return []
+    with target.open("rb") as file:
+        file.seek(max(file.seek(0, 2) - 8192, 0))
+        return file.read().split(b"\n")[-1 - _SHOWN : -1]

@@ -83,4 +83,4 @@ def text(found: Mapping[str, Any]) -> list[str]:
         )
         for row in found["settings"]
     ]
-    return [*lines, *(f"  {line}" for line in table(("NAME", "TYPE", "IMPORTANCE", "VALUE"), rows))]
+    return [*lines, *table(("NAME", "TYPE", "IMPORTANCE", "VALUE"), rows, lead="  ")]

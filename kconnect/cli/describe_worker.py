@@ -87,11 +87,11 @@ def text(found: dict[str, Any]) -> list[str]:
     if rows:
         lines.append("Hosts")
         head = ("HOST", "NODE", "PID", "CONNECTORS", "TASKS", "MEMORY", "CPU SECONDS", "FOR")
-        lines += [f"  {line}" for line in table(head, rows, right)]
+        lines += table(head, rows, right, lead="  ")
     if found["runs"]:
         lines.append("Runs")
         units = [(_unit(run["connector"], run["task"]), run["state"]) for run in found["runs"]]
-        lines += [f"  {line}" for line in table(("UNIT", "STATE"), units)]
+        lines += table(("UNIT", "STATE"), units, lead="  ")
     for unit in found["moving"]:
         there = f"from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}"
         lines += labelled("Moving", [f"{_unit(unit['connector'], unit['task'])} {there}"])

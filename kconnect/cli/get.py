@@ -19,8 +19,6 @@ from kconnect.cli import output, watch
 from kconnect.cli.lazy import KindsGroup
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from kconnect.rest.client import ConnectClient
 
 _COMMANDS = {
@@ -53,7 +51,7 @@ class Column:
     """`of` gives an item's cell; `wide` ones are for `-o wide` only."""
 
     heading: str
-    of: Callable[[dict[str, Any]], str | Text | None]
+    of: Callable[[dict[str, Any]], str | None]
     wide: bool = False
 
 
@@ -88,9 +86,8 @@ def show(
         if form == "name":
             return "\n".join(item["name"] for item in items)
         wanted = [column for column in columns if form == "wide" or not column.wide]
-        return output.text_of_table(
-            [column.heading for column in wanted], [[column.of(item) for column in wanted] for item in items]
-        )
+        rows = [[column.of(item) for column in wanted] for item in items]
+        return output.text_of_table([column.heading for column in wanted], rows, whole=form == "wide")
 
     watch.show(seconds, draw)
 
@@ -120,5 +117,6 @@ def select(items: Sequence[dict[str, Any]], patterns: Sequence[str], what: str) 
 
 
 def _is_meant(name: str, pattern: str) -> bool:
-    # A class without its package, as in configs.
-    return any(text == pattern or fnmatch.fnmatchcase(text, pattern) for text in (name, name.rsplit(".", 1)[-1]))
+    # A class without its package and the word Connector, as in configs.
+    short = name.rsplit(".", 1)[-1]
+    return any(text == pattern or fnmatch.fnmatchcase(text, pattern) for text in (name, short, short.removesuffix("Connector")))

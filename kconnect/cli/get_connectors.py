@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kconnect.api.config import HIDDEN
-from kconnect.cli import connection, get, output, retrying, selection, watch
+from kconnect.cli import connection, get, retrying, selection, watch
 from kconnect.cli.connection import Target
 from kconnect.cli.get import Column
 
@@ -70,8 +70,8 @@ def connectors(
         columns = [
             Column("name", lambda item: item["name"]),
             Column("type", lambda item: item.get("type")),
-            Column("state", lambda item: output.state(_state(item))),
-            Column("tasks", lambda item: output.state(tasks_in_words(item["status"].get("tasks", ())))),
+            Column("state", _state),
+            Column("tasks", lambda item: tasks_in_words(item["status"].get("tasks", ()))),
             Column("worker", lambda item: item["status"].get("connector", {}).get("worker_id")),
             Column("class", lambda item: item.get("config", {}).get("connector.class", "").rsplit(".", 1)[-1]),
             Column("version", lambda item: item["status"].get("connector", {}).get("version"), wide=True),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kconnect.cli import connection, get, get_connectors, output, retrying, selection, watch
+from kconnect.cli import connection, get, get_connectors, retrying, selection, watch
 from kconnect.cli.connection import Target
 from kconnect.cli.get import Column
 
@@ -46,7 +46,7 @@ def tasks(
         columns = [
             Column("task", lambda task: task["name"]),
             Column("type", lambda task: task["type"]),
-            Column("state", lambda task: output.state(f"{task['state']}{', retrying' if 'retrying' in task else ''}")),
+            Column("state", lambda task: f"{task['state']}{', retrying' if 'retrying' in task else ''}"),
             Column("worker", lambda task: task["worker_id"]),
             Column("version", lambda task: task.get("version"), wide=True),
             Column("reason", lambda task: retrying.in_words(task.get("retrying")) or _reason(task.get("trace")), wide=True),

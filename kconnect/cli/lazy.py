@@ -89,10 +89,13 @@ class LazyGroup(click.Group):
 class KindsGroup(LazyGroup):
     """
     Its commands are kinds of things, singular or plural, and are found by the other form and their first two letters too. What
-    is no kind is the name of a connector, or with /NUMBER that of a task.
+    is no kind is the name of a connector, or with /NUMBER that of a task. KIND/NAME does as well, with the kind in full.
     """
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        kind, _, name = args[0].partition("/")
+        if name and kind.rstrip("s") in {each.rstrip("s") for each in self.list_commands(ctx)}:
+            args = [kind, name, *args[1:]]
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             import difflib
 

@@ -78,10 +78,13 @@ _COMMANDS = {
 
 _SYNONYMS = {
     **dict.fromkeys(("ls", "list", "ps", "connectors"), ("get connectors", "get")),
+    **{kind: (f"get {kind}", f"get {kind}") for kind in ("tasks", "plugins", "workers", "loggers")},
     "status": ("get connectors", "describe"),
     "info": ("cluster", "describe"),
     **dict.fromkeys(("rm", "remove"), ("delete", "delete")),
     "log": ("logs", "logs"),
+    "config": ("context", "context"),
+    "explain": ("describe plugin", "describe plugin"),
     "validate": ("apply --dry-run", "apply --dry-run"),
 }
 """Words of kcctl, kubectl and habit: what each means alone, and with a name behind it."""
@@ -117,7 +120,8 @@ def cli(verbose: bool) -> None:
       kconnect worker worker.properties
       kconnect cluster
 
-    Known from elsewhere, and understood here: ls, list, ps, connectors, status, info, rm, remove, log, validate.
+    Known from elsewhere, and understood here: ls, list, ps, connectors, tasks, plugins,
+    workers, loggers, status, info, rm, remove, log, config, explain, validate.
 
     Exit status: 0 it is done, 1 it failed, 2 wrong use, 3 no answer, 4 not found, 5 conflict, 6 a setting or request that is
     wrong, 7 not reached in time, 8 not allowed, 9 you said no, 130 Ctrl-C.

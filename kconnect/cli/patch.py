@@ -29,7 +29,7 @@ from kconnect.rest.client import ConnectClient, RestError
 def patch(
     target: Target,
     name: str,
-    changes: tuple[str, ...],
+    changes: Sequence[str],
     document: str | None,
     wait: bool,
     timeout: float,
@@ -46,9 +46,12 @@ def patch(
     KEY=VALUE sets, KEY- takes away. What differs is shown. A connector of which nothing differs is not touched, and so not
     restarted. With Kafka Connect before 3.8, which can't change single settings, the config is read and written as a whole.
     """
+    if name in ("connector", "connectors") and changes and not changes[0].endswith("-") and "=" not in changes[0]:
+        # As with kubectl and kcctl: `patch connector orders tasks.max=2`.
+        name, *changes = changes
     wanted = _changes(changes, document)
     with target.connect() as client:
-        names = selection.match((name,), client.connectors())
+        names = selection.Wanted((name,)).names(client)
         show = Show(client, not show_secrets)
 
         def one(name: str) -> str:

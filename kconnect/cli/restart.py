@@ -92,7 +92,7 @@ def _parts(wanted: Wanted, known: Sequence[str], numbers: Sequence[int]) -> list
     if wanted.all:
         return [_Part(name, task) for name in known for task in tasks]
     found: dict[_Part, None] = {}
-    for pattern in wanted.patterns:
+    for pattern in selection.without_kind(wanted.patterns, known, ("connector", "connectors", "task", "tasks")):
         connector, _, number = pattern.rpartition("/")
         # A connector's own name may look like a task.
         one = connector and number.isdecimal() and pattern not in known

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 AT_ONCE = 8
 _A_FEW = 4
+_KINDS = ("connector", "connectors")
 _COMPLETION_S = 2.0
 
 
@@ -44,9 +45,15 @@ class Wanted:
     def names(self, client: ConnectClient) -> list[str]:
         """The connectors that are meant, in the cluster's order. NotFoundError for a name or glob that nothing matches."""
         known = list(client.connectors())
-        # As with kubectl and kcctl: `delete connector orders`.
-        kind = len(self.patterns) > 1 and self.patterns[0] in ("connector", "connectors") and self.patterns[0] not in known
-        return known if self.all else match(self.patterns[kind:], known)
+        return known if self.all else match(without_kind(self.patterns, known), known)
+
+
+def without_kind(patterns: Sequence[str], known: Sequence[str], kinds: Sequence[str] = _KINDS) -> Sequence[str]:
+    """What is left of `connector orders` and `connector/orders`, as kubectl and kcctl have it, unless one is called so."""
+    kinds = [kind for kind in kinds if kind not in known]
+    if len(patterns) > 1 and patterns[0] in kinds:
+        return patterns[1:]
+    return [each.partition("/")[2] if each.partition("/")[0] in kinds and each not in known else each for each in patterns]
 
 
 def arguments(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -405,13 +405,14 @@ class ConnectClient:
             if response.status_code in (404, 405, 501) and path == "/connectors" and error.message.startswith("HTTP "):
                 # A worker has it always.
                 raise RestError(None, f"What answers at {self.url} is no Connect worker ({error.message}): is the URL right?")
-            if response.status_code not in (409, 500) or not error.message.startswith(_NOT_NOW):
+            pause = _pause(response, error)
+            if pause is None:
                 raise error
             left = deadline - time.monotonic()
             if left <= 0:
                 asked = f" (asked again for {self._patience:g} s)" if self._patience else ""
                 raise RestError(error.status, f"{error.message}{asked}")
-            time.sleep(min(_LONGEST_PAUSE, left))
+            time.sleep(min(pause, left))
 
     def _send(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, accept: str | None = None
@@ -518,6 +519,15 @@ def _error(response: httpx.Response) -> RestError:
         return RestError(400, f"{plain}: no request can name a connector with a / or % in its name there; lists show it")
     # A proxy's page mostly, which nobody wants to read here.
     return RestError(response.status_code, f"{plain} ({_kind(response)})" if response.content else plain)
+
+
+def _pause(response: httpx.Response, error: RestError) -> float | None:
+    """In how many seconds the same may be asked again, since nothing was done; None for a refusal that stays."""
+    if response.status_code in (409, 500) and error.message.startswith(_NOT_NOW):
+        return _LONGEST_PAUSE
+    after = response.headers.get("Retry-After", "")
+    # Of a worker that has too much in hand, or a proxy. A date there is rare, and no reason to wait.
+    return float(after) if response.status_code in (429, 503) and after.isdecimal() else None
 
 
 def _kind(response: httpx.Response) -> str:

@@ -32,11 +32,14 @@ class _Typed(io.TextIOWrapper):
         return True
 
 
-def call(*arguments: str, stdin: str = "", env: Mapping[str, str] | None = None, typed: bool = False) -> Called:
+def call(
+    *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None, typed: bool = False, shown: bool = False
+) -> Called:
     """
-    Not from several threads at once: a process has one standard output. `typed`: standard input says that it is a terminal.
+    Not from several threads at once: a process has one standard output. `typed`: standard input says that it is a terminal,
+    `shown`: standard output does.
     """
-    out, err, given = _text(), _text(), _text(stdin, _Typed if typed else io.TextIOWrapper)
+    out, err, given = _text(kind=_kind(shown)), _text(), _text(stdin, _kind(typed))
     with _environment(env or {}), mock.patch.object(sys, "stdin", given), redirect_stdout(out), redirect_stderr(err):
         try:
             cli.main(list(arguments))
@@ -72,6 +75,10 @@ def _environment(given: Mapping[str, str]) -> Iterator[None]:
     own = {name: text for name, text in os.environ.items() if not name.startswith(_OURS) or name == "KCONNECT_CONFIG"}
     with mock.patch.dict(os.environ, {**own, **given}, clear=True):
         yield
+
+
+def _kind(terminal: bool) -> type[io.TextIOWrapper]:
+    return _Typed if terminal else io.TextIOWrapper
 
 
 def _text(content: str = "", kind: type[io.TextIOWrapper] = io.TextIOWrapper) -> io.TextIOWrapper:

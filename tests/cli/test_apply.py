@@ -562,6 +562,7 @@ def test_patch_sets_and_takes_away(run: Any, herder: Herder) -> None:
     assert herder.configs["a"] == {"name": "a", "connector.class": "FileStreamSource", "topic": "u=v", "api.key": "s3cret2"}
     herder.seen.clear()
     assert run("patch", "*", "-p", '{"topic": "u=v", "file": null}').out.startswith("unchanged a\nchanged b\n")
+    assert run("patch", "connector", "a", "topic=u=v").out == run("patch", "connector/a", "topic=u=v").out == "unchanged a\n"
     assert herder.writes() == ["PatchConfig"]
 
 

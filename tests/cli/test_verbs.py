@@ -95,6 +95,47 @@ def test_the_table_of_connectors(url: str, herder: Herder) -> None:
     assert "\x1b" not in called.out
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("stop connector/bills", "Stopping bills"),
+        ("stop connectors bills", "Stopping bills"),
+        ("restart connector bills", "Restarting bills"),
+        ("restart task bills/1", "Restarting bills/1"),
+        ("restart task/bills/1", "Restarting bills/1"),
+    ],
+)
+def test_kinds_before_names_are_understood(url: str, typed: str, said: str) -> None:
+    called = run(url, *typed.split())
+    assert (called.status, called.out + called.err) == (0, f"{said}\n")
+
+
+def test_a_connector_may_be_called_as_a_kind_is(url: str, herder: Herder) -> None:
+    herder.submit(CreateConnector("connector", FILE_SOURCE))
+    assert "Restarting connector/0" in run(url, "restart", "connector/0").out
+    assert "Stopping connector" in run(url, "stop", "connector").out
+
+
+def test_long_names_are_cut_where_a_terminal_has_no_room_for_them(url: str, herder: Herder) -> None:
+    name = f"orders-{'x' * 50}-eu"
+    herder.submit(CreateConnector(name, {**FILE_SOURCE, "tasks.max": "12"}))
+
+    def lines(*arguments: str, shown: bool = True) -> list[str]:
+        environment = {"KCONNECT_URL": url, "COLUMNS": "80", "NO_COLOR": "1"}
+        return call(*arguments, env=environment, shown=shown).out.splitlines()
+
+    heading, row = lines("get", "connectors", name)
+    assert heading.split() == ["NAME", "TYPE", "STATE", "TASKS", "WORKER", "CLASS"]
+    assert len(row) <= 80
+    assert re.match("orders-x+…x+-eu  source  RUNNING  12/12 RUNNING  ", row)
+    tasks = lines("get", "tasks", name)[1:]
+    assert [row.split()[0].rpartition("/")[2] for row in tasks] == [str(number) for number in range(12)]
+    assert max(map(len, tasks)) == 80
+    assert max(map(len, lines("get", "plugins"))) <= 80
+    for whole in (lines("get", "co", shown=False), lines("get", "co", "-o", "wide"), lines("get", "co", "-o", "name")):
+        assert any(f"{name} " in f"{row} " for row in whole)
+
+
 def test_a_name_is_shown_as_it_is(url: str, herder: Herder) -> None:
     name = "db:key:[red]orders"
     herder.submit(CreateConnector(name, FILE_SOURCE))

@@ -159,13 +159,16 @@ def test_what_speaks_no_http_is_told() -> None:
 REBALANCE = "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"
 
 
-def refusing(times: int, status: int = 409, message: str = REBALANCE) -> tuple[httpx.MockTransport, list[str]]:
+def refusing(
+    times: int, status: int = 409, message: str = REBALANCE, headers: dict[str, str] | None = None
+) -> tuple[httpx.MockTransport, list[str]]:
     """A worker that answers so, and then as it should; and what it was asked."""
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         asked.append(f"{request.method} {request.url.path}")
-        return httpx.Response(status, json={"message": message}) if len(asked) <= times else httpx.Response(202)
+        refused = httpx.Response(status, json={"message": message}, headers=headers)
+        return refused if len(asked) <= times else httpx.Response(202)
 
     return httpx.MockTransport(answer), asked
 
@@ -180,6 +183,19 @@ def test_a_rebalance_is_waited_out_by_those_who_have_patience(status: int) -> No
     with ConnectClient("http://x", transport=transport) as client, pytest.raises(RestError) as caught:
         client.pause("a")
     assert (caught.value.message, len(asked)) == (REBALANCE, 1)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_who_is_told_to_come_again_does(status: int) -> None:
+    transport, asked = refusing(2, status, "busy", {"Retry-After": "0"})
+    with ConnectClient("http://x", transport=transport, patience=60) as client:
+        client.pause("a")
+    assert asked == ["PUT /connectors/a/pause"] * 3
+    for headers in ({}, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}):
+        transport, asked = refusing(1, status, "busy", headers)
+        with ConnectClient("http://x", transport=transport, patience=60) as client, pytest.raises(RestError, match="busy"):
+            client.pause("a")
+        assert len(asked) == 1
 
 
 def test_patience_ends_and_other_conflicts_have_none() -> None:

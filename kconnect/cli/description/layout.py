@@ -1,7 +1,8 @@
 """
 Text for a terminal: tables with a line for each row, paragraphs beside their labels, numbers and times as people read them.
 
-Called by `note.py` and `cli/top.py`. Colours are for a terminal only, and for one whose user has not set NO_COLOR.
+Called by `note.py`, `cli/output.py` and `cli/top.py`. Colours are for a terminal only, and for one whose user has not set
+NO_COLOR.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import click
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 _COLOURS = {
     "RUNNING": "green",
@@ -30,6 +31,12 @@ _STATES = re.compile(r"\b(" + "|".join(_COLOURS) + r")\b")
 _QUOTED = re.compile(r"`[^`]+`")
 _NO_BREAK = "\x1f"
 _HAVE_STATES = ("STATE", "TASKS")
+_HAVE_NAMES = {
+    *("NAME", "CONNECTOR", "CONNECTORS", "TASK", "UNIT", "WORKER", "NODE", "CLASS", "LOGGER", "TOPIC", "TOPICS", "QUEUE"),
+    *("URL", "USER", "BOOTSTRAP SERVER", "COMMAND CONFIG", "WORKER FILE", "LOCATION", "VALUE", "MESSAGE"),
+}
+_LEAST = 12
+"""Of a column of names. Numbers are shorter, and so they are never cut, though a heading may stand for either."""
 _LABEL = 12
 
 
@@ -74,20 +81,46 @@ def _bold(text: str) -> str:
     return click.style(text, bold=True) if text.strip() and coloured() else text
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[str] = ()) -> list[str]:
-    """One line a row, never folded. Columns in which no row has anything are left out; those in `right` are aligned there."""
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[str] = (), lead: str = "", whole: bool = False
+) -> list[str]:
+    """
+    One line a row, never folded. Columns in which no row has anything are left out; those in `right` are aligned there.
+
+    Names that a terminal has no room for are cut in the middle, unless `whole`: their end mostly tells them apart, as a task's
+    number, a port and a class without its package do. Each line begins with `lead`.
+    """
     shown = [place for place in range(len(headings)) if place == 0 or any(row[place] for row in rows)]
     widths = {place: max(cell_len(text) for text in (headings[place], *(row[place] for row in rows))) for place in shown}
 
     def line(cells: Sequence[str], head: bool) -> str:
         made = []
         for place in shown:
-            pad = " " * (widths[place] - cell_len(cells[place]))
-            text = pad + cells[place] if headings[place] in right else cells[place] + pad
+            cell = _cut(cells[place], widths[place])
+            pad = " " * (widths[place] - cell_len(cell))
+            text = pad + cell if headings[place] in right else cell + pad
             made.append(_bold(text) if head else paint(text) if headings[place] in _HAVE_STATES else text)
-        return "  ".join(made).rstrip()
+        return lead + "  ".join(made).rstrip()
 
+    if (room := width()) is not None and not whole:
+        _narrow(widths, [place for place in shown if headings[place] in _HAVE_NAMES], room - len(lead))
     return [line(headings, True), *(line(row, False) for row in rows)]
+
+
+def _narrow(widths: dict[int, int], names: Sequence[int], room: int) -> None:
+    """What a row is about stands on the left: that is the last to be cut, after the widest of the others."""
+    over = sum(widths.values()) + 2 * (len(widths) - 1) - room
+    for places in (names[1:], names[:1]):
+        while over > 0 and places and widths[widest := max(places, key=widths.__getitem__)] > _LEAST:
+            widths[widest] -= 1
+            over -= 1
+
+
+def _cut(text: str, room: int) -> str:
+    if cell_len(text) <= room:
+        return text
+    tail = (room - 1) // 2
+    return f"{set_cell_size(text, room - 1 - tail)}…{set_cell_size(text[::-1], tail)[::-1]}"
 
 
 def number(value: float | None) -> str:

@@ -105,7 +105,7 @@ def _tasks(found: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
         since = "" if task["since_ms"] is None else age(now - task["since_ms"] / 1000)
         counted = [number(numbers.get(key)) for key in ("in_per_s", "out_per_s", "lag", "errors")]
         rows.append((str(task["id"]), task["state"], since, task["worker_id"], *counted))
-    lines += [f"  {line}" for line in table(headings, rows, right=("TASK", "IN/S", "OUT/S", "LAG", "ERRORS"))]
+    lines += table(headings, rows, right=("TASK", "IN/S", "OUT/S", "LAG", "ERRORS"), lead="  ")
     for task in tasks:
         if task["retrying"] is not None:
             lines += labelled(f"  Task {task['id']}", [paint(retrying.in_words(task["retrying"]), "yellow")])
