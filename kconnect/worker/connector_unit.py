@@ -49,6 +49,8 @@ class ConnectorUnit(Unit):
             offsets = self.ports.offset_store(self.spec.connector, config)
             if not isinstance(connector, SinkConnector):
                 offsets.open(self.stopping.is_set)
+            if not self.may_work():
+                return
             connector.initialize(_Context(self, StoredOffsets(self, offsets)))
             connector.start(config)
             started = True

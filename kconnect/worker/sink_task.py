@@ -83,6 +83,8 @@ class SinkLoop:
         try:
             unit.moved(Event.START)
             self._reports.start()
+            if not unit.may_work():
+                return
             task.initialize(self._context)
             task.start(self._properties)
             started = True

@@ -115,6 +115,8 @@ class SourceLoop:
                 return
             self._store.open(unit.stopping.is_set)
             context = _Context(self._properties, StoredOffsets(unit, self._store), self._delivery.transactions)
+            if not unit.may_work():
+                return
             task.initialize(context)
             task.start(self._properties)
             with self._lock:

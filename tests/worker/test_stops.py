@@ -15,7 +15,7 @@ from kconnect.worker import owners, stops
 from kconnect.worker.stops import Stop
 from kconnect.worker.unit import Unit
 
-from ..integration.units import MemoryHost, Numbers, Plugins, source_of, until
+from ..integration.units import MemoryHost, Numbers, Plugins, Shelf, sink_of, source_of, until
 
 go = threading.Event()
 """What hangs in these tests hangs until this is set."""
@@ -101,6 +101,34 @@ def test_a_unit_that_waits_in_our_own_code_has_more_time() -> None:
     waiting.abandon()
     until(lambda: stops.is_over(asked), 60)
     stop(unit)
+
+
+@pytest.mark.parametrize(("connector", "task"), [("Source", 0), ("Source", None), ("Sink", 0), ("Sink", None)])
+def test_what_was_suspended_before_a_plugin_was_started_does_not_start_it(connector: str, task: int | None) -> None:
+    """By the time it wakes up, another host may have started it."""
+    calls: list[str] = []
+
+    def plugin(of: type[Any]) -> type[Any]:
+        def noted(name: str) -> Any:
+            return lambda self, *_: calls.append(name)
+
+        return type(of.__name__, (of,), {name: noted(name) for name in ("initialize", "start")})
+
+    own = {"Source": plugin(source_of(plugin(Numbers))), "Sink": plugin(sink_of(plugin(Shelf)))}
+    host = MemoryHost("127.0.0.1:1", Plugins(**own))
+    asked = threading.Event()
+
+    def out_of_touch() -> bool:
+        asked.set()
+        return False
+
+    host.in_touch = out_of_touch  # type: ignore[method-assign]
+    unit = host.unit({"connector.class": connector, "topics": "t"}, task)
+    assert asked.wait(60)
+    unit.abandon()
+    assert unit.join(60)
+    assert calls == []
+    assert "FAILED" not in host.states
 
 
 class Starts(Quiet):
