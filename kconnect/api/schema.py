@@ -17,6 +17,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -435,10 +436,9 @@ def decimal_scale(schema: Schema) -> int:
     text = schema.parameters.get("scale")
     if text is None:
         raise DataError("Invalid Decimal schema: scale parameter not found.")
-    try:
-        return int(text)
-    except ValueError as error:
-        raise DataError(f"Invalid scale parameter found in Decimal schema: {text}") from error
+    if not re.fullmatch(r"[+-]?0*\d{1,10}", text) or not -(1 << 31) <= int(text) < 1 << 31:
+        raise DataError(f"Invalid scale parameter found in Decimal schema: {text}")
+    return int(text)
 
 
 INT8_SCHEMA = Schema(SchemaType.INT8)

@@ -2,7 +2,7 @@
 What Java makes of bytes that are no text in an encoding, and of halves of surrogate pairs that have no bytes.
 
 `JAVAS` names an error handler for `bytes.decode` and `str.encode`, where `replace` would be Python's way; texts without errors
-take as long as ever. Used by the converters of texts; what Jackson makes of such bytes is in `json_text.py`.
+take as long as ever. Used by the converters of texts; what Jackson makes of such bytes is in `json_bytes.py`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 from kconnect.api import schema as schemas
 from kconnect.api.errors import DataError
 from kconnect.api.moments import DAY_MS, date_of
-from kconnect.api.schema import Schema, SchemaType, Struct
+from kconnect.api.schema import Field, Schema, SchemaType, Struct
 from kconnect.converters.json_text import MISSING, wrapped
 
 Convert = Callable[[Any], Any]
@@ -31,15 +31,20 @@ class Inexact(Exception):
     """A decimal number was read as a float: read the text once more, with `json_text.loads_exactly`."""
 
 
+class _Nulled(Exception):
+    """A text or bytes given as something else is null, which only a struct refuses."""
+
+
 class Readers:
     """Readers by schema, for one converter's settings."""
 
     def __init__(self, defaults: bool) -> None:
         self._defaults = defaults
 
-    def of(self, schema: Schema) -> Convert:
+    def of(self, schema: Schema, strict: bool = False) -> Convert:
+        """`strict` is for what is in a struct, however deep."""
         logical = self._of_logical(schema)
-        other = self._or_null(schema, logical or self._of_type(schema))
+        other = self._or_null(schema, logical or self._of_type(schema, strict))
         if logical is None and schema.type in _AS_IS:
             wanted = _AS_IS[schema.type]
             return lambda plain: plain if type(plain) is wanted else other(plain)
@@ -71,41 +76,45 @@ class Readers:
             return _read_time
         return _read_timestamp if schema.name == schemas.TIMESTAMP else None
 
-    def _of_type(self, schema: Schema) -> Convert:
+    def _of_type(self, schema: Schema, strict: bool) -> Convert:
         kind = schema.type
         if kind is SchemaType.ARRAY:
             assert schema.value_schema is not None
-            return _reader_of_array(self.of(schema.value_schema))
+            return _reader_of_array(self.of(schema.value_schema, strict))
         if kind is SchemaType.MAP:
             assert schema.key_schema is not None
             assert schema.value_schema is not None
-            element = self.of(schema.value_schema)
+            element = self.of(schema.value_schema, strict)
             if schema.key_schema.type is SchemaType.STRING:
                 return _reader_of_object(element)
-            return _reader_of_pairs(self.of(schema.key_schema), element)
+            return _reader_of_pairs(self.of(schema.key_schema, strict), element)
         if kind is SchemaType.STRUCT:
             return self._of_struct(schema)
         if kind in _BITS:
             return _reader_of_integer(_BITS[kind])
-        return _PRIMITIVES[kind]
+        can_be_nulled = kind in (SchemaType.STRING, SchemaType.BYTES) and not schema.optional
+        return _not_null(_PRIMITIVES[kind]) if strict and can_be_nulled else _PRIMITIVES[kind]
 
     def _of_struct(self, schema: Schema) -> Convert:
-        fields = [(field.name, self.of(field.schema)) for field in schema.fields]
-        required = [field for field in schema.fields if not field.schema.optional]
+        fields = [(field.name, self.of(field.schema, True)) for field in schema.fields]
 
         def read(plain: Any) -> Struct:
             if type(plain) is not dict:
                 raise DataError(f"Structs should be encoded as JSON objects, but found {node_type(plain)}")
             get = plain.get
-            values = [convert(get(name)) for name, convert in fields]
-            if None in values:
-                # A text field given as something else is null, which only its struct refuses.
-                for field in required:
-                    if values[field.index] is None:
-                        schemas.validate(field.schema, None, field.name)
+            try:
+                values = [convert(get(name)) for name, convert in fields]
+            except _Nulled:
+                values = [self._checked(field, get(field.name)) for field in schema.fields]
             return Struct.unchecked(schema, values)
 
         return read
+
+    def _checked(self, field: Field, plain: Any) -> Any:
+        """The slow way, to find out what Connect says."""
+        value = self.of(field.schema)(plain)
+        schemas.validate(field.schema, value, field.name)
+        return value
 
 
 def node_type(plain: Any) -> str:
@@ -178,6 +187,16 @@ _PRIMITIVES: dict[SchemaType, Convert] = {
 }
 
 
+def _not_null(read: Convert) -> Convert:
+    def present(plain: Any) -> Any:
+        value = read(plain)
+        if value is None:
+            raise _Nulled
+        return value
+
+    return present
+
+
 def _reader_of_array(element: Convert) -> Convert:
     def read(plain: Any) -> list[Any]:
         if isinstance(plain, dict):
@@ -209,7 +228,11 @@ def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
                 raise DataError(f"Found invalid map entry instead of array tuple: {node_type(pair)}")
             if len(pair) != 2:
                 raise DataError(f"Found invalid map entry, expected length 2 but found :{len(pair)}")
-            made[key(pair[0])] = element(pair[1])
+            name, value = key(pair[0]), element(pair[1])
+            try:
+                made[name] = value
+            except TypeError as error:
+                raise DataError("A map has a key that is a list or a map itself, which Python's can't have") from error
         return made
 
     return read
@@ -217,7 +240,8 @@ def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
 
 def _read_decimal(schema: Schema, plain: Any) -> decimal.Decimal:
     if isinstance(plain, decimal.Decimal):
-        return plain
+        # In Java it has no negative zero.
+        return plain if plain else plain.copy_abs()
     if isinstance(plain, float):
         raise Inexact
     if isinstance(plain, int) and not isinstance(plain, bool):

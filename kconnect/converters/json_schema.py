@@ -72,10 +72,17 @@ def read(body: Any, readers: Readers) -> Schema | None:
     fields: list[tuple[str, Schema]] = []
     keys = values = None
     if kind is SchemaType.ARRAY:
-        values = _part(body, "items", "Array schema did not specify the element type", readers)
+        values = read(body.get("items"), readers)
+        if values is None:
+            raise DataError("Array schema did not specify the element type")
     elif kind is SchemaType.MAP:
-        keys = _part(body, "keys", "Map schema did not specify the key type", readers)
-        values = _part(body, "values", "Map schema did not specify the value type", readers)
+        if "keys" not in body:
+            raise DataError("Map schema did not specify the key type")
+        if "values" not in body:
+            raise DataError("Map schema did not specify the value type")
+        keys, values = read(body["keys"], readers), read(body["values"], readers)
+        if keys is None or values is None:
+            raise DataError(f"{'key' if keys is None else 'value'}Schema cannot be null.")
     elif kind is SchemaType.STRUCT:
         fields = _fields(body.get("fields"), readers)
     version = body.get("version")
@@ -93,28 +100,29 @@ def read(body: Any, readers: Readers) -> Schema | None:
     if "default" not in body:
         return schema
     default = readers.of(schema)(body["default"])
-    return schema if default is None else schema.replace(default=default)
+    if default is not None:
+        return schema.replace(default=default)
+    if body["default"] is not None and not schema.optional:
+        raise DataError("Invalid default value")
+    return schema
 
 
 def _fields(described: Any, readers: Readers) -> list[tuple[str, Schema]]:
     if not isinstance(described, list):
         raise DataError('Struct schema\'s "fields" argument is not an array.')
-    fields = []
-    for body in described:
-        name = body.get("field") if isinstance(body, dict) else None
-        if not isinstance(name, str):
-            raise DataError("Struct schema's field name not specified properly")
-        schema = read(body, readers)
-        assert schema is not None
-        fields.append((name, schema))
+    fields: list[tuple[str, Schema]] = []
+    try:
+        for body in described:
+            name = body.get("field") if isinstance(body, dict) else None
+            if not isinstance(name, str):
+                raise DataError("Struct schema's field name not specified properly")
+            schema = read(body, readers)
+            assert schema is not None
+            fields.append((name, schema))
+    finally:
+        # Of several faults Connect tells the first: their names are wrong before anything else is.
+        Schema(SchemaType.STRUCT, fields=fields)
     return fields
-
-
-def _part(body: dict[str, Any], name: str, message: str, readers: Readers) -> Schema:
-    found = read(body.get(name), readers)
-    if found is None:
-        raise DataError(message)
-    return found
 
 
 def _text(body: dict[str, Any], name: str) -> str | None:

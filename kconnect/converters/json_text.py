@@ -2,7 +2,7 @@
 JSON text as Connect's library, Jackson, writes and reads it, at orjson's speed where both agree.
 
 `dumps` writes, `loads` reads into plain Python; whatever orjson does otherwise takes a slower way here, so that the rest of
-the converter need not know. Called by `json.py` only. Read next: `json_writers.py`.
+the converter need not know. Called by `json.py` only. Read next: `json_bytes.py` for what text bytes are, `json_writers.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import orjson
 
 from kconnect.api.errors import DataError
 from kconnect.api.values import float32_text, float64_text
+from kconnect.converters.json_bytes import text_of
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """What no text at all stands for."""
@@ -40,6 +41,8 @@ _MARK = "".join(secrets.choice("ghjkmnpqrstvwxyz") for _ in range(32))
 _BETWEEN = b',"%b",' % _MARK.encode()
 
 _BLANKS = " \t\r\n"
+_OF_A_NUMBER = re.compile(r"[^ \t\r\n]")
+_OF_A_WORD = re.compile(r"[0-9A-Za-z_\x7f-\U0010ffff]|\\u")
 _STRING_OR_ZEROS = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![0-9.eE+])(-?)0+(?=[0-9])')
 
 
@@ -169,25 +172,20 @@ def _double(text: str) -> float:
 
 def _read(data: bytes, fraction: Callable[[str], Any]) -> Any:
     try:
-        # Jackson finds out UTF-8, UTF-16 and UTF-32 by itself, and so does Python's library.
-        text = data.decode(json.detect_encoding(data)).lstrip(_BLANKS)
+        text, named = text_of(data)
+        # Connect allows zeros in front of numbers.
+        text = _STRING_OR_ZEROS.sub(lambda match: match[0] if match[1] is None else match[1], text.lstrip(_BLANKS))
         if not text:
             return MISSING
-        decoder = json.JSONDecoder(parse_float=fraction, parse_constant=_refuse)
-        # Jackson reads one value and leaves the rest alone, unless a number runs into it.
-        value, end = _first_value(decoder, text)
-        if isinstance(value, int | float | decimal.Decimal) and text[end : end + 1] not in ("", *_BLANKS):
-            raise ValueError("a number is followed by something else")
+        decoder = json.JSONDecoder(parse_float=fraction, parse_constant=_refuse, object_pairs_hook=named)
+        # Jackson reads one value and leaves the rest alone, unless a number or a word runs into it.
+        value, end = decoder.raw_decode(text)
+        runs_on = _OF_A_WORD if value is None or isinstance(value, bool) else _OF_A_NUMBER
+        if not isinstance(value, str | list | dict) and runs_on.match(text, end):
+            raise ValueError("a value is followed by something else")
         return value
     except (ValueError, RecursionError) as error:
         raise DataError("Converting byte[] to Kafka Connect data failed due to serialization error: ") from error
-
-
-def _first_value(decoder: json.JSONDecoder, text: str) -> tuple[Any, int]:
-    # Connect allows zeros in front of numbers.
-    shorter = _STRING_OR_ZEROS.sub(lambda match: match[0] if match[1] is None else match[1], text)
-    value, end = decoder.raw_decode(shorter)
-    return value, end + len(text) - len(shorter)
 
 
 def _refuse(name: str) -> Any:

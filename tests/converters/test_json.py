@@ -226,3 +226,16 @@ def test_a_number_may_say_how_wide_it_is_if_that_is_what_its_schema_says(schema:
     assert converter().from_connect_data("t", schema, value) == converter().from_connect_data("t", schema, plain)
     with pytest.raises(DataError, match="Invalid type for INT16"):
         converter().from_connect_data("t", s.INT16_SCHEMA, value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        (b'{"type":"array","items":{"type":"int8"}}', b"[1]"),
+        (b'{"type":"map","keys":{"type":"string"},"values":{"type":"int8"}}', b'{"a":1}'),
+    ],
+)
+def test_a_key_that_no_map_of_python_can_have(keys: bytes, key: bytes) -> None:
+    envelope = b'{"schema":{"type":"map","keys":%b,"values":{"type":"int8"}},"payload":[[%b,1]]}' % (keys, key)
+    with pytest.raises(DataError, match="a key that is a list or a map itself"):
+        converter().to_connect_data("t", envelope)
