@@ -171,12 +171,11 @@ public class Oracle {
 
     private static void transform(ObjectNode one) throws Exception {
         one.putNull("out").putNull("error");
-        ConfigDef settings = ((Transformation<?>) made(one.get("class").asText())).config();
         try {
             Step step = new Step(one);
             one.set("out", written(step.apply(record(one.get("kind").asText(), one.get("in")))));
         } catch (Thrown e) {
-            failed(one, e, settings);
+            failed(one, e);
         }
     }
 
@@ -192,25 +191,32 @@ public class Oracle {
             ConnectRecord record = record(one.get("kind").asText(), one.get("in"));
             one.put("result", in("test", () -> predicate.test(record)));
         } catch (Thrown e) {
-            failed(one, e, predicate.config());
+            failed(one, e);
         }
     }
 
-    private static void failed(ObjectNode one, Thrown e, ConfigDef settings) {
+    private static void failed(ObjectNode one, Thrown e) throws Exception {
         one.set("error", error(e));
         if (!e.phase.equals("configure")) return;
         ObjectNode messages = NODES.objectNode();
         try {
-            for (ConfigValue value : settings.validate(config(one.get("config")))) {
-                if (value.errorMessages().isEmpty()) continue;
-                ArrayNode of = messages.putArray(value.name());
-                value.errorMessages().forEach(of::add);
-            }
+            validate(one, messages);
+            if (one.hasNonNull("predicate")) validate(one.get("predicate"), messages);
         } catch (RuntimeException broken) {
             // A validator that throws gives no messages.
             return;
         }
         one.set("validation", messages);
+    }
+
+    private static void validate(JsonNode of, ObjectNode messages) throws Exception {
+        Object plugin = made(of.get("class").asText());
+        ConfigDef settings = plugin instanceof Predicate ? ((Predicate<?>) plugin).config() : ((Transformation<?>) plugin).config();
+        for (ConfigValue value : settings.validate(config(of.get("config")))) {
+            if (value.errorMessages().isEmpty()) continue;
+            ArrayNode list = messages.putArray(value.name());
+            value.errorMessages().forEach(list::add);
+        }
     }
 
     private static void chain(ObjectNode one) throws Exception {

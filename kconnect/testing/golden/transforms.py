@@ -11,8 +11,7 @@ from kconnect.testing.golden.errors import Case, Difference, Failed, expect, onl
 
 def transform(case: Case) -> None:
     only(case, "id", "kind", "class", "config", "predicate", "in", "out", "error", validation=...)
-    made = plugins.load(case["class"], "transformation")()
-    check_validation(made, case)
+    check_validation(case, "transformation")
 
     def run() -> Any:
         (step,) = _steps([case])
@@ -27,7 +26,7 @@ def transform(case: Case) -> None:
 
 def predicate(case: Case) -> None:
     only(case, "id", "kind", "class", "config", "in", "result", "error", validation=...)
-    check_validation(plugins.load(case["class"], "predicate")(), case)
+    check_validation(case, "predicate")
 
     def run() -> Any:
         made = _configured(case, "predicate")
@@ -67,8 +66,8 @@ def chain(case: Case) -> None:
             records.check(found, wanted["out"])
 
 
-def check_validation(made: Any, case: Case) -> None:
-    """A config that can't be used has messages, a setting; the files tell them of those only."""
+def check_validation(case: Case, kind: str) -> None:
+    """A config that can't be used has messages, a setting, with those of its predicate; the files tell them of those only."""
     error = case["error"]
     if error is None or error.get("phase") != "configure":
         if "validation" in case:
@@ -76,7 +75,9 @@ def check_validation(made: Any, case: Case) -> None:
         return
     if "validation" in case:
         wanted = {name: messages for name, messages in case["validation"].items() if messages}
-        same(plugins.validation(made, case["config"]), wanted, "validation")
+        parts = [(case, kind), *([(case["predicate"], "predicate")] if case.get("predicate") else [])]
+        found = [plugins.validation(plugins.load(part["class"], of)(), part["config"]) for part, of in parts]
+        same({name: messages for each in found for name, messages in each.items()}, wanted, "validation")
 
 
 def _steps(steps: list[Case]) -> list[Step]:
