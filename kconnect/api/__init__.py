@@ -9,7 +9,6 @@ values as text. `tests/api/test_public_names.py` lists these names: a change the
 
 from __future__ import annotations
 
-from kconnect.api import schema, values
 from kconnect.api.config import (
     NO_DEFAULT,
     Config,
@@ -29,19 +28,6 @@ from kconnect.api.config import (
 from kconnect.api.config_provider import ConfigData, ConfigProvider
 from kconnect.api.connector import Connector, ConnectorContext, ExactlyOnceSupport, SinkConnector, SourceConnector
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.errors import (
-    AlreadyExistsError,
-    BadRequestError,
-    ConfigError,
-    ConflictError,
-    ConnectError,
-    DataError,
-    ForbiddenError,
-    NotFoundError,
-    RequestTimeoutError,
-    RetriableError,
-    UnavailableError,
-)
 from kconnect.api.predicate import Predicate
 from kconnect.api.record import (
     Header,
@@ -52,7 +38,19 @@ from kconnect.api.record import (
     TimestampType,
     TopicPartition,
 )
-from kconnect.api.schema import (
+from kconnect.api.task import (
+    ErrantRecordReporter,
+    OffsetReader,
+    SinkTask,
+    SinkTaskContext,
+    SourceTask,
+    SourceTaskContext,
+    Task,
+    TransactionContext,
+)
+from kconnect.api.transformation import Transformation
+from kconnect.data import schema, values
+from kconnect.data.schema import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
     DATE_SCHEMA,
@@ -80,17 +78,19 @@ from kconnect.api.schema import (
     SchemaType,
     Struct,
 )
-from kconnect.api.task import (
-    ErrantRecordReporter,
-    OffsetReader,
-    SinkTask,
-    SinkTaskContext,
-    SourceTask,
-    SourceTaskContext,
-    Task,
-    TransactionContext,
+from kconnect.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ConfigError,
+    ConflictError,
+    ConnectError,
+    DataError,
+    ForbiddenError,
+    NotFoundError,
+    RequestTimeoutError,
+    RetriableError,
+    UnavailableError,
 )
-from kconnect.api.transformation import Transformation
 
 __all__ = [
     "BOOLEAN_SCHEMA",

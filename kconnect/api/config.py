@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 
 
 class Type(enum.Enum):

@@ -2,7 +2,7 @@
 Converters: between Connect's data and the bytes in Kafka. Implemented by plugin authors; built-in ones in `converters/`.
 
 One instance serves one task, from its thread: it may cache. An error on a record is handled as the connector's
-`errors.tolerance` says. Read next: `schema.py`.
+`errors.tolerance` says. Read next: `data/schema.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from kconnect.api.config import ConfigDef
 from kconnect.api.record import Header
-from kconnect.api.schema import Schema, SchemaAndValue
+from kconnect.data.schema import Schema, SchemaAndValue
 
 
 class Converter(ABC):

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kconnect.api.schema import Schema
+from kconnect.data.schema import Schema
 
 
 class TopicPartition(NamedTuple):

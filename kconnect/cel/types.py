@@ -15,10 +15,11 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import Schema, SchemaType, Struct, schema
+from kconnect.api import Schema, SchemaType, Struct
 from kconnect.cel import times
 from kconnect.cel.syntax import Call, CelError, Ident, Literal, Macro, MakeList, MakeMap, Node, Select, Uint
 from kconnect.cel.values import plain, type_name
+from kconnect.data import schema
 
 INT = schema.OPTIONAL_INT64_SCHEMA
 DOUBLE = schema.OPTIONAL_FLOAT64_SCHEMA

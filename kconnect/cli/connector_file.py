@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kconnect.api.errors import ConfigError
 from kconnect.cli.files import InputError, properties_of
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError
 from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
-from kconnect.worker import preview
+from kconnect.preview import preview
 
 
 def worker_of(path: Path | None, bootstrap_servers: str | None = None) -> WorkerSettings:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from kconnect.api.errors import NotFoundError
 from kconnect.cli import connection, contexts, output
 from kconnect.cli.contexts import Context, Contexts
+from kconnect.errors import NotFoundError
 
 
 class _Group(click.Group):

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 
 
 class ContextError(ConnectError):

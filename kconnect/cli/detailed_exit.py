@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli.asking import DeclinedError
+from kconnect.errors import ConnectError
 
 DIFFERS = 2
 

@@ -6,7 +6,7 @@ import os
 import select
 from pathlib import Path
 
-from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.java import properties
 
 WRITER_S = 10.0

@@ -1,7 +1,7 @@
 """
 A click group that knows its commands' names and one-line helps, and imports a command only when it is called.
 
-`main.py` and `plugin.py` list theirs in one. `--help` stays quick, whatever a command needs.
+`main.py` and `cli/plugins/plugin.py` list theirs in one. `--help` stays quick, whatever a command needs.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ from typing import Any
 
 import click
 
-from kconnect.api.errors import (
+from kconnect.cli import interrupt
+from kconnect.cli.lazy import LazyGroup
+from kconnect.errors import (
     AlreadyExistsError,
     BadRequestError,
     ConfigError,
@@ -27,8 +29,6 @@ from kconnect.api.errors import (
     RequestTimeoutError,
     UnavailableError,
 )
-from kconnect.cli import interrupt
-from kconnect.cli.lazy import LazyGroup
 
 _STATUS: dict[type[Exception], int] = {
     UnavailableError: 3,
@@ -42,38 +42,38 @@ _STATUS: dict[type[Exception], int] = {
 }
 
 _COMMANDS = {
-    "apply": ("kconnect.cli.apply", "Make connectors what files say: create, change, leave alone."),
-    "broker": ("kconnect.cli.broker", "Run a local Kafka broker for trying things out."),
-    "cluster": ("kconnect.cli.cluster", "Show the workers, who leads, and what runs where."),
+    "apply": ("kconnect.cli.apply.apply", "Make connectors what files say: create, change, leave alone."),
+    "broker": ("kconnect.cli.machine.broker", "Run a local Kafka broker for trying things out."),
+    "cluster": ("kconnect.cli.cluster.cluster", "Show the workers, who leads, and what runs where."),
     "completion": ("kconnect.cli.completion", "Print the script that completes commands, options and names in your shell."),
     "context": ("kconnect.cli.context", "Name clusters, and say which one is meant where nothing else says it."),
-    "create": ("kconnect.cli.create", "Create the connectors of files; those that are there are refused."),
-    "delete": ("kconnect.cli.delete", "Delete connectors; their offsets stay."),
-    "demo": ("kconnect.cli.demo", "Show data flow through a local broker and worker."),
-    "describe": ("kconnect.cli.describe", "Tell what is known of connectors, why one has failed, and what to do."),
-    "diff": ("kconnect.cli.diff", "Show what apply would change, line by line."),
+    "create": ("kconnect.cli.connectors.create", "Create the connectors of files; those that are there are refused."),
+    "delete": ("kconnect.cli.connectors.delete", "Delete connectors; their offsets stay."),
+    "demo": ("kconnect.cli.machine.demo", "Show data flow through a local broker and worker."),
+    "describe": ("kconnect.cli.describe.describe", "Tell what is known of connectors, why one has failed, and what to do."),
+    "diff": ("kconnect.cli.apply.diff", "Show what apply would change, line by line."),
     "dlq": ("kconnect.cli.dlq", "List, show, replay and drop the records that connectors could not process."),
-    "edit": ("kconnect.cli.edit", "Edit a connector's config and state in your editor."),
-    "get": ("kconnect.cli.get", "Show connectors, tasks, plugins, loggers or workers."),
-    "doctor": ("kconnect.cli.doctor", "Say what would keep workers from working."),
+    "edit": ("kconnect.cli.connectors.edit", "Edit a connector's config and state in your editor."),
+    "get": ("kconnect.cli.connectors.get", "Show connectors, tasks, plugins, loggers or workers."),
+    "doctor": ("kconnect.cli.checkup.doctor", "Say what would keep workers from working."),
     "help": ("kconnect.cli.help:help_command", "Show the help of a command, or of all."),
-    "logs": ("kconnect.cli.logs", "Show what a worker's log says of one connector."),
-    "migrate": ("kconnect.cli.migrate", "Move connectors to another cluster, with their offsets, and back."),
+    "logs": ("kconnect.cli.connectors.logs", "Show what a worker's log says of one connector."),
+    "migrate": ("kconnect.cli.migrate.migrate", "Move connectors to another cluster, with their offsets, and back."),
     "offsets": ("kconnect.cli.offsets", "See and move what connectors have got to: their offsets."),
-    "patch": ("kconnect.cli.patch", "Change some settings of a connector, or take them away."),
-    "pause": ("kconnect.cli.pause", "Pause connectors: their tasks stay, and do nothing."),
-    "plugin": ("kconnect.cli.plugin", "List, install, remove and check plugins."),
-    "preview": ("kconnect.cli.preview", "Show what a connector's chain does to records, step by step."),
-    "restart": ("kconnect.cli.restart", "Restart connectors, their tasks, or what of them has failed."),
-    "resume": ("kconnect.cli.resume", "Resume connectors that are paused or stopped."),
-    "set": ("kconnect.cli.setting:set_group", "Set the level of a logger."),
-    "stop": ("kconnect.cli.stop", "Stop connectors: their tasks end, and their configs and offsets stay."),
-    "test": ("kconnect.cli.testing", "Check what a connector's chain makes of records, for a CI."),
-    "top": ("kconnect.cli.top", "Show live which connectors move how much, what waits, and what fails."),
-    "topics": ("kconnect.cli.topics", "Look into the workers' internal topics, check, save and restore them."),
-    "user": ("kconnect.cli.user", "Make a line for the file of users, roles and tokens."),
-    "wait": ("kconnect.cli.wait", "Wait until connectors and all their tasks are in a state."),
-    "worker": ("kconnect.cli.worker", "Run a worker."),
+    "patch": ("kconnect.cli.connectors.patch", "Change some settings of a connector, or take them away."),
+    "pause": ("kconnect.cli.connectors.pause", "Pause connectors: their tasks stay, and do nothing."),
+    "plugin": ("kconnect.cli.plugins.plugin", "List, install, remove and check plugins."),
+    "preview": ("kconnect.cli.chains.preview", "Show what a connector's chain does to records, step by step."),
+    "restart": ("kconnect.cli.connectors.restart", "Restart connectors, their tasks, or what of them has failed."),
+    "resume": ("kconnect.cli.connectors.resume", "Resume connectors that are paused or stopped."),
+    "set": ("kconnect.cli.cluster.setting:set_group", "Set the level of a logger."),
+    "stop": ("kconnect.cli.connectors.stop", "Stop connectors: their tasks end, and their configs and offsets stay."),
+    "test": ("kconnect.cli.chains.testing", "Check what a connector's chain makes of records, for a CI."),
+    "top": ("kconnect.cli.connectors.top", "Show live which connectors move how much, what waits, and what fails."),
+    "topics": ("kconnect.cli.topics.topics", "Look into the workers' internal topics, check, save and restore them."),
+    "user": ("kconnect.cli.cluster.user", "Make a line for the file of users, roles and tokens."),
+    "wait": ("kconnect.cli.connectors.wait", "Wait until connectors and all their tasks are in a state."),
+    "worker": ("kconnect.cli.machine.worker", "Run a worker."),
 }
 
 _SYNONYMS = {

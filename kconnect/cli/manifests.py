@@ -3,7 +3,7 @@ Connectors in files: what `kconnect apply`, `create` and `diff` make of them, an
 
 A file has one connector or many: as REST takes and gives them (also all of them, `?expand=info`), settings alone with a `name`
 among them, a list of these, or several documents of YAML. Beside `name` and `config` there may be the `state` that is wanted
-and the `offsets` at which a new one begins. Read next: `apply_plan.py`.
+and the `offsets` at which a new one begins. Read next: `cli/apply/plan.py`.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from kconnect.api import moments
-from kconnect.api import schema as schemas
-from kconnect.worker.preview import Body, Done, Outcome, Verdict
+from kconnect.data import schema as schemas
+from kconnect.java import moments
+from kconnect.preview.preview import Body, Done, Outcome, Verdict
 
 _LOGICAL = {schemas.DECIMAL: "Decimal", schemas.DATE: "Date", schemas.TIME: "Time", schemas.TIMESTAMP: "Timestamp"}
 _MOST_TEXT = 1000

@@ -2,7 +2,7 @@
 What `-o` chooses: how a command writes what it has found. With colours on a terminal only, and none if NO_COLOR is set.
 
 `write`, `note` and `table` write at once; `text_of` and `text_of_table` give the same as a text, for `watch.py`. Read next:
-`description/layout.py`, how a table looks.
+`layout.py`, how a table looks.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None
 
 
 def text_of_table(headings: Sequence[str], rows: Iterable[Sequence[str | None]], whole: bool = False) -> str:
-    from kconnect.cli.description import layout
+    from kconnect.cli import layout
 
     shown = [[value or "" for value in row] for row in rows]
     return "\n".join(layout.table([heading.upper() for heading in headings], shown, whole=whole))

@@ -1,8 +1,8 @@
 """
 What a worker's refusal of a config says to people: one line for each fault, and what is nearest to a class that is not there.
 
-Called around what writes configs, by `apply_run.py` and `patch.py`; `main.py` shows the lines. A worker's own words are
-Kafka Connect's, and made for REST.
+Called around what writes configs, by `cli/apply/run.py` and `cli/connectors/patch.py`; `main.py` shows the lines. A worker's
+own words are Kafka Connect's, and made for REST.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def add(own: Mapping[str, Any], name: str, tasks: Iterable[dict[str, Any]]) -> N
 
 def in_words(retrying: Mapping[str, Any] | None) -> str:
     """`retrying since 12:03:11 (5 min): put(): …`; empty for a task that does not."""
-    from kconnect.cli.description.layout import age, clock
+    from kconnect.cli.layout import age, clock
 
     if retrying is None:
         return ""

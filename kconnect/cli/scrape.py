@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api.errors import BadRequestError
 from kconnect.cli import selection
+from kconnect.errors import BadRequestError
 
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient

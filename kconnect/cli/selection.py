@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from kconnect.api.errors import ConnectError, NotFoundError
 from kconnect.cli import connection
+from kconnect.errors import ConnectError, NotFoundError
 
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient

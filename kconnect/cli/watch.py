@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 
 USUAL_S = 2.0
 

@@ -1,7 +1,7 @@
 """
 FileStreamSink: records, as the lines of a file.
 
-Connect's own example connector. Where a record comes from: `worker/sink_task.py`.
+Connect's own example connector. Where a record comes from: `units/sink_task.py`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import IO, Any
 import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.connector import SinkConnector
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkTask
-from kconnect.api.values import texts_of, to_text
+from kconnect.data.values import texts_of, to_text
+from kconnect.errors import ConnectError
 
 FILE = "file"
 

@@ -4,7 +4,7 @@ FileStreamSource: the lines of a file, as records.
 Connect's own example connector with its configs and its offsets, `{"filename": …}` → `{"position": n}`. `position` counts
 bytes, where Connect's counts characters but skips bytes: for ASCII both are the same, for other text ours comes back to the
 right place. Followed is what grows; a missing file is waited for; a truncated or replaced one is read from its start.
-Where a line goes next: `worker/source_task.py`.
+Where a line goes next: `units/source_task.py`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import IO, Any
 import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, NonEmptyString, Type
 from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SourceRecord
-from kconnect.api.schema import STRING_SCHEMA
 from kconnect.api.task import SourceTask
+from kconnect.data.schema import STRING_SCHEMA
+from kconnect.errors import ConnectError
 
 log = logging.getLogger(__name__)
 

@@ -18,15 +18,15 @@ from fastavro import schemaless_reader, schemaless_writer
 import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.converter import Converter
-from kconnect.api.errors import ConfigError, DataError
 from kconnect.api.record import Header
-from kconnect.api.schema import NULL, Schema, SchemaAndValue
 from kconnect.converters import avro_schema, avro_schema_readers, schema_registry
 from kconnect.converters.avro_schema import Dialect
 from kconnect.converters.avro_types import Avro, Encoding, dumps, parse
 from kconnect.converters.avro_values import Readers, Writers, read_default
 from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
+from kconnect.data.schema import NULL, Schema, SchemaAndValue
+from kconnect.errors import ConfigError, DataError
 
 AUTO_REGISTER, NORMALIZE = "auto.register.schemas", "normalize.schemas"
 USE_LATEST, LATEST_STRICT = "use.latest.version", "latest.compatibility.strict"

@@ -11,11 +11,11 @@ import decimal
 from collections.abc import Callable
 from typing import Any
 
-from kconnect.api import schema as schemas
-from kconnect.api.errors import DataError
-from kconnect.api.moments import DAY_MS, date_of
-from kconnect.api.schema import Schema
 from kconnect.converters import logical
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Schema
+from kconnect.errors import DataError
+from kconnect.java.moments import DAY_MS, date_of
 
 Convert = Callable[[Any], Any]
 

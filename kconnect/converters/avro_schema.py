@@ -13,11 +13,11 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api import schema as schemas
-from kconnect.api.errors import DataError
-from kconnect.api.schema import Schema, SchemaType, Struct
 from kconnect.converters.avro_logical import to_plain
 from kconnect.converters.avro_types import MISSING, Avro, AvroField
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Schema, SchemaType, Struct
+from kconnect.errors import DataError
 
 NAMESPACE = "io.confluent.connect.avro"
 DEFAULT_NAME = f"{NAMESPACE}.ConnectDefault"

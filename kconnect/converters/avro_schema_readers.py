@@ -12,12 +12,12 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from kconnect.api import schema as schemas
-from kconnect.api.errors import DataError
-from kconnect.api.schema import Schema, SchemaType
 from kconnect.converters import avro_schema as names
 from kconnect.converters.avro_schema import Dialect, union_field
 from kconnect.converters.avro_types import MISSING, NAMED, Avro
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Schema, SchemaType
+from kconnect.errors import DataError
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from fastavro import parse_schema
 
-from kconnect.api.errors import DataError
+from kconnect.errors import DataError
 
 PRIMITIVES = frozenset(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
 NAMED = frozenset(("record", "enum", "fixed"))

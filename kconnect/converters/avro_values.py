@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kconnect.api.errors import DataError
-from kconnect.api.schema import Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
-from kconnect.api.values import float32, java_class
 from kconnect.converters import avro_logical
 from kconnect.converters.avro_schema import ANYTHING, Dialect, is_enum, is_union, union_field
 from kconnect.converters.avro_schema_readers import is_map_entry
 from kconnect.converters.avro_types import MISSING, Avro, AvroField, Encoding
+from kconnect.data.schema import Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
+from kconnect.data.values import float32, java_class
+from kconnect.errors import DataError
 
 Convert = Callable[[Any], Any]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kconnect.api.errors import DataError
 from kconnect.api.record import Header
-from kconnect.api.schema import OPTIONAL_BYTES_SCHEMA, Schema, SchemaAndValue, SchemaType
-from kconnect.api.values import java_class
 from kconnect.converters.headers import AnyConverter
+from kconnect.data.schema import OPTIONAL_BYTES_SCHEMA, Schema, SchemaAndValue, SchemaType
+from kconnect.data.values import java_class
+from kconnect.errors import DataError
 
 
 class ByteArrayConverter(AnyConverter):

@@ -12,7 +12,7 @@ from typing import Any
 import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.schema import Schema, SchemaAndValue
+from kconnect.data.schema import Schema, SchemaAndValue
 
 CONVERTER_TYPE = ConfigKey(
     "converter.type",

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type, Width
-from kconnect.api.errors import DataError
 from kconnect.api.record import Header
-from kconnect.api.schema import NULL, Schema, SchemaAndValue
 from kconnect.converters import json_schema, json_text
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
+from kconnect.data.schema import NULL, Schema, SchemaAndValue
+from kconnect.errors import DataError
 
 SCHEMAS_ENABLE, CACHE_SIZE, SCHEMA_CONTENT = "schemas.enable", "schemas.cache.size", "schema.content"
 DECIMAL_FORMAT, REPLACE_NULL = "decimal.format", "replace.null.with.default"

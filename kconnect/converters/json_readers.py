@@ -14,11 +14,11 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from kconnect.api import schema as schemas
-from kconnect.api.errors import DataError
-from kconnect.api.moments import DAY_MS, date_of
-from kconnect.api.schema import Field, Schema, SchemaType, Struct
 from kconnect.converters.json_text import MISSING, wrapped
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Field, Schema, SchemaType, Struct
+from kconnect.errors import DataError
+from kconnect.java.moments import DAY_MS, date_of
 
 Convert = Callable[[Any], Any]
 

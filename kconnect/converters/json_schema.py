@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kconnect.api.errors import DataError
-from kconnect.api.schema import Schema, SchemaType
 from kconnect.converters.json_readers import Readers
 from kconnect.converters.json_text import wrapped
 from kconnect.converters.json_writers import Writers
+from kconnect.data.schema import Schema, SchemaType
+from kconnect.errors import DataError
 
 _NAMES = {
     SchemaType.INT8: "int8",

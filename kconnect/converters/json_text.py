@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.errors import DataError
-from kconnect.api.values import float32_text, float64_text
 from kconnect.converters.json_bytes import text_of
+from kconnect.data.values import float32_text, float64_text
+from kconnect.errors import DataError
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """What no text at all stands for."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import orjson
 
-from kconnect.api import schema as schemas
-from kconnect.api.errors import DataError
-from kconnect.api.schema import EXACT, Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
-from kconnect.api.values import java_class, to_text
 from kconnect.converters import logical
 from kconnect.converters.json_text import float32, float64
+from kconnect.data import schema as schemas
+from kconnect.data.schema import EXACT, Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
+from kconnect.data.values import java_class, to_text
+from kconnect.errors import DataError
 
 Convert = Callable[[Any], Any]
 

@@ -12,11 +12,11 @@ import decimal
 from collections.abc import Callable
 from typing import Any
 
-from kconnect.api import schema as schemas
-from kconnect.api.errors import DataError
-from kconnect.api.moments import DAY_MS, milliseconds_of
-from kconnect.api.schema import Schema
-from kconnect.api.values import java_class
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Schema
+from kconnect.data.values import java_class
+from kconnect.errors import DataError
+from kconnect.java.moments import DAY_MS, milliseconds_of
 
 
 def writer_of_decimals(schema: Schema) -> Callable[[Any], bytes]:

@@ -11,12 +11,12 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from kconnect.api import schema as schemas
-from kconnect.api.errors import DataError
 from kconnect.api.record import Header
-from kconnect.api.schema import Schema, SchemaAndValue, SchemaType
-from kconnect.api.values import float32, java_class
 from kconnect.converters.headers import AnyConverter
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Schema, SchemaAndValue, SchemaType
+from kconnect.data.values import float32, java_class
+from kconnect.errors import DataError
 
 
 class NumberConverter(AnyConverter):

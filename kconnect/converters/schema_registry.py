@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol
 
 import httpx
 
-from kconnect.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from kconnect.converters.schema_registry_login import (
     BASIC_SOURCE,
     BASIC_USER,
@@ -31,6 +30,7 @@ from kconnect.converters.schema_registry_login import (
     tls,
     without_login,
 )
+from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
 
 
 class Reference(NamedTuple):

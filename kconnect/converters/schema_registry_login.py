@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from kconnect.api.config import ConfigKey, Importance, Password, Type
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 
 URL = "schema.registry.url"
 BASIC_SOURCE, BASIC_USER = "basic.auth.credentials.source", "basic.auth.user.info"

@@ -1,7 +1,7 @@
 """
 SimpleHeaderConverter, Connect's default for headers: the text of values, read back as what it looks like.
 
-In Java it is `org.apache.kafka.connect.storage.SimpleHeaderConverter`. What texts look like what: `kconnect/api/literals.py`.
+In Java it is `org.apache.kafka.connect.storage.SimpleHeaderConverter`. What texts look like what: `kconnect/data/literals.py`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import kconnect
 from kconnect.api.converter import HeaderConverter
-from kconnect.api.schema import NULL, Schema, SchemaAndValue
-from kconnect.api.values import convert_to_string, parse_string
 from kconnect.converters.encodings import JAVAS
+from kconnect.data.schema import NULL, Schema, SchemaAndValue
+from kconnect.data.values import convert_to_string, parse_string
 
 
 class SimpleHeaderConverter(HeaderConverter):

@@ -1,7 +1,7 @@
 """
 StringConverter: the text of any value, in one encoding. In Java it is `org.apache.kafka.connect.storage.StringConverter`.
 
-What the text of a value is, `kconnect/api/values.py` says.
+What the text of a value is, `kconnect/data/values.py` says.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type, Width
-from kconnect.api.errors import ConfigError
 from kconnect.api.record import Header
-from kconnect.api.schema import OPTIONAL_STRING_SCHEMA, Schema, SchemaAndValue
-from kconnect.api.values import to_text
 from kconnect.converters.encodings import JAVAS, replacement
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
+from kconnect.data.schema import OPTIONAL_STRING_SCHEMA, Schema, SchemaAndValue
+from kconnect.data.values import to_text
+from kconnect.errors import ConfigError
 
 ENCODING = "converter.encoding"
 

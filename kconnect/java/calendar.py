@@ -1,8 +1,8 @@
 """
 Java's calendar, from what a text says of a date to the moment that it means: `millis_of`.
 
-The other way, from a day to its names, is in `kconnect/api/calendar.py`; read that before. Here are also the places where
-Java's numbers are too small for a date.
+The other way, from a day to its names, is in `kconnect/java/civil_calendar.py`; read that before. Here are also the places
+where Java's numbers are too small for a date.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 
-from kconnect.api.calendar import CUTOVER, CUTOVER_MONTH, day, gregorian, julian
-from kconnect.api.moments import DAY_MS
+from kconnect.java.civil_calendar import CUTOVER, CUTOVER_MONTH, day, gregorian, julian
+from kconnect.java.moments import DAY_MS
 
 SUNDAY = 1
 """The first of Java's days of the week; Saturday is 7."""

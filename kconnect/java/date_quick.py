@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 
-from kconnect.api import calendar
+from kconnect.java import civil_calendar as calendar
 from kconnect.java.date_patterns import Part
 
 _DEFAULTS = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0}

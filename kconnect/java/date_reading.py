@@ -10,12 +10,12 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 
-from kconnect.api.calendar import day
-from kconnect.api.moments import DAY_MS
 from kconnect.java import calendar, zones
 from kconnect.java.calendar import Field
+from kconnect.java.civil_calendar import day
 from kconnect.java.date_names import ERAS, HALVES, MONTHS, SHORT, WEEKDAYS
 from kconnect.java.date_patterns import Part
+from kconnect.java.moments import DAY_MS
 
 
 class Found:

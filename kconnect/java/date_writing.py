@@ -11,8 +11,8 @@ import functools
 import operator
 from collections.abc import Callable, Iterable
 
-from kconnect.api import calendar
-from kconnect.api.calendar import Day
+from kconnect.java import civil_calendar as calendar
+from kconnect.java.civil_calendar import Day
 from kconnect.java.date_names import ERAS, HALVES, MONTHS, SHORT, WEEKDAYS
 from kconnect.java.date_patterns import Part, from_utf16
 

@@ -12,11 +12,11 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kconnect.api.moments import DAY_MS
 from kconnect.java import date_quick, date_reading
 from kconnect.java.date_patterns import Part, parts_of, to_utf16
 from kconnect.java.date_reading import Found, Read
 from kconnect.java.date_writing import Write, writers
+from kconnect.java.moments import DAY_MS
 from kconnect.java.zones import Zone
 
 

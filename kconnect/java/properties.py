@@ -1,5 +1,5 @@
 """
-Java's .properties files, read as `java.util.Properties.load` reads them. Called by `worker/worker_file.py`, the CLI and the
+Java's .properties files, read as `java.util.Properties.load` reads them. Called by `processes/worker_file.py`, the CLI and the
 provider of files.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 
 _SPACE = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}

@@ -15,7 +15,7 @@ from typing import Any
 
 import regex
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.java import regex_parser
 from kconnect.java.regex_reader import PatternSyntaxError, UnsupportedPatternError
 

@@ -14,8 +14,8 @@ import zoneinfo
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kconnect.api.moments import DAY_MS
 from kconnect.java import zone_names
+from kconnect.java.moments import DAY_MS
 
 _MINUTE = 60_000
 _MS = datetime.timedelta(milliseconds=1)

@@ -17,7 +17,7 @@ from typing import Any
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.kafka.codes import AWAY, STARTING
 from kconnect.kafka.group import Member
 

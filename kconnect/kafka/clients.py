@@ -20,9 +20,9 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
+from kconnect.errors import ConfigError
 from kconnect.kafka.translation import translate
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """
 The consumer of one sink task: a member of the connector's group that reads in batches.
 
-Used by `worker/sink_task.py`, from the task's thread only; the listener is called from within `read` and `close`. No call
+Used by `units/sink_task.py`, from the task's thread only; the listener is called from within `read` and `close`. No call
 waits for the brokers without a limit: after an outage a client of librdkafka 2.16 may find none of them again (its issue
 5301; seen after a lone broker had been suspended for a minute), and a commit that waits for the answer never returns. A
 client that has given no sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.errors import ConnectError
 from kconnect.java import regex
 from kconnect.kafka import servers
 from kconnect.kafka.topics import require_name

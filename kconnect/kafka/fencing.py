@@ -14,7 +14,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError, RetriableError
+from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka import servers
 from kconnect.kafka.codes import FORBIDDEN
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder.effects import GroupInUseError
+from kconnect.errors import ConnectError
 
 LIMIT_S = 40.0
 """For the whole change: less than a request may take, so that it can say what went wrong."""

@@ -19,7 +19,7 @@ import confluent_kafka as ck
 import orjson
 from confluent_kafka.admin import AdminClient
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.kafka.codes import STARTING
 
 _LIMIT_S = 30

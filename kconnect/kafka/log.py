@@ -16,9 +16,9 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import BadRequestError, ConnectError, RetriableError
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
+from kconnect.errors import BadRequestError, ConnectError, RetriableError
 from kconnect.kafka import late_ends
 from kconnect.kafka.codes import FENCED
 from kconnect.kafka.late_ends import Ends

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 from functools import lru_cache
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.tls import stores
 
 _STORES = (

@@ -14,7 +14,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.kafka.admin import ensure_topic
 
 log = logging.getLogger(__name__)

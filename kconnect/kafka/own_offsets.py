@@ -3,7 +3,7 @@ A source connector's own offset topic: which it is, on which Kafka cluster, and 
 
 A connector has one if it asks for it (`offsets.storage.topic`), or if it is to be exactly-once and its producer writes to
 another Kafka cluster than the worker, for a transaction can't reach further. The topic is always on the cluster of the
-connector's producer. Tasks get at it by way of `worker/offsets.py`; requests of REST by `read` and `write`, called by
+connector's producer. Tasks get at it by way of `units/offsets.py`; requests of REST by `read` and `write`, called by
 `worker/main.py`.
 """
 
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 
-from kconnect.api.errors import ConnectError, RequestTimeoutError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, Topic
+from kconnect.errors import ConnectError, RequestTimeoutError
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.clients import Client

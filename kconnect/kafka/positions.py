@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from kconnect.api.errors import ConnectError, UnavailableError
+from kconnect.errors import ConnectError, UnavailableError
 from kconnect.kafka import codes
 
 _ANSWER_S = 15.0

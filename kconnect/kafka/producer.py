@@ -1,7 +1,7 @@
 """
 The producer of one source task: hands batches over, and knows at a flush whether Kafka has acknowledged all of them.
 
-Used by `worker/at_least_once.py` and `worker/reports.py`, from the task's thread only; `transactions.py` has the one for
+Used by `units/at_least_once.py` and `units/reports.py`, from the task's thread only; `transactions.py` has the one for
 exactly-once tasks. There is no callback a record: the client reports failures only, and
 an empty queue without a failure means that all is acknowledged. Messages go one by one with positional arguments, which
 was measured to cost less than `produce_batch`; and that one refuses timestamps (confluent-kafka 2.16) and headers.
@@ -16,8 +16,8 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
+from kconnect.errors import ConnectError
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
 from kconnect.kafka.topics import require_name

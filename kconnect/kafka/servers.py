@@ -11,7 +11,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 
 _MOST_PORTS = 65535
 _FOUND: set[str] = set()

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.state.records import LogRecord, Topic
+from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka import codes
 
 _LIMIT_S = 120.0

@@ -1,7 +1,7 @@
 """
 Creates topics just before a source task's first record goes to them (KIP-158).
 
-`worker/source_topics.py` asks once a topic, and only where the connector has `topic.creation.*` rules. It needs the rights to
+`units/source_topics.py` asks once a topic, and only where the connector has `topic.creation.*` rules. It needs the rights to
 describe and to create these topics, as the connector's `admin.override.*` gives them. Read next: `producer.py`.
 """
 
@@ -16,8 +16,8 @@ from typing import Any
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
+from kconnect.errors import ConnectError
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
 

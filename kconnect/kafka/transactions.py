@@ -1,7 +1,7 @@
 """
 The producer of one exactly-once source task: nobody sees what it sends before a transaction with it is committed.
 
-Used by `worker/exactly_once.py`, from the task's thread only. A call that waits for brokers returns when `gives_up()`; whether
+Used by `units/exactly_once.py`, from the task's thread only. A call that waits for brokers returns when `gives_up()`; whether
 a commit that nobody waited for came about, the next producer of the same transactional id settles before it begins. Read next:
 `producer.py`, `late_ends.py`.
 """
@@ -15,8 +15,8 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.task.chain import Outgoing
+from kconnect.errors import ConnectError
 from kconnect.kafka import late_ends
 from kconnect.kafka.codes import FENCED, FORBIDDEN
 from kconnect.kafka.producer import TaskProducer

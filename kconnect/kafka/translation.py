@@ -17,8 +17,8 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.client_config import unfit
+from kconnect.errors import ConfigError
 from kconnect.kafka import logins
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.local import jars, java, lock
 
 _UP_S = 180.0

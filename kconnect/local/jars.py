@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
 from kconnect import CONNECT_VERSION
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.local import java, lock
 
 KAFKA_VERSION = CONNECT_VERSION

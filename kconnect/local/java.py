@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 
 OLDEST = 17
 

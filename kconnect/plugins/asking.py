@@ -12,9 +12,9 @@ from typing import Any
 
 from kconnect.api.config import ConfigDef, Password, Type, parse
 from kconnect.api.connector import Connector, SinkConnector, SourceConnector
-from kconnect.api.errors import BadRequestError
 from kconnect.core.settings import secrets
 from kconnect.core.settings.hiding import Submitted
+from kconnect.errors import BadRequestError
 from kconnect.plugins.registry import PluginDesc, Registry
 
 ConfigMap = Mapping[str, "str | None"]

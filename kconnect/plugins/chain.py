@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kconnect.api.config import Type, parse
-from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.core.settings.aliases import Alias
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins.scan import INSTALLED
 
 if TYPE_CHECKING:

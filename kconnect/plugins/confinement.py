@@ -1,7 +1,7 @@
 """
 Keeps plugin code in its process: what it may use there, and what it has left behind that a later request would meet.
 
-Used by `sandbox_child.py`, in the disposable process itself, and by `worker/memory.py` in a host's. It guards against slips,
+Used by `sandbox_child.py`, in the disposable process itself, and by `host/memory.py` in a host's. It guards against slips,
 not against malice: whoever may install plugins may do what the worker may.
 """
 

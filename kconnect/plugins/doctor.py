@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.plugins import examination
 from kconnect.plugins.examination import ERROR, Problem
 from kconnect.plugins.registry import PluginDesc, Registry

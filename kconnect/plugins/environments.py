@@ -2,7 +2,7 @@
 What plugin code finds when it imports: the directories that the plugins of one connector come from.
 
 `directories` tells them, in the worker, by metadata alone; units that have the same share hosts. `enter` makes a process one
-for them, before any plugin code runs in it: `worker/host.py` and `sandbox_child.py` call it. `Registry.load` imports by
+for them, before any plugin code runs in it: `host/main.py` and `sandbox_child.py` call it. `Registry.load` imports by
 `import_module`. What a directory gives under which name, `arrangement.py` says; docs/design.md has the reasons.
 """
 
@@ -21,9 +21,9 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, converters
+from kconnect.errors import ConnectError
 from kconnect.plugins import arrangement, chain
 from kconnect.plugins.arrangement import Layout
 from kconnect.plugins.realms import Realm

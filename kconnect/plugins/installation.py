@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 from packaging.utils import canonicalize_name
 
-from kconnect.api.errors import AlreadyExistsError, BadRequestError, ConnectError
+from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError
 from kconnect.plugins.arrangement import OURS
 from kconnect.plugins.pip import Package, Pip
 from kconnect.plugins.scan import GROUPS

@@ -1,7 +1,7 @@
 """
 Java names of built-in task classes, for `task.class` in task configs.
 
-Called by `worker/connector_unit.py`: a Kafka Connect worker that takes the topics over then starts the same task. The names
+Called by `units/connector_unit.py`: a Kafka Connect worker that takes the topics over then starts the same task. The names
 of connectors and other plugins are in `registry.py`.
 """
 

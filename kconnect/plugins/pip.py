@@ -21,7 +21,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 
 _OLDEST = Version("22.2")
 """The first with `--report`."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kconnect.api.config_provider import ConfigData, ConfigProvider
-from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.core.settings import references
 from kconnect.core.settings.references import Declared, Reference, Resolved
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins.registry import Registry
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect import CONNECT_VERSION
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.java import versions
 from kconnect.plugins import environments, realms
 from kconnect.plugins.scan import INSTALLED, BrokenPlugin, Found, scan

@@ -16,11 +16,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from kconnect.api.errors import BadRequestError, ConfigError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.core.herder.effects import RefusedError, UnsupportedError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.overrides import Policy, is_policy
+from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.java import versions
 from kconnect.plugins import environments
 from kconnect.plugins.child import Child, ChildEndedError

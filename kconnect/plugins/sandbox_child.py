@@ -24,7 +24,6 @@ import orjson
 from kconnect.api.config_provider import ConfigProvider
 from kconnect.api.connector import SinkConnector, SourceConnector
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
 from kconnect.api.predicate import Predicate
 from kconnect.api.record import TopicPartition
 from kconnect.api.transformation import Transformation
@@ -32,6 +31,7 @@ from kconnect.core.herder.effects import RefusedError, UnsupportedError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.hiding import Submitted
 from kconnect.core.settings.references import Resolved
+from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
 from kconnect.plugins import environments
 from kconnect.plugins.asking import Asking, ConfigMap, describe
 from kconnect.plugins.confinement import Traces, confine

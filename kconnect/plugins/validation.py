@@ -13,7 +13,6 @@ from typing import Any
 
 from kconnect.api.config import Config, ConfigDef, ConfigKey, Type, parse
 from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
-from kconnect.api.errors import BadRequestError, ConnectError
 from kconnect.core.settings import aliases, overrides, references, secrets, topic_creation
 from kconnect.core.settings.common import CONVERTERS, common_keys
 from kconnect.core.settings.connector import framework_config
@@ -21,6 +20,7 @@ from kconnect.core.settings.hiding import Submitted
 from kconnect.core.settings.references import Resolved
 from kconnect.core.settings.validation import Asked, Section, validate
 from kconnect.core.settings.worker import tell
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.plugins import chain
 from kconnect.plugins.asking import Asking, ConfigMap, kind_of
 from kconnect.plugins.registry import KINDS, PluginDesc, PluginVersionError

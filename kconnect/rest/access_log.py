@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.rest.notes import noted
 
 log = logging.getLogger("kconnect.rest")

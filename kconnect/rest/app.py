@@ -17,10 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from kconnect.processes.levels import Loggers, PythonLoggers
 from kconnect.rest import browsers, cluster, connectors, documentation, errors, loggers, metrics, own, plugins, root
 from kconnect.rest.audit import Audit
 from kconnect.rest.forward import Forwarder
-from kconnect.rest.levels import Loggers, PythonLoggers
 from kconnect.rest.operation import Role
 from kconnect.rest.resource import ENCODED_SLASH, Api, Herder, RestSettings, routes
 

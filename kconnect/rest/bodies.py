@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from kconnect.api.config import Type, parse
-from kconnect.api.errors import BadRequestError
+from kconnect.errors import BadRequestError
 
 Config = dict[str, "str | None"]
 Pairs = tuple[tuple[Any, Any], ...]

@@ -18,8 +18,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kconnect.api.errors import ForbiddenError
 from kconnect.core.settings.browsers import ORIGINS, Cors, HeaderRule
+from kconnect.errors import ForbiddenError
 from kconnect.rest.operation import is_json
 
 

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 import orjson
 
-from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.rest import tls_errors
 
 Config = Mapping[str, "str | int | float | bool | None"]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.rest.operation import Role
 from kconnect.rest.passwords import PasswordHash
 

@@ -2,7 +2,7 @@
 The one table from an error's class to its HTTP status, and the error bodies.
 
 Called by `resource.py` for whatever a handler or the herder raised, and by `app.py` for paths that nobody serves.
-The classes themselves are in `kconnect.api.errors`.
+The classes themselves are in `kconnect.errors`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from http import HTTPStatus
 import orjson
 from starlette.responses import Response
 
-from kconnect.api.errors import (
+from kconnect.errors import (
     AlreadyExistsError,
     BadRequestError,
     ConflictError,

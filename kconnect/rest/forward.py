@@ -15,9 +15,9 @@ import httpx
 import orjson
 from starlette.responses import Response
 
-from kconnect.api.errors import ConflictError, ConnectError
 from kconnect.core.herder.requests import BUSY
 from kconnect.core.state.records import SessionKey
+from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest import signature, tls_errors
 
 _NEXT = {None: "true", "true": "false"}

@@ -2,7 +2,7 @@
 `/admin/loggers`: read and set log levels (KIP-495), of this worker's own process.
 
 With `scope=cluster` (KIP-976) the level goes into the config topic, and every process of every worker that runs by then
-applies it when it reads it there. Read next: `levels.py`.
+applies it when it reads it there. Read next: `processes/levels.py`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import logging
 
 from starlette.responses import Response
 
-from kconnect.api.errors import BadRequestError, NotFoundError
 from kconnect.core.herder.requests import SetLoggerLevel
-from kconnect.rest import bodies, java_loggers
-from kconnect.rest.levels import LEVELS
+from kconnect.errors import BadRequestError, NotFoundError
+from kconnect.processes import java_loggers
+from kconnect.processes.levels import LEVELS
+from kconnect.rest import bodies
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, empty, ok
 

@@ -1,8 +1,8 @@
 """
 The rows of the API: what each operation is called with, what it answers, and who may call it.
 
-Each resource module lists its `OPERATIONS`; `app.py` makes routes of them, `openapi.py` and `docs.py` what is told of them.
-So an operation is described where it is served, and nowhere else. Read next: `connectors.py` for rows, `schemas.py`.
+Each resource module lists its `OPERATIONS`; `app.py` makes routes of them, `openapi.py` and `documentation.py` what is told of
+them. So an operation is described where it is served, and nowhere else. Read next: `connectors.py` for rows, `schemas.py`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.api.errors import BadRequestError
 from kconnect.core.herder import requests
+from kconnect.errors import BadRequestError
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
 

@@ -24,15 +24,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from kconnect.api.errors import ConnectError, RequestTimeoutError
 from kconnect.core.herder.requests import ForwardError, GetSessionKeys, Request
 from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
+from kconnect.errors import ConnectError, RequestTimeoutError
+from kconnect.processes.levels import Loggers
 from kconnect.rest import bodies, browsers, errors, signature
 from kconnect.rest.audit import AuditFile
 from kconnect.rest.authentication import Gate
 from kconnect.rest.forward import Forwarder
-from kconnect.rest.levels import Loggers
 from kconnect.rest.notes import WORKER, noted
 from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_json
 from kconnect.rest.reading import BusyError, Reading, TooLargeError
@@ -47,7 +47,7 @@ class Herder(Protocol):
         """
         Queue a request and return at once; called from the server's thread.
 
-        The future gives JSON data or `Created`, or raises an error of `kconnect.api.errors`. It is cancelled when
+        The future gives JSON data or `Created`, or raises an error of `kconnect.errors`. It is cancelled when
         the client's time is over, so whoever completes it must bear that.
         """
         ...

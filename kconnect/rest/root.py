@@ -7,8 +7,8 @@ import logging
 from starlette.responses import Response
 
 from kconnect import __version__
-from kconnect.api.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.core.herder import requests
+from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.rest.operation import Answer, Operation, Role
 from kconnect.rest.resource import Call, ok
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import uvicorn
 from starlette.types import ASGIApp
 
-from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.rest import access_log
 from kconnect.rest.connections import Connection, Connections, limit
 

@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kconnect.api.errors import BadRequestError, ForbiddenError, UnavailableError
 from kconnect.core.settings.worker import MAC_DIGESTS
 from kconnect.core.state.records import SessionKey
+from kconnect.errors import BadRequestError, ForbiddenError, UnavailableError
 
 BODY, ALGORITHM, WHOLE = "X-Connect-Authorization", "X-Connect-Request-Signature-Algorithm", "X-Kconnect-Signature"
 

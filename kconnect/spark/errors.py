@@ -1,4 +1,4 @@
-"""What Spark's errors say: raised by `session.py` and `hosts.py`, and ended with by `worker/driver.py`."""
+"""What Spark's errors say: raised by `session.py` and `hosts.py`, and ended with by `host/driver.py`."""
 
 from __future__ import annotations
 

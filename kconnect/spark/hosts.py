@@ -1,10 +1,10 @@
 """
 Keeps one Spark job with one long-lived task running for each task host.
 
-`Hosts` is told by `worker/driver.py` which hosts the placement names. Spark itself starts a host's process again when it
+`Hosts` is told by `host/driver.py` which hosts the placement names. Spark itself starts a host's process again when it
 dies (`spark.task.maxFailures`); when the job as a whole ends, by its host's own decision or for good, it is submitted again
 as long as the placement names the host. `Hosts.check` watches what Spark itself is silent about: a host that no core is free
-for, and an application that the cluster has given up. Read next: `worker/host.py`, which is what runs in the task.
+for, and an application that the cluster has given up. Read next: `host/main.py`, which is what runs in the task.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 The Spark session of a driver: which settings kconnect needs, and which the user may choose.
 
-Called by `worker/driver.py`. Every `spark.*` key of the worker file arrives here; those in `_OURS` can't be changed, as the
+Called by `host/driver.py`. Every `spark.*` key of the worker file arrives here; those in `_OURS` can't be changed, as the
 hosts' behaviour rests on them. On a cluster, each of its machines needs the Python program that runs this worker, with
 kconnect, under the same path (or under `spark.pyspark.python`), and must reach the driver's address. What passes between
 driver and executors, secrets in the hosts' orders included, is as safe as Spark's own settings make it:

@@ -17,7 +17,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.local import jars, java
 from kconnect.local.broker import free_port
 from kconnect.rest.client import ConnectClient, RestError
@@ -160,7 +160,7 @@ class WorkerProcess:
             return []
 
     def driver(self) -> psutil.Process | None:
-        return self._find("kconnect.worker.driver")
+        return self._find("kconnect.host.driver")
 
     def jvm(self) -> psutil.Process | None:
         return next((process for process in self.tree() if _name(process).startswith("java")), None)

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kconnect.api.config import HIDDEN
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.tls import keytool
 
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)

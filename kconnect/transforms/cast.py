@@ -6,8 +6,9 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type, values
-from kconnect.api.schema import Float32, Int8, Int16, Int32
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
+from kconnect.data import values
+from kconnect.data.schema import Float32, Int8, Int16, Int32
 from kconnect.transforms import numerals
 from kconnect.transforms.common import (
     REPLACE_NULL,

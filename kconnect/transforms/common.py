@@ -25,8 +25,8 @@ from kconnect.api import (
     Type,
 )
 from kconnect.api.config import parse
-from kconnect.api.schema import validate
-from kconnect.api.values import java_class
+from kconnect.data.schema import validate
+from kconnect.data.values import java_class
 
 Record = SourceRecord | SinkRecord
 T = TypeVar("T")

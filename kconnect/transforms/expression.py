@@ -26,9 +26,9 @@ from kconnect.api import (
     Transformation,
     Type,
     Validator,
-    schema,
 )
 from kconnect.cel import CelError, Program, records, types
+from kconnect.data import schema
 
 TYPES: Mapping[str, Schema] = {
     "int8": schema.OPTIONAL_INT8_SCHEMA,

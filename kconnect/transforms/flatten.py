@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type, values
-from kconnect.api.schema import validate
+from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
+from kconnect.data import values
+from kconnect.data.schema import validate
 from kconnect.transforms.common import (
     OnKey,
     OnPart,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, Importance, SchemaType, Type
-from kconnect.api.schema import struct
+from kconnect.data.schema import struct
 from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema, Unusual, struct_of
 
 

@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from kconnect.api import (
-    ConfigDef,
-    ConfigError,
-    ConfigKey,
-    DataError,
-    Importance,
-    Schema,
-    SinkRecord,
-    Struct,
-    Type,
-    values,
-)
-from kconnect.api import schema as schemas
-from kconnect.api.schema import Int32
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SinkRecord, Struct, Type
+from kconnect.data import schema as schemas
+from kconnect.data import values
+from kconnect.data.schema import Int32
 from kconnect.transforms.common import (
     REPLACE_NULL,
     OnKey,

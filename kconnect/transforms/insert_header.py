@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, Header, Importance, NonNull, Type, values
+from kconnect.api import ConfigDef, ConfigKey, Header, Importance, NonNull, Type
+from kconnect.data import values
 from kconnect.transforms.common import BuiltIn
 
 

@@ -8,8 +8,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, NonEmptyString, Schema, Type, values
-from kconnect.api.schema import Float32, Float64, Int8, Int16, Int32, Int64
+from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, NonEmptyString, Schema, Type
+from kconnect.data import values
+from kconnect.data.schema import Float32, Float64, Int8, Int16, Int32, Int64
 from kconnect.transforms.common import (
     REPLACE_NULL,
     Items,

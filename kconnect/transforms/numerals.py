@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 
-from kconnect.api import values
+from kconnect.data import values
 
 _BLANKS = "".join(map(chr, range(33)))
 _DECIMAL = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)[fd]?", re.ASCII | re.IGNORECASE)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, Schema, Struct, Type
-from kconnect.api.schema import EXACT
+from kconnect.data.schema import EXACT
 from kconnect.transforms.common import (
     REPLACE_NULL,
     Items,

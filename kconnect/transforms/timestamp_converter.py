@@ -31,10 +31,10 @@ from kconnect.api import (
     Struct,
     Type,
 )
-from kconnect.api.moments import DAY_MS
-from kconnect.api.schema import Int8, Int16, Int32, Int64
-from kconnect.api.values import FarDate, date_of, java_class, milliseconds_of
+from kconnect.data.schema import Int8, Int16, Int32, Int64
+from kconnect.data.values import FarDate, date_of, java_class, milliseconds_of
 from kconnect.java import dates
+from kconnect.java.moments import DAY_MS
 from kconnect.transforms.common import (
     REPLACE_NULL,
     OnKey,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SourceRecord, Type, values
+from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SourceRecord, Type
+from kconnect.data import values
 from kconnect.java import dates
 from kconnect.transforms.common import BuiltIn, Record
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, Type
-from kconnect.api.schema import struct
+from kconnect.data.schema import struct
 from kconnect.transforms.common import (
     REPLACE_NULL,
     BuiltIn,

@@ -123,7 +123,7 @@ class Loop:
 
     def submit(self, request: Request) -> Future[Any]:
         """
-        Ask the herder. The future gives JSON data, or raises one of `kconnect.api.errors`.
+        Ask the herder. The future gives JSON data, or raises one of `kconnect.errors`.
 
         Cancelling it tells the herder that nobody waits any more. Thread-safe.
         """

@@ -3,7 +3,7 @@ The worker process: puts the parts together, runs until it is asked to end, and 
 
 `kconnect worker FILE.properties` calls `run`. One node runs one worker: REST, the loop that owns the herder, the readers and
 writers of the internal topics, the group's member, the sandbox for plugin code, and a Spark driver as a child process.
-Read next: `loop.py`, then `driver.py` and `host.py` for where the data flows.
+Read next: `loop.py`, then `host/driver.py` and `host/main.py` for where the data flows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder, Identity
@@ -36,6 +35,7 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
+from kconnect.errors import ConnectError
 from kconnect.java import properties
 from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets
 from kconnect.kafka.admin import Admin, InternalTopic, committed
@@ -45,8 +45,9 @@ from kconnect.local import java
 from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.rest.levels import PythonLoggers
-from kconnect.worker import build, logs, process, session_key, worker_file
+from kconnect.processes import logs, process, worker_file
+from kconnect.processes.levels import PythonLoggers
+from kconnect.worker import build, session_key
 from kconnect.worker.loop import Loop, Offsets
 from kconnect.worker.metrics import Feed
 from kconnect.worker.rest import Rest
@@ -436,7 +437,7 @@ class Driver:
         failures = 0
         while not self._stopping.is_set():
             started = time.monotonic()
-            command = [sys.executable, "-m", "kconnect.worker.driver"]
+            command = [sys.executable, "-m", "kconnect.host.driver"]
             # A session of its own: Ctrl-C in a terminal must reach the worker only, which then ends the rest in order.
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
             assert self._child.stdin is not None

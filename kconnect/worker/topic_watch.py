@@ -14,9 +14,9 @@ import threading
 import time
 from collections.abc import Mapping
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.herder import events
 from kconnect.core.state.records import Topic
+from kconnect.errors import ConnectError
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.log import LogReader
 

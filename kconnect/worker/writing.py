@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from kconnect.api.errors import BadRequestError
 from kconnect.core.herder import events
 from kconnect.core.state.records import Entry, Topic
+from kconnect.errors import BadRequestError
 
 _TOGETHER = 1000
 """Entries that one transaction may grow to when several ask at once."""

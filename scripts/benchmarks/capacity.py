@@ -24,8 +24,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kconnect.core.state.records import Topic
 from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient, RestError
-from kconnect.testing import history, recorder, verifiable
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.systems import history, recorder, verifiable
 
 GROUP, DATA = "capacity", "capacity-data"
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kconnect.api.record import SourceRecord
-from kconnect.api.schema import (
+from kconnect.core.task.chain import Converters, SinkChain, SourceChain
+from kconnect.data.schema import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
     FLOAT64_SCHEMA,
@@ -26,9 +27,8 @@ from kconnect.api.schema import (
     Struct,
     struct,
 )
-from kconnect.core.task.chain import Converters, SinkChain, SourceChain
 from kconnect.plugins.registry import Registry
-from kconnect.worker.transforms import Transforms
+from kconnect.units.transforms import Transforms
 
 BATCH = 1000
 FIELDS: dict[str, tuple[Schema, Any]] = {

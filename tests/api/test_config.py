@@ -25,7 +25,7 @@ from kconnect.api.config import (
     parse,
     to_text,
 )
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 
 
 @pytest.mark.parametrize(

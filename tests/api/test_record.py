@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
-from kconnect.api.schema import STRING_SCHEMA
+from kconnect.data.schema import STRING_SCHEMA
 
 SOURCE = SourceRecord({"f": "a"}, {"position": 3}, "t", 1, STRING_SCHEMA, "k", STRING_SCHEMA, "v", 7, (Header("h", 1),))
 SINK = SinkRecord("t", 1, STRING_SCHEMA, "k", STRING_SCHEMA, "v", 42, 7, TimestampType.CREATE_TIME, (Header("h", 1),))

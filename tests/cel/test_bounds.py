@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import SourceRecord, Struct, schema
+from kconnect.api import SourceRecord, Struct
 from kconnect.cel import CelError, compile
 from kconnect.cel.records import VARIABLES
 from kconnect.cel.syntax import MAX_DEPTH, MAX_LENGTH, MAX_NESTING
+from kconnect.data import schema
 
 LONG = "a" * 1_000_000
 DATA: dict[str, Any] = {"l": list(range(3000)), "s": LONG, "m": {"a": 1}, "one": [1] * 8}

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import Struct, schema
-from kconnect.api.schema import Int8, Int32
+from kconnect.api import Struct
 from kconnect.cel import CelError, compile
+from kconnect.data import schema
+from kconnect.data.schema import Int8, Int32
 
 UTC = datetime.timezone.utc
 ADDRESS = schema.struct({"city": schema.STRING_SCHEMA, "zip": schema.OPTIONAL_STRING_SCHEMA})

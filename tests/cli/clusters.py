@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from kconnect.api.errors import BadRequestError, NotFoundError
 from kconnect.core.herder import requests as r
 from kconnect.core.state.records import TargetState
+from kconnect.errors import BadRequestError, NotFoundError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.client import ConnectClient
 from kconnect.rest.server import Server

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from kconnect.cli import against, connector_file
+from kconnect.cli import connector_file
+from kconnect.cli.chains import against
+from kconnect.cli.chains.preview import run
 from kconnect.cli.files import InputError
-from kconnect.cli.preview import run
 from tests.transforms.test_golden import PLUGINS
 
 CONFIG = {

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kconnect.api.errors import BadRequestError
-from kconnect.cli import applying
+from kconnect.cli.apply import applying
 from kconnect.core.herder import requests as r
 from kconnect.core.state.records import TargetState
+from kconnect.errors import BadRequestError
 from tests.cli.calls import Called, call, serving
 from tests.cli.killing import Fate, Proxy
 from tests.rest.herder import MemoryHerder

@@ -20,7 +20,7 @@ def test_stopping_none_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_where_its_data_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kconnect.cli.broker import _default_directory
+    from kconnect.cli.machine.broker import _default_directory
 
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)

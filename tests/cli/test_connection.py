@@ -9,10 +9,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli import connection
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
+from kconnect.errors import ConnectError
 
 FILE = """
 current: here

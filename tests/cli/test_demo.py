@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli import demo, manual
+from kconnect.cli import manual
+from kconnect.cli.machine import demo
 from kconnect.cli.main import cli
 
 

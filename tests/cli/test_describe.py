@@ -8,8 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.api.errors import NotFoundError
-from kconnect.cli import describe_plugin, describe_worker
+from kconnect.cli.describe import plugin as describe_plugin
+from kconnect.cli.describe import worker as describe_worker
+from kconnect.errors import NotFoundError
 from kconnect.rest.client import ConnectClient
 from tests.cli.calls import call
 

@@ -14,7 +14,7 @@ import pytest
 import kconnect
 from kconnect.cli import manual
 from kconnect.cli.checkup import workers
-from kconnect.cli.description import advice
+from kconnect.cli.describe import advice
 from kconnect.cli.main import cli
 
 _ROOT = Path(kconnect.__file__).parent

@@ -13,20 +13,20 @@ from pathlib import Path
 import click
 import pytest
 
-from kconnect.cli import log_lines
 from kconnect.cli import main as cli
-from kconnect.cli.logs import moment
+from kconnect.cli.connectors import log_lines
+from kconnect.cli.connectors.logs import moment
 
 # As workers wrote them, but shorter: kconnect, the same with log.format=json, Kafka Connect 4.3.1 with Kafka's own file.
 KCONNECT = """\
-2026-11-22 03:37:14.058 INFO    kconnect.worker.host Host 1 of worker 127.0.0.1:18923 starts
+2026-11-22 03:37:14.058 INFO    kconnect.host.main Host 1 of worker 127.0.0.1:18923 starts
 2026-11-22 03:44:46.764 INFO    kconnect.connectors.file_source [orders|task-0] Reading /etc/services from position 0
-2026-11-22 03:44:47.090 ERROR   kconnect.worker.unit [orders|task-1] Failed: ConnectError: no
+2026-11-22 03:44:47.090 ERROR   kconnect.units.unit [orders|task-1] Failed: ConnectError: no
 Traceback (most recent call last):
   File "x.py", line 1, in run
-kconnect.api.errors.ConnectError: no
-2026-11-22 03:44:47.095 WARNING kconnect.worker.unit [orders] The connector is slow
-2026-11-22 03:44:47.100 INFO    kconnect.worker.unit [orders-eu|task-0] Started
+kconnect.errors.ConnectError: no
+2026-11-22 03:44:47.095 WARNING kconnect.units.unit [orders] The connector is slow
+2026-11-22 03:44:47.100 INFO    kconnect.units.unit [orders-eu|task-0] Started
 2026-11-22 03:44:47.214 INFO    kconnect.audit user=- request="POST /connectors" connector="orders" status=201
 """
 JSON = """\

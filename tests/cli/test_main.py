@@ -11,8 +11,8 @@ from typing import Any
 import click
 import pytest
 
-from kconnect.api.errors import ConfigError, ConnectError, NotFoundError, UnavailableError
 from kconnect.cli import main as cli
+from kconnect.errors import ConfigError, ConnectError, NotFoundError, UnavailableError
 
 HEAVY = ("confluent_kafka", "pyspark", "starlette", "uvicorn", "httpx", "rich", "psutil", "kconnect.worker", "kconnect.local")
 
@@ -116,7 +116,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         def worker() -> None:
             raise error
 
-        monkeypatch.setattr("kconnect.cli.worker.worker", worker)
+        monkeypatch.setattr("kconnect.cli.machine.worker.worker", worker)
 
     return make
 

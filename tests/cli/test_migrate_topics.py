@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from kconnect.cli import migrate_topics
-from kconnect.cli.internal_topics import checking
-from kconnect.cli.migration import takeover
-from kconnect.cli.migration.takeover import Takeover
+from kconnect.cli.migrate import takeover
+from kconnect.cli.migrate import topics as migrate_topics
+from kconnect.cli.migrate.takeover import Takeover
+from kconnect.cli.topics import checking
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.plugins.registry import Registry

@@ -19,9 +19,9 @@ import pytest
 from kconnect.cli import main as cli
 from kconnect.core.state.records import TargetState
 from kconnect.plugins import installation
-from kconnect.testing.plugin_packages import PluginPackage
 from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder
+from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
 TRANSFORM = """

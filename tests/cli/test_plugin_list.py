@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from kconnect.cli import main as cli
-from kconnect.testing.plugin_packages import PluginPackage
 from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder
+from tests.rig.systems.plugin_packages import PluginPackage
 
 ACME = {"kconnect.transforms": {"Upper": "acme:Upper"}, "kconnect.connectors": {"Acme": "acme:AcmeSource"}}
 

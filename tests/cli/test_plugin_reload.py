@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.api.errors import BadRequestError
-from kconnect.cli import plugin_reload
+from kconnect.cli.plugins import reload as plugin_reload
 from kconnect.core.herder.requests import GetCluster
+from kconnect.errors import BadRequestError
 from kconnect.rest.client import ConnectClient
 from tests.cli.calls import call, serving
 from tests.rest.herder import MemoryHerder

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConflictError, ConnectError, NotFoundError
 from kconnect.cli import selection
 from kconnect.core.herder.requests import CreateConnector, Request, SetTargetState
 from kconnect.core.state.records import TargetState
+from kconnect.errors import ConflictError, ConnectError, NotFoundError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.client import WaitError
 from kconnect.rest.server import Server

@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.cli import scrape, top
+from kconnect.cli import scrape
+from kconnect.cli.connectors import top
 from kconnect.cli.scrape import Scrape
 from kconnect.rest.client import ConnectClient, RestError
 from tests.cli.calls import call

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kconnect.cli.internal_topics import snapshot
+from kconnect.cli.topics import snapshot
 from tests.cli.calls import call
 from tests.cli.internal_topics.logs import NOW_MS, Log
 from tests.cli.internal_topics.test_checking import healthy

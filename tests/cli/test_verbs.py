@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConflictError, ConnectError
-from kconnect.cli import get_connectors, target_states, waiting
+from kconnect.cli import waiting
+from kconnect.cli.connectors import get_connectors, target_states
 from kconnect.core.herder.requests import (
     CreateConnector,
     DeleteConnector,
@@ -27,6 +27,7 @@ from kconnect.core.herder.requests import (
     SetTargetState,
 )
 from kconnect.core.state.records import TargetState
+from kconnect.errors import ConflictError, ConnectError
 from tests.cli.calls import Called, call, serving
 from tests.rest.conftest import FILE_SOURCE
 from tests.rest.herder import MemoryHerder

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli import watch
 from kconnect.core.herder.requests import CreateConnector
+from kconnect.errors import ConnectError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.server import Server
 from tests.cli.calls import call

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SinkRecord
-from kconnect.api.schema import FLOAT32_SCHEMA, INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Struct, struct
 from kconnect.connectors import file_sink
 from kconnect.connectors.file_sink import FileStreamSinkConnector, FileStreamSinkTask
+from kconnect.data.schema import FLOAT32_SCHEMA, INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Struct, struct
+from kconnect.errors import ConnectError
 
 
 def records(*values: Any) -> list[SinkRecord]:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SourceRecord
 from kconnect.connectors import file_source
 from kconnect.connectors.file_source import FileStreamSourceConnector, FileStreamSourceTask
+from kconnect.errors import ConnectError
 
 
 class Context:

@@ -7,12 +7,12 @@ import itertools
 import json
 from typing import Any
 
-from kconnect.api import schema as s
-from kconnect.api.schema import Schema
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.avro_schema import Dialect, to_avro
 from kconnect.converters.avro_types import dumps
 from kconnect.converters.schema_registry import MemoryRegistry
+from kconnect.data import schema as s
+from kconnect.data.schema import Schema
 
 UTC = datetime.timezone.utc
 NS = "io.confluent.connect.avro"

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconnect.api import schema as s
-from kconnect.api.errors import DataError
-from kconnect.api.schema import Float32, Int8, Int32, Schema, SchemaType, Struct
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.schema_registry import MemoryRegistry
+from kconnect.data import schema as s
+from kconnect.data.schema import Float32, Int8, Int32, Schema, SchemaType, Struct
+from kconnect.errors import DataError
 
 from .avro_calls import ENUM, POINT, UTC, body, connect_of, converter, scope
 

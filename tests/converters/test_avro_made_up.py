@@ -14,10 +14,10 @@ import fastavro
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kconnect.api import schema as s
-from kconnect.api.schema import Schema, SchemaType, Struct
 from kconnect.converters.avro_schema import Dialect, to_avro
 from kconnect.converters.avro_types import dumps, parse
+from kconnect.data import schema as s
+from kconnect.data.schema import Schema, SchemaType, Struct
 
 from .avro_calls import UTC, body, converter
 

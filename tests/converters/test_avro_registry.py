@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import schema as s
-from kconnect.api.errors import ConfigError, DataError
-from kconnect.api.schema import Struct
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.schema_registry import MemoryRegistry, Reference
+from kconnect.data import schema as s
+from kconnect.data.schema import Struct
+from kconnect.errors import ConfigError, DataError
 
 from .avro_calls import POINT, body, converter, scope
 

@@ -8,11 +8,11 @@ from typing import Any
 import fastavro
 import pytest
 
-from kconnect.api import schema as s
-from kconnect.api.errors import DataError
-from kconnect.api.schema import Schema, SchemaType, Struct
 from kconnect.converters.avro_schema import Dialect, scrubbed, to_avro
 from kconnect.converters.avro_types import dumps
+from kconnect.data import schema as s
+from kconnect.data.schema import Schema, SchemaType, Struct
+from kconnect.errors import DataError
 
 from .avro_calls import ENUM, NS, POINT, avro_of, connect_of, converter
 

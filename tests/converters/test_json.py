@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconnect.api import schema as s
-from kconnect.api.errors import DataError
-from kconnect.api.schema import Schema, Struct
 from kconnect.converters.json import JsonConverter
+from kconnect.data import schema as s
+from kconnect.data.schema import Schema, Struct
+from kconnect.errors import DataError
 
 UTC = datetime.timezone.utc
 POINT = s.struct({"x": s.INT32_SCHEMA, "name": s.OPTIONAL_STRING_SCHEMA}, name="Point", version=2)

@@ -25,10 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from kconnect.api import schema as s
 from kconnect.api.config import ConfigDef
-from kconnect.api.errors import ConfigError, ConnectError, DataError, RetriableError
-from kconnect.api.schema import Struct
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.schema_registry import (
     MemoryRegistry,
@@ -38,6 +35,9 @@ from kconnect.converters.schema_registry import (
     texts_of_references,
 )
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
+from kconnect.data import schema as s
+from kconnect.data.schema import Struct
+from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
 from tests.support import wait_until
 
 MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"

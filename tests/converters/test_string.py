@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api import schema as s
-from kconnect.api.errors import ConfigError
 from kconnect.converters.string import StringConverter
+from kconnect.data import schema as s
+from kconnect.errors import ConfigError
 
 
 def converter(encoding: str) -> StringConverter:

@@ -1,4 +1,4 @@
-"""The cases of the golden files, for `pytest.mark.parametrize`. What they say is checked by `kconnect/testing/golden`."""
+"""The cases of the golden files, for `pytest.mark.parametrize`. What they say is checked by `tests/rig/golden`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.testing.golden import run
+from tests.rig.golden import run
 
 HERE = Path(__file__).parent
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.testing.golden import run
 from tests.golden import envelopes
+from tests.rig.golden import run
 
 FILES = run.files(envelopes.HERE)
 

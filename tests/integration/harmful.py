@@ -16,8 +16,8 @@ from pathlib import Path
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.connector import SourceConnector
 from kconnect.api.record import SourceRecord
-from kconnect.api.schema import INT64_SCHEMA
 from kconnect.api.task import SourceTask
+from kconnect.data.schema import INT64_SCHEMA
 
 SETTINGS = ConfigDef(
     ConfigKey("topic", Type.STRING, doc="Where the task's numbers go, ten a second."),

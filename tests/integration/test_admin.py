@@ -8,7 +8,7 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.kafka import admin
 from kconnect.local.broker import Broker
 from tests.support import wait_until

@@ -1,7 +1,7 @@
 """
 Three real workers through every fault, once, at random points; `scripts/chaos` does the same for as long as one likes.
 
-What is checked after each fault: see `kconnect/testing/history.py`. The seed is printed; `KCONNECT_CHAOS_SEED` repeats one.
+What is checked after each fault: see `tests/rig/systems/history.py`. The seed is printed; `KCONNECT_CHAOS_SEED` repeats one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kconnect.testing.chaos.faults import FAULTS, Fault
-from kconnect.testing.chaos.run import ChaosRun
+from tests.rig.chaos.faults import FAULTS, Fault
+from tests.rig.chaos.run import ChaosRun
 
 # Healing and delivery have limits of their own, which say more than pytest's.
 pytestmark = pytest.mark.timeout(600)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli import target_states
+from kconnect.cli.connectors import target_states
 from kconnect.rest.client import ConnectClient
-from kconnect.testing import recorder
 from tests.cli.calls import Called, call
+from tests.rig.systems import recorder
 from tests.support import wait_until
 
 LIMIT = "4m"

@@ -13,8 +13,8 @@ import confluent_kafka as ck
 import pytest
 
 from kconnect.rest.client import RestError
-from kconnect.testing.plugin_packages import PluginPackage
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.systems.plugin_packages import PluginPackage
 
 from . import harmful
 from .units import until
@@ -102,14 +102,14 @@ def test_who_crashes_the_host_s_process_fails_alone_until_it_is_restarted(beside
 
 
 def test_what_would_hurt_others_fails_alone_and_nothing_is_restarted(beside: Beside, worker: WorkerProcess) -> None:
-    refused = "kconnect.worker.guard.SharedProcessError: {}-0 "
+    refused = "kconnect.host.guard.SharedProcessError: {}-0 "
     said = {
         "exit": f"{refused}was about to call os._exit(3)",
         "kill": f"{refused}was about to call os.kill(",
         "patch": f"{refused}was about to replace builtins.open",
         "exit the thread": "SystemExit: 3",
         "signal": "java.lang.IllegalArgumentException: signal only works in main thread",
-        "leak threads": "kconnect.worker.owners.TooManyThreadsError: {}-0 has more than 500 threads alive",
+        "leak threads": "kconnect.units.owners.TooManyThreadsError: {}-0 has more than 500 threads alive",
     }
     names = {does: beside.make(does) for does in (*said, "print")}
     for name in names.values():

@@ -10,11 +10,11 @@ import confluent_kafka as ck
 import pytest
 
 from kconnect.api.config import ConfigDef
-from kconnect.api.errors import RetriableError
 from kconnect.api.record import RecordMetadata, SinkRecord, SourceRecord
-from kconnect.api.schema import STRING_SCHEMA
 from kconnect.api.transformation import Transformation
 from kconnect.core.settings.errors import DLQ_TOPIC
+from kconnect.data.schema import STRING_SCHEMA
+from kconnect.errors import RetriableError
 
 from .units import (
     MemoryHost,
@@ -181,7 +181,7 @@ def test_errors_are_logged_without_what_is_in_the_record(
 ) -> None:
     it = sinks()
     send(bootstrap, it.topic, [b"poison", integer(3)])
-    with caplog.at_level(logging.ERROR, "kconnect.worker.reports"):
+    with caplog.at_level(logging.ERROR, "kconnect.units.reports"):
         _, unit = it.start(**INTEGERS, **TOLERANT, **{DLQ_TOPIC: "", "errors.log.enable": "true"})
         until(lambda: it.made and it.made[0].values == [3])
         end(unit)

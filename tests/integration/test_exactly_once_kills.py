@@ -2,7 +2,7 @@
 Exactly-once sources under kill -9 of each kind of process, while another connector's tasks change from 3 to 5 to 1.
 
 The short form of `scripts/chaos --exactly-once --kills 50`. Nothing is lost, nothing comes twice or in another order, and each
-transaction has both its records and their source offsets, or neither: see `kconnect/testing/history.py`. The seed is printed.
+transaction has both its records and their source offsets, or neither: see `tests/rig/systems/history.py`. The seed is printed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kconnect.testing.chaos.cluster import CHURN, CHURN_TASKS_ONCE
-from kconnect.testing.chaos.faults import KILLS
-from kconnect.testing.chaos.run import ChaosRun
+from tests.rig.chaos.cluster import CHURN, CHURN_TASKS_ONCE
+from tests.rig.chaos.faults import KILLS
+from tests.rig.chaos.run import ChaosRun
 
 # Healing and delivery have limits of their own, which say more than pytest's.
 pytestmark = pytest.mark.timeout(900)

@@ -18,11 +18,11 @@ import pytest
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.rest.app import RestSettings, build
-from kconnect.testing.golden import fresh, oracle, run
-from kconnect.testing.golden.errors import TEXTS_OF_THE_JVM
 from tests.golden import envelopes
 from tests.rest.cluster import ClusterHerder
 from tests.rest.conftest import ADVERTISED, Http
+from tests.rig.golden import fresh, oracle, run
+from tests.rig.golden.errors import TEXTS_OF_THE_JVM
 from tests.support import EXPLORE
 
 # As long as the oracle may take, in a JVM of its own.

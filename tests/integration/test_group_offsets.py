@@ -8,9 +8,9 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder.effects import GroupInUseError
+from kconnect.errors import ConnectError
 from kconnect.kafka import fencing, group_offsets
 from kconnect.kafka.admin import committed
 from kconnect.local.broker import Broker

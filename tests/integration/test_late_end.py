@@ -19,9 +19,9 @@ from kconnect.kafka import late_ends
 from kconnect.kafka.log import LeaderWriter
 from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.local.broker import Broker
-from kconnect.testing import recorder
-from kconnect.testing.holding_proxy import Api, HoldingProxy
-from kconnect.testing.proxy import broker_behind
+from tests.rig.systems import recorder
+from tests.rig.systems.holding_proxy import Api, HoldingProxy
+from tests.rig.systems.proxy import broker_behind
 from tests.support import wait_until
 
 _TOOK_IT, _OLD_EPOCH = 0, 47

@@ -8,10 +8,10 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.api.errors import BadRequestError, ConnectError
 from kconnect.core.herder import events
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.kafka import log
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter

@@ -12,9 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport
 from kconnect.core.state.records import UnitId
+from kconnect.host.memory import Memory
+from kconnect.host.metrics import Reporter
 from kconnect.testing.processes import WorkerProcess
-from kconnect.worker.memory import Memory
-from kconnect.worker.metrics import Feed, Reporter
+from kconnect.worker.metrics import Feed
 from tests.integration.units import MemoryHost, Numbers, Plugins, Shelf, create, end, sink_of, source_of, until
 from tests.support import wait_until
 

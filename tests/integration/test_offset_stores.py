@@ -12,12 +12,12 @@ import orjson
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
+from kconnect.errors import ConnectError
 from kconnect.kafka import clients, own_offsets
 from kconnect.kafka.log import LogWriter
-from kconnect.worker.offsets import OffsetStore, OffsetStores
+from kconnect.units.offsets import OffsetStore, OffsetStores
 from tests.integration.units import read_all, until
 
 A, B = {"p": "a"}, {"p": "b"}

@@ -19,8 +19,8 @@ import orjson
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.testing.plugin_packages import PluginPackage
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.systems.plugin_packages import PluginPackage
 
 from ..conftest import QUICK
 from ..support import wait_until

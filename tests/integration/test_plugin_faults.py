@@ -14,11 +14,11 @@ from contextlib import ExitStack
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.testing.plugin_faults import judge, run
-from kconnect.testing.plugin_faults.judge import Seen
-from kconnect.testing.plugin_faults.places import BY_NAME, PLACES, Phase
-from kconnect.testing.plugin_faults.watch import Answers
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.plugin_faults import judge, run
+from tests.rig.plugin_faults.judge import Seen
+from tests.rig.plugin_faults.places import BY_NAME, PLACES, Phase
+from tests.rig.plugin_faults.watch import Answers
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -19,9 +19,9 @@ import pytest
 
 from kconnect.local.broker import Broker, free_port
 from kconnect.testing.processes import WorkerProcess, still_alive
-from kconnect.testing.spark_cluster import SparkCluster
 from tests.conftest import QUICK
 from tests.integration.transfer import Transfer
+from tests.rig.systems.spark_cluster import SparkCluster
 from tests.support import wait_until
 
 # Spark, a worker and its hosts are started by the first, and started again by others.

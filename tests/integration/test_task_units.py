@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import RetriableError
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
 from kconnect.core.state.records import TargetState
+from kconnect.errors import RetriableError
 
 from .units import (
     MemoryHost,

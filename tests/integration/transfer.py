@@ -12,7 +12,7 @@ from pathlib import Path
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.testing.processes import WorkerProcess
 from tests.integration.units import committed
 from tests.support import wait_until

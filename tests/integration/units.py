@@ -12,21 +12,21 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.api.connector import SinkConnector, SourceConnector
 from kconnect.api.record import SinkRecord, SourceRecord
-from kconnect.api.schema import STRING_SCHEMA
 from kconnect.api.task import SinkTask, SourceTask
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState
+from kconnect.data.schema import STRING_SCHEMA
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.scan import INSTALLED
-from kconnect.worker.gate import Tell
-from kconnect.worker.offset_topic import Pairs
-from kconnect.worker.offsets import OffsetRecord
-from kconnect.worker.starts import StartTurns
-from kconnect.worker.unit import Unit, Waits
-from kconnect.worker.units import make_unit
+from kconnect.units.gate import Tell
+from kconnect.units.offset_topic import Pairs
+from kconnect.units.offsets import OffsetRecord
+from kconnect.units.starts import StartTurns
+from kconnect.units.unit import Unit, Waits
+from kconnect.units.units import make_unit
 
 Offset = dict[str, Any]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 _SOURCE = """
 import threading
@@ -16,7 +16,7 @@ from importlib.metadata import version
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.connector import SourceConnector
 from kconnect.api.record import SourceRecord
-from kconnect.api.schema import STRING_SCHEMA
+from kconnect.data.schema import STRING_SCHEMA
 from kconnect.api.task import SourceTask
 from stamping_ink import colour
 

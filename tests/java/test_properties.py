@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.java import properties
 
 

@@ -7,9 +7,9 @@ import logging
 import confluent_kafka as ck
 import pytest
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
+from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 
 WORKER = {

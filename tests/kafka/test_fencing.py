@@ -6,7 +6,7 @@ import confluent_kafka as ck
 import psutil
 import pytest
 
-from kconnect.api.errors import ConnectError, RetriableError
+from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka import fencing
 from tests.support import wait_until
 

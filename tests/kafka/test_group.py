@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.kafka.group import Entrance, Member
 
 ME, OTHER = "http://n1:8083/", "http://n2:8083/"

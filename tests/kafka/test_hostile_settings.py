@@ -17,8 +17,8 @@ from collections.abc import Iterator
 import confluent_kafka as ck
 import pytest
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 from tests.kafka.test_clients import WORKER
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.state.records import Entry, Topic
+from kconnect.errors import ConnectError
 from kconnect.kafka.log import LogWriter
 
 

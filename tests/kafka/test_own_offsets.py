@@ -7,9 +7,9 @@ import gc
 import confluent_kafka as ck
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConnectError
 from kconnect.core.state import records
 from kconnect.core.state.records import Entry
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.kafka import own_offsets
 from kconnect.kafka.own_offsets import OwnTopic
 

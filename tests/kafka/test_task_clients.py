@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 import confluent_kafka as ck
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.errors import ConnectError
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.producer import TaskProducer
 from tests.support import wait_until

@@ -12,8 +12,8 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.client_config import TABLES
+from kconnect.errors import ConfigError
 from kconnect.kafka import logins, translation
 from kconnect.kafka.translation import TABLE, translate
 from tests.tls.authority import (

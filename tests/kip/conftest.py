@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.testing import scripted, verifiable
 from kconnect.testing.processes import WorkerProcess
 from tests.conftest import QUICK
 from tests.integration.secured import Secured
+from tests.rig.systems import scripted, verifiable
 
 
 @pytest.fixture(scope="session")

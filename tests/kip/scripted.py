@@ -15,10 +15,10 @@ from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.connector import Connector, SinkConnector, SourceConnector
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SinkRecord, SourceRecord, TopicPartition
-from kconnect.api.schema import STRING_SCHEMA
 from kconnect.api.task import SinkTask, SourceTask
+from kconnect.data.schema import STRING_SCHEMA
+from kconnect.errors import ConnectError
 
 CLASSES = ("ScriptedSourceConnector", "ScriptedSinkConnector")
 

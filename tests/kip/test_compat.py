@@ -2,7 +2,7 @@
 Connect's oldest and newest worker of `scripts/compat` and kconnect take turns on one group and its topics; its short form.
 
 Many rows share each turn, KIP-558's (the topics that a connector has used) and KIP-875's (what is STOPPED stays so) among them:
-`kconnect/testing/compat/rows` has them.
+`tests/rig/compat/rows` has them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.testing.compat import table
-from kconnect.testing.compat.run import VERSIONS, CompatRun
+from tests.rig.compat import table
+from tests.rig.compat.run import VERSIONS, CompatRun
 
 
 @pytest.mark.timeout(1200)

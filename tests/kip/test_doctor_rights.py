@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AclOperation, AdminClient, NewTopic
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.checkup.brokers import check_server
+from kconnect.errors import ConnectError
 from kconnect.kafka.admin import committed
 from tests.cli.calls import call
 from tests.integration.doctored import be_patient, worker_file

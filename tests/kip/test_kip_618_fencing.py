@@ -12,10 +12,10 @@ from confluent_kafka.admin import AclOperation, AdminClient, NewTopic
 from kconnect.core.state import records
 from kconnect.core.state.records import LogRecord, TasksFencing, Topic
 from kconnect.local.broker import Broker
-from kconnect.testing import recorder, verifiable
 from kconnect.testing.processes import WorkerProcess
 from tests.integration.secured import Secured
 from tests.integration.transfer import read_topic
+from tests.rig.systems import recorder, verifiable
 from tests.support import stop, wait_until
 
 # Whoever comes first starts a worker too.

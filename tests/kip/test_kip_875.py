@@ -26,11 +26,11 @@ from kconnect.kafka.admin import committed
 from kconnect.local.broker import Broker
 from kconnect.rest import signature
 from kconnect.rest.client import RestError
-from kconnect.testing import recorder
 from kconnect.testing.processes import WorkerProcess
 from tests.integration.secured import Secured
 from tests.integration.transfer import read_topic
 from tests.kip.scripted import sink, source
+from tests.rig.systems import recorder
 from tests.support import wait_until
 
 Names = Callable[[str], str]

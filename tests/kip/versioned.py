@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 SOURCE = '''
 import threading
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.connector import SourceConnector
 from kconnect.api.record import Header, SourceRecord
-from kconnect.api.schema import STRING_SCHEMA
+from kconnect.data.schema import STRING_SCHEMA
 from kconnect.api.task import SourceTask
 import tally_of_fleet as tally
 
@@ -54,7 +54,7 @@ class FleetSourceTask(SourceTask):
 CONVERTER = '''
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.schema import SchemaAndValue
+from kconnect.data.schema import SchemaAndValue
 import tally_of_stamp as tally
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.local import broker
 from kconnect.local.broker import Broker
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.local import jars
 
 POM = """<project><modelVersion>4.0.0</modelVersion>

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.local import java
 
 

@@ -1,5 +1,5 @@
 """
-The whole script of `kconnect/testing/parity`, sent to Connect 4.3.1 and to kconnect: nothing differs but what is known to.
+The whole script of `tests/rig/parity`, sent to Connect 4.3.1 and to kconnect: nothing differs but what is known to.
 
 One run for all of these tests; Connect is fetched where it is not there yet.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.testing.parity.run import Report, run
-from kconnect.testing.parity.script import SCRIPT
+from tests.rig.parity.run import Report, run
+from tests.rig.parity.script import SCRIPT
 
 # The first of them pays for two clusters and the whole script.
 pytestmark = pytest.mark.timeout(1200)

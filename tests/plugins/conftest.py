@@ -12,13 +12,13 @@ import pytest
 
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 CONNECTORS = '''
 import os, signal, subprocess, sys, time
 from kconnect.api.config import Config, ConfigDef, ConfigKey, ConfigValue, Password, Range, Type, NonEmptyString
 from kconnect.api.connector import ExactlyOnceSupport, SinkConnector, SourceConnector
-from kconnect.api.errors import DataError
+from kconnect.errors import DataError
 from kconnect.api.task import SinkTask, SourceTask
 
 DEF = ConfigDef(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.settings.aliases import Alias
 from kconnect.core.settings.worker import WorkerSettings, converters
+from kconnect.errors import ConnectError
 from kconnect.plugins import chain, environments
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.scan import INSTALLED
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 ENTRIES = {

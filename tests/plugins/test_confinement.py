@@ -15,10 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
-from kconnect.api.errors import ConnectError, RequestTimeoutError
+from kconnect.errors import ConnectError, RequestTimeoutError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
 MEMORY = 512 * 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kconnect.plugins import doctor
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 GOOD = """
 from kconnect.api import ConfigDef, Transformation

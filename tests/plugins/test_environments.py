@@ -16,7 +16,7 @@ import pytest
 from kconnect.plugins import arrangement
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 pytestmark = pytest.mark.process
 

@@ -11,7 +11,7 @@ import pytest
 from kconnect.plugins import examination
 from kconnect.plugins.examination import ERROR, WARNING, Problem
 from kconnect.plugins.registry import Registry
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 GROUPS = {"kconnect.transforms": {"Flat": "flat:Flat"}}
 ANOTHER_PYTHON = "cpython-39-x86_64-linux-gnu"

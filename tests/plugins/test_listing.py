@@ -19,7 +19,7 @@ from kconnect.plugins.listing import Listing
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.plugins.sandbox_child import frame
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
 CANARY = "canary-7e42"

@@ -10,9 +10,9 @@ import pytest
 
 import kconnect
 from kconnect.api import Predicate, Transformation
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.plugins.registry import PluginDesc, PluginVersionError, Registry, class_name
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 

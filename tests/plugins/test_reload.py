@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, NotFoundError
+from kconnect.errors import BadRequestError, NotFoundError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.plugins.scan import INSTALLED
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 SOURCE = """
 from kconnect.api import ConfigDef, ConfigKey, SourceConnector, SourceTask, Type

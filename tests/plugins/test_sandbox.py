@@ -16,12 +16,12 @@ from typing import Any
 import psutil
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.core.settings.overrides import Policy
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.testing.plugin_packages import PluginPackage
 from tests.plugins.conftest import CONNECTORS
+from tests.rig.systems.plugin_packages import PluginPackage
 
 
 def config(plugin: str, **settings: str | None) -> dict[str, str | None]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConfigError, ConnectError, RequestTimeoutError
 from kconnect.core.herder.effects import RefusedError, UnsupportedError
+from kconnect.errors import BadRequestError, ConfigError, ConnectError, RequestTimeoutError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 

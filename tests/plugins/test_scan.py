@@ -15,7 +15,7 @@ import pytest
 
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.scan import INSTALLED, Found, scan
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 FLAT = {"kconnect.transforms": {"Flat": "flat:Flat"}}
 

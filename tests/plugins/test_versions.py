@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError
+from kconnect.errors import BadRequestError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.testing.plugin_packages import PluginPackage
+from tests.rig.systems.plugin_packages import PluginPackage
 
 MODULE = """
 from kconnect.api.config import ConfigDef, ConfigKey, Type

@@ -9,12 +9,12 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.herder import effects, events
 from kconnect.core.herder import requests as r
 from kconnect.core.state.records import LogRecord
+from kconnect.errors import ConnectError
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.testing.cluster import MemoryCluster, MemoryWorker
+from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 
 NAME = "worker-1:8083"
 

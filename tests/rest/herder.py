@@ -11,16 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from kconnect.api.errors import (
-    AlreadyExistsError,
-    BadRequestError,
-    ForbiddenError,
-    NotFoundError,
-    UnavailableError,
-)
 from kconnect.core.herder import requests as r
 from kconnect.core.metrics.families import Snapshot
 from kconnect.core.state.records import SessionKey, TargetState
+from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError, UnavailableError
 
 WORKER = "127.0.0.1:8083"
 SHOWN = {TargetState.STARTED: "RUNNING", TargetState.PAUSED: "PAUSED", TargetState.STOPPED: "STOPPED"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.types import Scope
 
-from kconnect.api.errors import ConnectError
+from kconnect.errors import ConnectError
 from kconnect.rest import access_log
 
 from .conftest import Http

@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 import kconnect
-from kconnect.api.errors import ConnectError
 from kconnect.core.herder import requests
+from kconnect.errors import ConnectError
 from kconnect.rest.app import RestSettings, build, build_admin
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories.cluster import MemoryCluster
 
 from .conftest import ADVERTISED, FILE_SOURCE, Http, assert_error, assert_framework_error
 from .herder import MemoryHerder

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConflictError, ConnectError
+from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest import audit
 from kconnect.rest.app import RestSettings, build, build_admin
 

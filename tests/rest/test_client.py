@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.api.errors import ConflictError, ConnectError
 from kconnect.core.herder.requests import CreateConnector, GetStatus, PatchConfig, Request
+from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.client import ConnectClient, RestError, WaitError
 from kconnect.rest.server import Server

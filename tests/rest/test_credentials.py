@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.rest.credentials import Caller, CredentialsFile, parse, password_line, token_line
 from kconnect.rest.operation import Role
 from kconnect.rest.passwords import PasswordHash

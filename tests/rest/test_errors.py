@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kconnect.api import errors as api
+from kconnect import errors as api
 from kconnect.rest import errors
 
 from .conftest import Http, assert_error

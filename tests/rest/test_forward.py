@@ -14,7 +14,6 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.api.errors import AlreadyExistsError
 from kconnect.core.herder.requests import (
     BUSY,
     AlterOffsets,
@@ -25,6 +24,7 @@ from kconnect.core.herder.requests import (
     ResetOffsets,
 )
 from kconnect.core.state.records import SessionKey, TargetState
+from kconnect.errors import AlreadyExistsError
 from kconnect.local.broker import free_port
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.server import Server

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.rest import java_loggers
+from kconnect.processes import java_loggers
+from kconnect.processes.levels import PythonLoggers
 from kconnect.rest.app import RestSettings, build
-from kconnect.rest.levels import PythonLoggers
 
 from .conftest import ADVERTISED, Http, assert_error
 from .herder import MemoryHerder
@@ -83,13 +83,13 @@ def test_root_is_everything(http: Http, root: str) -> None:
 def test_a_name_of_javas_leads_to_the_logger_that_does_the_same(http: Http) -> None:
     sink = "org.apache.kafka.connect.runtime.WorkerSinkTask"
     changed = http("PUT", f"/admin/loggers/{sink}", json={"level": "TRACE"}).json()
-    assert changed == ["kconnect.kafka.consumer", "kconnect.worker.sink_task"]
-    assert logging.getLogger("kconnect.worker.sink_task").isEnabledFor(5)
+    assert changed == ["kconnect.kafka.consumer", "kconnect.units.sink_task"]
+    assert logging.getLogger("kconnect.units.sink_task").isEnabledFor(5)
     assert http("GET", f"/admin/loggers/{sink}").json() == {"level": "TRACE", "last_modified": NOW}
     below = http("PUT", "/admin/loggers/org.apache.kafka.connect.runtime.rest.RestServer", json={"level": "FATAL"}).json()
     assert "kconnect.rest" in below and all(name.startswith("kconnect.rest") for name in below)
     everything = http("PUT", "/admin/loggers/org.apache.kafka.connect", json={"level": "ALL"}).json()
-    assert {"kconnect", "kconnect.worker.sink_task"} <= set(everything)
+    assert {"kconnect", "kconnect.units.sink_task"} <= set(everything)
     assert all(name.startswith("kconnect") for name in everything)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kconnect.api.errors import ConfigError, ConnectError
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.local.broker import free_port
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.client import ConnectClient, RestError

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ForbiddenError, UnavailableError
 from kconnect.core.state.records import SessionKey
+from kconnect.errors import BadRequestError, ForbiddenError, UnavailableError
 from kconnect.rest import signature
 from kconnect.worker.session_key import renewed
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.client import ConnectClient, RestError
 from kconnect.rest.forward import Forwarder

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import AlreadyExistsError, BadRequestError, ConnectError, NotFoundError
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, Topic, UnitId
-from kconnect.testing.cluster import MemoryCluster
+from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError, NotFoundError
+from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 WHOLE = {UnitId("x"), UnitId("x", 0), UnitId("x", 1), UnitId("x", 2)}

@@ -1,6 +1,6 @@
 """
-Thousands of random histories of a cluster in memory (`kconnect/testing/histories.py`), each checked against the invariants
-I1 to I12 (`kconnect/testing/invariants.py`).
+Thousands of random histories of a cluster in memory (`tests/rig/histories/histories.py`), each checked against the invariants
+I1 to I12 (`tests/rig/histories/invariants.py`).
 
 A failing one prints its seed and its actions: `History(seed, workers).play(actions)` plays it again. `scripts/test` plays
 10,000, `--pure` 300; the variable KCONNECT_HISTORIES says otherwise, and KCONNECT_EXPLORE has other ones drawn each time.
@@ -20,7 +20,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kconnect.api.errors import AlreadyExistsError
 from kconnect.core.cluster import handover, placement
 from kconnect.core.cluster.host import HostState
 from kconnect.core.herder import fencing, offset_requests, stored_offsets
@@ -32,11 +31,12 @@ from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import State, Topic, UnitId, UnitStatus
 from kconnect.core.state.status import StatusState
+from kconnect.errors import AlreadyExistsError
 from kconnect.kafka.memory import MemoryLog
-from kconnect.testing import counting, history_actors
-from kconnect.testing.histories import ACTIONS, History, some_kinds
-from kconnect.testing.history_users import SINK, Action
-from kconnect.testing.invariants import violations
+from tests.rig.histories import counting, history_actors
+from tests.rig.histories.histories import ACTIONS, History, some_kinds
+from tests.rig.histories.history_users import SINK, Action
+from tests.rig.histories.invariants import violations
 from tests.support import EXPLORE
 
 WANTED = int(os.environ.get("KCONNECT_HISTORIES", "300"))

@@ -7,7 +7,7 @@ import pytest
 from kconnect.core.herder import requests as ask
 from kconnect.core.state.assignment_records import HostSpec
 from kconnect.core.state.records import State, TargetState, UnitId, UnitStatus
-from kconnect.testing.cluster import MemoryCluster, MemoryHost
+from tests.rig.histories.cluster import MemoryCluster, MemoryHost
 
 SOURCE = {"connector.class": "FileStreamSource"}
 

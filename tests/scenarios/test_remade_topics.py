@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConnectError, UnavailableError
 from kconnect.core.herder import effects, events
 from kconnect.core.herder import requests as ask
 from kconnect.core.herder.herder import Herder, Identity
@@ -16,7 +15,8 @@ from kconnect.core.state.assignment_records import Assignment, Leader
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord, State, TargetState, Topic, UnitId
 from kconnect.core.state.status import StatusState
-from kconnect.testing.cluster import MemoryCluster
+from kconnect.errors import ConnectError, UnavailableError
+from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 WHOLE = {UnitId("x"), UnitId("x", 0), UnitId("x", 1), UnitId("x", 2)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.herder import events
 from kconnect.core.herder import requests as ask
-from kconnect.testing.cluster import MemoryCluster, MemoryWorker
+from kconnect.errors import ConnectError
+from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 from tests.scenarios.test_cluster import WHOLE, states, with_connector
 
 seeds = pytest.mark.parametrize("seed", range(6))

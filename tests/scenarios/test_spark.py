@@ -7,7 +7,7 @@ import pytest
 from kconnect.core.herder import events
 from kconnect.core.herder import requests as ask
 from kconnect.core.state.records import UnitId
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import WHOLE, states, with_connector
 
 seeds = pytest.mark.parametrize("seed", range(6))

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kconnect.api.errors import ForbiddenError
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.records import LogRecord, Topic
-from kconnect.testing.cluster import MemoryCluster
+from kconnect.errors import ForbiddenError
+from tests.rig.histories.cluster import MemoryCluster
 
 FORMS = ("apache", "kip-558")
 

@@ -39,7 +39,7 @@ def test_once_it_is_up_lines_pass_as_they_are(caplog: pytest.LogCaptureFixture, 
         jvm.write(b"26/11/23 00:35:04 ERROR A: b\n")
         wait_until(lambda: caplog.records)
         found.up()
-        jvm.write(b"2026-11-23 00:35:04.000 INFO    kconnect.worker.host Host 0 starts\n26/11/23 00:35:04 WARN A: b\n")
+        jvm.write(b"2026-11-23 00:35:04.000 INFO    kconnect.host.main Host 0 starts\n26/11/23 00:35:04 WARN A: b\n")
         found.drain(60)
         text = ""
 
@@ -49,4 +49,4 @@ def test_once_it_is_up_lines_pass_as_they_are(caplog: pytest.LogCaptureFixture, 
             return text.count("\n") == 2
 
         wait_until(whole)
-    assert text == "2026-11-23 00:35:04.000 INFO    kconnect.worker.host Host 0 starts\n26/11/23 00:35:04 WARN A: b\n"
+    assert text == "2026-11-23 00:35:04.000 INFO    kconnect.host.main Host 0 starts\n26/11/23 00:35:04 WARN A: b\n"

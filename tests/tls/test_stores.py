@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.tls import keytool, stores
 from kconnect.tls.stores import KeyPair, Settings
 

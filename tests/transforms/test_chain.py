@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 from kconnect.plugins.registry import Registry
-from kconnect.worker.transforms import Transforms
+from kconnect.units.transforms import Transforms
 
 PLUGINS = Registry.scan(None)
 

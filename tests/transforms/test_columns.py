@@ -8,7 +8,7 @@ import pytest
 
 from kconnect.api import ConnectError
 from kconnect.core.task.columns import Column
-from kconnect.worker.transforms import Transforms
+from kconnect.units.transforms import Transforms
 from tests.golden import envelopes
 
 from .test_golden import PLUGINS, chain_config, record_of

@@ -11,7 +11,7 @@ import pytest
 from kconnect.api import SourceRecord
 from kconnect.plugins.registry import Registry
 from kconnect.transforms.python import PATH
-from kconnect.worker.transforms import Transforms
+from kconnect.units.transforms import Transforms
 
 TEXT = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text()
 EXAMPLES = re.findall(r"^```\n(transforms=.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)

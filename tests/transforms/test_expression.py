@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import ConfigError, DataError, Header, Schema, SinkRecord, SourceRecord, Struct, schema
+from kconnect.api import ConfigError, DataError, Header, Schema, SinkRecord, SourceRecord, Struct
 from kconnect.cel import types
+from kconnect.data import schema
 from kconnect.predicates.expression import Expression as Predicate
 from kconnect.transforms.expression import Expression
 

@@ -12,10 +12,10 @@ import pytest
 
 from kconnect.api import ConnectError
 from kconnect.plugins.registry import Registry
-from kconnect.testing.golden import errors, records
-from kconnect.testing.golden.records import build as record_of
-from kconnect.worker.transforms import Transforms
+from kconnect.units.transforms import Transforms
 from tests.golden import envelopes
+from tests.rig.golden import errors, records
+from tests.rig.golden.records import build as record_of
 
 __all__ = ["PLUGINS", "chain_config", "record_of"]
 

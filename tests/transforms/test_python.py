@@ -14,7 +14,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.transforms.python import PATH, Python
-from kconnect.worker.transforms import Transforms
+from kconnect.units.transforms import Transforms
 
 FUNCTIONS = """
 import wordlist

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconnect.api import DataError, SinkRecord, Struct
-from kconnect.api import schema as s
+from kconnect.data import schema as s
 from kconnect.transforms.replace_field import ReplaceFieldValue
 
 

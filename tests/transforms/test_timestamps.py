@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kconnect.api import DataError, Header, Schema, SinkRecord, SourceRecord
-from kconnect.api import schema as s
-from kconnect.api.values import date_of
+from kconnect.data import schema as s
+from kconnect.data.values import date_of
 from kconnect.transforms.timestamp_converter import TimestampConverterValue
 from kconnect.transforms.timestamp_router import TimestampRouter
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.local.broker import free_port
-from kconnect.rest.levels import PythonLoggers
+from kconnect.processes.levels import PythonLoggers
 from kconnect.worker.rest import Rest
 from tests.rest.herder import MemoryHerder
 from tests.rest.test_credentials import quick

@@ -12,8 +12,8 @@ from kconnect.core.herder import effects, events
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import assignment_records, records
 from kconnect.kafka.memory import MemoryLog
-from kconnect.testing.cluster import MemoryCluster
 from kconnect.worker.loop import Loop
+from tests.rig.histories.cluster import MemoryCluster
 
 WAIT_S = 120
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
 from kconnect.worker.main import Driver, Worker, World

@@ -12,8 +12,8 @@ import pytest
 
 from kconnect.api import ConfigData, ConfigProvider
 from kconnect.core.state.records import TargetState
-from kconnect.worker import logs
-from kconnect.worker.unit import Unit
+from kconnect.processes import logs
+from kconnect.units.unit import Unit
 
 from ..integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.local.broker import free_port
-from kconnect.rest.levels import PythonLoggers
+from kconnect.processes.levels import PythonLoggers
 from kconnect.tls import contexts
 from kconnect.tls.stores import Settings
 from kconnect.worker.rest import Rest

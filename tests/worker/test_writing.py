@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConnectError
 from kconnect.core.herder import events
 from kconnect.core.state.records import Entry, Topic
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.worker.writing import Writing
 
 WAIT_S = 60

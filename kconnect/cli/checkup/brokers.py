@@ -15,14 +15,14 @@ from typing import Any
 import confluent_kafka as ck
 from confluent_kafka.admin import AclOperation, AdminClient
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.checkup import reaching, run
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding, count
-from kconnect.cli.internal_topics import reading
-from kconnect.cli.internal_topics import settings as topic_settings
-from kconnect.cli.internal_topics.findings import Severity
+from kconnect.cli.topics import reading
+from kconnect.cli.topics import settings as topic_settings
+from kconnect.cli.topics.findings import Severity
 from kconnect.core.state.records import Topic
+from kconnect.errors import ConnectError
 from kconnect.kafka.codes import STARTING
 
 _NEVER_S = 3600

@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli.checkup import run
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
+from kconnect.errors import ConnectError
 from kconnect.local import jars, java
 
 PLACE = "This machine"

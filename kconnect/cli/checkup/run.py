@@ -1,8 +1,8 @@
 """
 Runs checks beside each other, each in a thread of its own, and gives what they find in the order of the checks.
 
-Called by `cli/doctor.py`. A check is a function without arguments that gives findings, and has limits of its own; one that
-fails all the same, or hangs, is a finding too. Read next: `machine.py`, `workers.py`, `brokers.py`.
+Called by `cli/checkup/doctor.py`. A check is a function without arguments that gives findings, and has limits of its own; one
+that fails all the same, or hangs, is a finding too. Read next: `machine.py`, `workers.py`, `brokers.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Letters through a connector's chain as its config is now: `replay --through-chain` and `show --decode`.
 
-It is the chain of `kconnect preview` (`worker/preview.py`), in this process. A sink's letter is taken as the message that the
+It is the chain of `kconnect preview` (`preview/preview.py`), in this process. A sink's letter is taken as the message that the
 task consumed; a source's, which is JSON with schemas, as the record that the task gave. What a sink's task itself would make
 of a record can't be tried here. Read next: `planning.py`.
 """
@@ -14,7 +14,6 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.errors import ConnectError, NotFoundError
 from kconnect.api.record import Header, SourceRecord
 from kconnect.cli import connector_file
 from kconnect.cli.brokers import Brokers
@@ -22,9 +21,10 @@ from kconnect.cli.connection import Target
 from kconnect.cli.dlq import queues
 from kconnect.cli.dlq.letters import Letter
 from kconnect.converters.json import JsonConverter
+from kconnect.errors import ConnectError, NotFoundError
 from kconnect.plugins.registry import Registry
+from kconnect.preview.preview import Outcome, Preview
 from kconnect.rest.client import RestError
-from kconnect.worker.preview import Outcome, Preview
 
 _STEPS = ("transforms", "predicates")
 

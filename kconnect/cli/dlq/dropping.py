@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import click
 
-from kconnect.api.errors import BadRequestError, ConnectError
 from kconnect.cli import asking, connection
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
@@ -16,6 +15,7 @@ from kconnect.cli.dlq import queues
 from kconnect.cli.dlq.choice import Choice
 from kconnect.cli.dlq.letters import Letter, counted
 from kconnect.cli.dlq.memory import Done
+from kconnect.errors import BadRequestError, ConnectError
 
 _ANSWER_S = 60
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from kconnect.api.errors import ConnectError, UnavailableError
 from kconnect.cli import connection, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq import queues
 from kconnect.cli.dlq.letters import Letter, moment
 from kconnect.cli.dlq.queues import Owner, Queue
+from kconnect.errors import ConnectError, UnavailableError
 
 _CAUSES = 3
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kconnect.api.errors import ConflictError
+from kconnect.errors import ConflictError
 
 _PREFIX = "done:"
 _LONGEST = 4000

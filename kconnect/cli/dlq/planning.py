@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli.dlq.letters import Headers, Letter, short
 from kconnect.cli.dlq.memory import Done
-from kconnect.worker.preview import Outcome
+from kconnect.errors import ConnectError
+from kconnect.preview.preview import Outcome
 
 
 @dataclass(frozen=True)

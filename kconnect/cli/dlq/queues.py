@@ -12,13 +12,13 @@ from typing import Any
 import click
 import confluent_kafka as ck
 
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq.choice import Choice
 from kconnect.cli.dlq.letters import CONTEXT, Letter
 from kconnect.cli.dlq.memory import Done, group_of
 from kconnect.core.settings.errors import DLQ_TOPIC
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
 from kconnect.kafka.codes import AWAY
 
 _HEADERS = "errors.deadletterqueue.context.headers.enable"

@@ -16,11 +16,11 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.api.errors import ConflictError, ConnectError, RequestTimeoutError
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.dlq.memory import Done, group_of
 from kconnect.cli.dlq.planning import Outgoing
 from kconnect.cli.dlq.queues import Queue
+from kconnect.errors import ConflictError, ConnectError, RequestTimeoutError
 from kconnect.kafka import codes
 
 _BATCH = 500

@@ -12,7 +12,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli import connection, outcome_text, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
@@ -24,6 +23,7 @@ from kconnect.cli.dlq.letters import Letter, counted, moment, short
 from kconnect.cli.dlq.memory import Done
 from kconnect.cli.dlq.queues import Queue
 from kconnect.cli.outcome_text import bytes_text, echo, printable
+from kconnect.errors import ConnectError
 
 _LABEL = 12
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli import connection, selection
 from kconnect.cli.connection import Target
 from kconnect.cli.detailed_exit import DIFFERS, DetailedExit
 from kconnect.cli.offsets import changes, entries, snapshot, subject
+from kconnect.errors import ConnectError
 
 
 @click.command(cls=DetailedExit)

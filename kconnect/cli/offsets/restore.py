@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kconnect.api.errors import ConnectError, NotFoundError
 from kconnect.cli import asking, connection, main
 from kconnect.cli.connection import Target
 from kconnect.cli.offsets import changes, entries, snapshot, stopped, subject
 from kconnect.cli.offsets.entries import Entries
 from kconnect.cli.offsets.snapshot import Saved
 from kconnect.cli.offsets.subject import Subject
+from kconnect.errors import ConnectError, NotFoundError
 
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.cli import asking, connection, output, selection
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
@@ -16,6 +15,7 @@ from kconnect.cli.offsets import moments, plan, stopped, subject
 from kconnect.cli.offsets.entries import sink_entry, sink_offsets
 from kconnect.cli.offsets.plan import Move
 from kconnect.cli.offsets.subject import Subject
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 
 if TYPE_CHECKING:
     from kconnect.kafka.positions import Place, Positions

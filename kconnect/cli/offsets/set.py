@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from kconnect.api.errors import BadRequestError
 from kconnect.cli import connection, selection
 from kconnect.cli.connection import Target
 from kconnect.cli.offsets import changes, entries, snapshot, stopped, subject
 from kconnect.cli.offsets.entries import Entries
 from kconnect.cli.offsets.subject import Subject
+from kconnect.errors import BadRequestError
 
 
 @click.command(name="set")

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kconnect.api.errors import NotFoundError
 from kconnect.cli import files
 from kconnect.cli.files import InputError
 from kconnect.cli.offsets import entries
 from kconnect.cli.offsets.entries import Entries
+from kconnect.errors import NotFoundError
 
 
 @dataclass(frozen=True)

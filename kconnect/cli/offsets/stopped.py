@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.cli.offsets import entries
 from kconnect.cli.offsets.entries import Entries
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api.errors import BadRequestError, ConfigError
 from kconnect.cli.offsets import stopped
 from kconnect.cli.offsets.entries import Entries, Entry, place_of, text
+from kconnect.errors import BadRequestError, ConfigError
 
 if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers

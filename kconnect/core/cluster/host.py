@@ -1,9 +1,9 @@
 """
 What one task host runs, decided from the log alone.
 
-`HostState` is fed with every record of the config and assignment topics by `worker/host.py`, which performs what `decide`
+`HostState` is fed with every record of the config and assignment topics by `host/main.py`, which performs what `decide`
 answers. It holds the rule on which the hand-over rests (see `handover.py`): declare, read the declaration back, and start
-only if the log still gives the unit to this host. Read next: `worker/host.py`.
+only if the log still gives the unit to this host. Read next: `host/main.py`.
 """
 
 from __future__ import annotations

@@ -14,13 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from kconnect import CONNECT_VERSION
 from kconnect.api.config import Type, parse
-from kconnect.api.errors import (
-    AlreadyExistsError,
-    BadRequestError,
-    ConnectError,
-    ForbiddenError,
-    NotFoundError,
-)
 from kconnect.core.herder import (
     classes,
     cluster,
@@ -43,6 +36,7 @@ from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, TopicsReset
 from kconnect.core.state.records import RestartRequest, TargetState, UnitId
+from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError, ForbiddenError, NotFoundError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

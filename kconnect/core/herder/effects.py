@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.errors import ConflictError, ConnectError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder.requests import ConfigMap
 from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
+from kconnect.errors import ConflictError, ConnectError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.herder import effects
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import FencingFailed, Held
 from kconnect.core.state.records import Entry
+from kconnect.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

@@ -1,7 +1,7 @@
 """
 Self-healing: which of a worker's failed units are due to be started again (`errors.restart.*`).
 
-Held by `herder.py`, which tells it of every status that it reads and restarts what `due` names, the way a user's restart
+Held by `placing.py`, which tells it of every status that it reads and restarts what `due` names, the way a user's restart
 does. What it remembers is of this worker's life only: after a move or a restart of the worker the count begins anew.
 """
 

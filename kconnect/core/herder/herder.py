@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.api.errors import ConflictError, ConnectError, UnavailableError
 from kconnect.core.herder import effects, events, requests, restart
 from kconnect.core.herder.answers import ELECTION_MS, Answers
 from kconnect.core.herder.classes import Classes
@@ -35,6 +34,7 @@ from kconnect.core.state.config import ConfigState
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Broken, Entry, LogRecord, Topic, UnitId
 from kconnect.core.state.status import StatusState
+from kconnect.errors import ConflictError, ConnectError, UnavailableError
 
 _MEMBERS_MS = 3000
 _NOTED = 1000

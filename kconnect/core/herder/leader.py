@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.handover import Handover
 from kconnect.core.herder import effects
 from kconnect.core.herder.fencing import Fencing
@@ -21,6 +20,7 @@ from kconnect.core.settings.sink import subscription
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, GeneratedTasks, Leader, TopicsReset
 from kconnect.core.state.records import Entry, TargetState, UnitId
+from kconnect.errors import ConnectError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

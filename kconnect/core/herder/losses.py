@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.herder import effects
 from kconnect.core.herder.procedures import Procedure, Until
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Entry, Topic
+from kconnect.errors import ConnectError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.errors import BadRequestError
 from kconnect.api.record import TopicPartition
+from kconnect.errors import BadRequestError
 
 TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 

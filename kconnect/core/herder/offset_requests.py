@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api.errors import BadRequestError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder import effects, offset_bodies, stored_offsets
 from kconnect.core.herder.effects import GroupInUseError, RefusedError, UnsupportedError
@@ -20,6 +19,7 @@ from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.requests import ConfigMap
 from kconnect.core.state.records import Entry, TargetState, Topic
+from kconnect.errors import BadRequestError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

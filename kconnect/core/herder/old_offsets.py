@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.herder import effects, stored_offsets
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.requests import ConfigMap
+from kconnect.errors import ConnectError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.cluster.placement import Wanted, place, without_units
 from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.host_specs import Directories, HostSpecs
@@ -23,6 +22,7 @@ from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId, UnitStatus
+from kconnect.errors import ConnectError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

@@ -3,7 +3,7 @@ What REST and the CLI may ask of the herder: one frozen dataclass a request.
 
 Made by `kconnect.rest`, submitted to `kconnect.worker.loop`, answered by `kconnect.core.herder.herder`.
 An answer is plain JSON data in the shape that Kafka Connect's REST API gives it, or an error of
-`kconnect.api.errors`; `rest/errors.py` turns the error's class into an HTTP status.
+`kconnect.errors`; `rest/errors.py` turns the error's class into an HTTP status.
 Read next: `herder.py`.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.errors import ConflictError
 from kconnect.core.state.records import TargetState
+from kconnect.errors import ConflictError
 
 ConfigMap = Mapping[str, "str | None"]
 """A connector's config as it was submitted: raw text, JSON null kept as None."""

@@ -1,7 +1,7 @@
 """
 What is stored of a source connector: in the worker's offset topic, and in its own if it has one (KIP-618, KIP-875).
 
-Read and written for requests, by `answers.py` and `offset_requests.py`; tasks do the same by way of `worker/offsets.py`. The
+Read and written for requests, by `answers.py` and `offset_requests.py`; tasks do the same by way of `units/offsets.py`. The
 worker's topic is read by the herder anyway. A connector's own may be on another Kafka cluster, so each request has it read
 anew, by a client that is made for it.
 """
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kconnect.api.errors import BadRequestError, ConflictError, ConnectError
 from kconnect.core.herder import effects
 from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure
@@ -20,6 +19,7 @@ from kconnect.core.herder.requests import ConfigMap
 from kconnect.core.state import offsets
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, SourceOffset
+from kconnect.errors import BadRequestError, ConflictError, ConnectError
 
 if TYPE_CHECKING:
     from kconnect.core.herder.herder import Herder

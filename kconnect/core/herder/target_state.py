@@ -4,8 +4,8 @@ Target states as requests name them. Called by `answers.py`.
 
 from __future__ import annotations
 
-from kconnect.api.errors import BadRequestError
 from kconnect.core.state.records import TargetState
+from kconnect.errors import BadRequestError
 
 _INITIAL = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
 

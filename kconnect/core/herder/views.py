@@ -1,7 +1,7 @@
 """
 REST bodies made from the folded topics: ConnectorInfo, status, tasks, offsets, in the shapes that Connect 4.3 gives.
 
-Called by `herder.py`. Nothing here decides anything. Read next: `requests.py`.
+Called by `answers.py`. Nothing here decides anything. Read next: `requests.py`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kconnect.api.errors import NotFoundError
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.records import SourceOffset, State, UnitId, UnitStatus
 from kconnect.core.state.status import StatusState
+from kconnect.errors import NotFoundError
 
 NOTHING: Mapping[UnitId, UnitStatus] = MappingProxyType({})
 

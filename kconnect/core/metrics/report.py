@@ -1,10 +1,9 @@
 """
 The bytes of the metrics topic: what hosts say of their units, for whichever worker wants to know.
 
-`worker/metrics.py` writes and reads them. Nothing depends on them but what `/metrics` shows: a record that can't be used is
-skipped, and one of a newer format too. They hold names, classes, states, numbers and what plugins say of failures, with secrets
-blotted out, never a setting's value.
-Read next: `families.py`.
+`host/metrics.py` writes them, `worker/metrics.py` reads them. Nothing depends on them but what `/metrics` shows: a record that
+can't be used is skipped, and one of a newer format too. They hold names, classes, states, numbers and what plugins say of
+failures, with secrets blotted out, never a setting's value. Read next: `families.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from kconnect.core.metrics.task import About, Values
 from kconnect.core.state.records import UnitId
 
 FORMAT = 1
+AGAIN_S = 300.0
+"""After so long what has not changed is said again, for workers that have come since: the topic keeps it not much longer."""
 
 
 @dataclass(frozen=True)

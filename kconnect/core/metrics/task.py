@@ -1,7 +1,7 @@
 """
 What one task counts: plain numbers, added once a batch by the task's thread, read by its host's.
 
-`worker/source_task.py` holds a `SourceMeter`, `worker/sink_task.py` a `SinkMeter`; `values` are keyed by the attributes of
+`units/source_task.py` holds a `SourceMeter`, `units/sink_task.py` a `SinkMeter`; `values` are keyed by the attributes of
 `table.py`. `now` is seconds of any steady clock, always the same one. A number that is not known, as an average of nothing,
 is None. Read next: `report.py` for how the numbers get to the worker.
 """

@@ -1,7 +1,7 @@
 """
 Transforms and predicates as a connector's config names them: `transforms.<alias>.*` and `predicates.<alias>.*` (KIP-585).
 
-`worker/transforms.py` builds a task's chain from them, and `plugins/sandbox_child.py` validates them. What belongs to the
+`units/transforms.py` builds a task's chain from them, and `plugins/sandbox_child.py` validates them. What belongs to the
 framework (`type`, `plugin.version`, `predicate`, `negate`) never reaches a plugin, also one that has keys of these names.
 """
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 
 _ACTIONS = {action.lower(): action for action in ("set", "add", "setDate", "addDate")}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

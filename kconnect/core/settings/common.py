@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings import errors, operation
+from kconnect.errors import ConfigError
 from kconnect.java import versions
 
 COMMON, TRANSFORMS, PREDICATES = "Common", "Transforms", "Predicates"

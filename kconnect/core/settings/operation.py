@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
-from kconnect.api.errors import ConfigError
+from kconnect.errors import ConfigError
 
 _ERRORS, _LIMIT = "Error Handling", 2**31 - 1
 ISOLATION, MEMORY = "tasks.isolation", "tasks.memory.max"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.config import HIDDEN, ConfigDef, ConfigValue, parse
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings import secrets, topic_creation
 from kconnect.core.settings.client_config import CLIENTS, TABLES, unfit
 from kconnect.core.settings.errors import DLQ_TOPIC
 from kconnect.core.settings.validation import Section
+from kconnect.errors import ConfigError
 
 UNSAFE_ALLOWLIST = "connector.client.config.override.unsafe.allowlist"
 

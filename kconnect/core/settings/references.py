@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kconnect.api.config import Type, parse
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings import operation
+from kconnect.errors import ConfigError
 
 _WORD = re.compile(r"\w{1,7}")
 

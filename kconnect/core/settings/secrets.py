@@ -1,7 +1,7 @@
 """
 Which settings are secret by their names, and how their values are kept out of texts.
 
-A last line of defence for logs (`worker/logs.py`) and for the messages of plugin code (`plugins/sandbox_child.py`): what
+A last line of defence for logs (`processes/logs.py`) and for the messages of plugin code (`plugins/sandbox_child.py`): what
 is known to be secret is declared with type PASSWORD, or not written down at all.
 """
 

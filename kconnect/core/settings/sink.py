@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.config import ConfigDef, Type, Width
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.common import (
     COMMON,
     HIGH,
@@ -21,6 +20,7 @@ from kconnect.core.settings.common import (
     key,
 )
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS, DLQ_TOPIC
+from kconnect.errors import ConfigError
 from kconnect.java import regex as java_regex
 
 _PATIENCE_S = 0.2

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, ConfigValue, Type, Validator, Width, parse
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.common import HIGH, LOW, IfGiven, key
 from kconnect.core.settings.validation import Section
+from kconnect.errors import ConfigError
 from kconnect.java import regex as java_regex
 
 _DISABLED = (

@@ -23,11 +23,11 @@ from kconnect.api.config import (
     Type,
     Validator,
 )
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings import browsers
 from kconnect.core.settings.common import IfGiven
 from kconnect.core.settings.overrides import UNSAFE_ALLOWLIST, Policy, policy_name
 from kconnect.core.settings.topic_creation import check_partitions, check_replication_factor
+from kconnect.errors import ConfigError
 
 _HOUR = 3_600_000
 

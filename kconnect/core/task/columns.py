@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api.schema import Schema, SchemaType, Struct
+from kconnect.data.schema import Schema, SchemaType, Struct
 
 if TYPE_CHECKING:
     from kconnect.core.task.steps import Step

@@ -2,8 +2,8 @@
 What becomes of a record that a stage failed on (KIP-298): tried again, dropped and reported, or the end of the task.
 
 The loops of `steps.py` and `chain.py` run over whole batches and know nothing of this until one raises; then `Errors.handle`
-decides about that one record, and the loop goes on behind it. Where reports go is `worker/reports.py`'s business. Held by
-`worker/source_task.py` and `worker/sink_task.py`.
+decides about that one record, and the loop goes on behind it. Where reports go is `units/reports.py`'s business. Held by
+`units/source_task.py` and `units/sink_task.py`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
+from kconnect.data.projector import ProjectionError
+from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
 
 _FIRST_DELAY_S = 0.3
 
@@ -53,7 +54,7 @@ class Failure:
 
 @dataclass
 class Counts:
-    """For the metrics of one task: `failures` counts attempts, `errors` records. `worker/reports.py` counts the last four."""
+    """For the metrics of one task: `failures` counts attempts, `errors` records. `units/reports.py` counts the last four."""
 
     failures: int = 0
     errors: int = 0
@@ -77,6 +78,26 @@ class Counts:
 
     def goes_on(self) -> None:
         self.retrying = None
+
+
+_JAVA_ERRORS: tuple[tuple[type[BaseException], str], ...] = (
+    (ProjectionError, "org.apache.kafka.connect.errors.SchemaProjectorException"),
+    (DataError, "org.apache.kafka.connect.errors.DataException"),
+    (ConfigError, "org.apache.kafka.common.config.ConfigException"),
+    (RetriableError, "org.apache.kafka.connect.errors.RetriableException"),
+    (ConnectError, "org.apache.kafka.connect.errors.ConnectException"),
+    (ValueError, "java.lang.IllegalArgumentException"),
+)
+
+
+def error_class(error: BaseException) -> str:
+    """The Java class that Connect would name for an error; Python's own for one that is no relative of Connect's."""
+    kind = type(error)
+    # Some of our own say it themselves.
+    known = getattr(kind, "java_class", None) or next((name for ours, name in _JAVA_ERRORS if kind is ours), None)
+    if known is None and kind.__module__.startswith("kconnect."):
+        known = next((name for ours, name in _JAVA_ERRORS if isinstance(error, ours)), None)
+    return known or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")
 
 
 class Errors:

@@ -1,7 +1,7 @@
 """
 The life of one unit as a table: which phases there are, what leads from one to the next, and which status that is worth.
 
-Owned by the thread that runs the unit (`worker/unit.py`); nobody else moves it on. Read next: `worker/source_task.py`.
+Owned by the thread that runs the unit (`units/unit.py`); nobody else moves it on. Read next: `units/source_task.py`.
 """
 
 from __future__ import annotations

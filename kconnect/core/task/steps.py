@@ -1,7 +1,7 @@
 """
 The transforms of one task in their order, each with its predicate (KIP-585), compiled once into a function over a batch.
 
-Built by `worker/transforms.py`, run by the loops of tasks and by `kconnect preview`. A transform knows nothing of its
+Built by `units/transforms.py`, run by the loops of tasks and by `kconnect preview`. A transform knows nothing of its
 predicate, and whoever drops a record leaves a None in its place, so that what came in and what goes out stay side by side.
 Read next: `errors.py` for what becomes of a record that a step failed on, `chain.py` for what comes before or after.
 """

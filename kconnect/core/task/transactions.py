@@ -1,7 +1,7 @@
 """
 Where the transactions of an exactly-once source task begin and end (KIP-618): after each poll, by time, or as the task says.
 
-Held by `worker/exactly_once.py`, which asks `parts` for a batch from the task's `poll`, `after_batch` behind it, `due` now and
+Held by `units/exactly_once.py`, which asks `parts` for a batch from the task's `poll`, `after_batch` behind it, `due` now and
 then, and `at_rest` when the task is paused or ends; and which carries out what they answer. Read next: that file.
 """
 
@@ -11,8 +11,8 @@ import enum
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SourceRecord
+from kconnect.errors import ConnectError
 
 
 class End(enum.Enum):

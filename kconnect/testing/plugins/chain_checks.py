@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kconnect.api.config_provider import ConfigData
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SinkRecord, SourceRecord
+from kconnect.errors import ConnectError
 from kconnect.testing.plugins.configs import configured, kind_of
 from kconnect.testing.plugins.records import applied, holds, sink_records, source_record
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from kconnect.api.config import ConfigDef, Type, parse
 from kconnect.api.connector import Connector, ExactlyOnceSupport, SinkConnector, SourceConnector
-from kconnect.api.errors import ConfigError, ConnectError, RetriableError
 from kconnect.api.record import SinkRecord
 from kconnect.core.settings import secrets
 from kconnect.core.settings.connector import framework_config
+from kconnect.errors import ConfigError, ConnectError, RetriableError
 from kconnect.testing.plugins import chain_checks
 from kconnect.testing.plugins.chain_checks import Records, told
 from kconnect.testing.plugins.configs import (

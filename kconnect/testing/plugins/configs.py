@@ -16,9 +16,9 @@ from kconnect.api.config import ConfigDef
 from kconnect.api.config_provider import ConfigProvider
 from kconnect.api.connector import Connector, SinkConnector, SourceConnector
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.errors import ConfigError, ConnectError
 from kconnect.api.predicate import Predicate
 from kconnect.api.transformation import Transformation
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins.asking import Asking
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import PluginDesc, Registry

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from kconnect.api.converter import Converter
 from kconnect.api.predicate import Predicate
 from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
-from kconnect.api.schema import Schema, SchemaAndValue
 from kconnect.api.transformation import Transformation
+from kconnect.data.schema import Schema, SchemaAndValue
 from kconnect.testing.plugins.configs import NAME, configured
 
 R = TypeVar("R", SourceRecord, SinkRecord)

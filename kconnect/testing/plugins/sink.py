@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kconnect.api.connector import SinkConnector
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SinkRecord, TopicPartition
 from kconnect.api.task import ErrantRecordReporter, SinkTask
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.sink_offsets import SinkOffsets
+from kconnect.errors import ConnectError
 from kconnect.testing.plugins.configs import accepted
 from kconnect.testing.plugins.tasks import task_configs_of
 

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 from kconnect.api.config import Type, parse
 from kconnect.api.connector import SourceConnector
-from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.api.record import RecordMetadata, SourceRecord
-from kconnect.api.schema import validate
 from kconnect.api.task import SourceTask, TransactionContext
 from kconnect.core.state import offsets as stored_offsets
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord
 from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.core.task.transactions import End, PollBoundary, TaskBoundary
+from kconnect.data.schema import validate
+from kconnect.errors import ConnectError, RetriableError
 from kconnect.testing.plugins.configs import accepted
 from kconnect.testing.plugins.tasks import task_configs_of
 

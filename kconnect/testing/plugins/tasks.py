@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from kconnect.api.config import Type, parse
 from kconnect.api.connector import Connector, SinkConnector, SourceConnector
-from kconnect.api.errors import ConnectError
 from kconnect.api.task import SinkTask, SourceTask
+from kconnect.errors import ConnectError
 from kconnect.plugins.java_names import task_class_name
 
 

@@ -7,8 +7,8 @@ import time
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.connector import SourceConnector
 from kconnect.api.record import SourceRecord
-from kconnect.api.schema import STRING_SCHEMA
 from kconnect.api.task import SourceTask
+from kconnect.data.schema import STRING_SCHEMA
 
 SETTINGS = ConfigDef(
     ConfigKey("prefix", Type.STRING, doc="Of the topics' names; a number follows."),

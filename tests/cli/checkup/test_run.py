@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from kconnect.cli.checkup import run
+from kconnect.cli.checkup.doctor import sorted_by_place
 from kconnect.cli.checkup.run import Check, beside_each_other
-from kconnect.cli.doctor import sorted_by_place
 from kconnect.cli.findings import ERROR, OK, WARNING, Finding
 
 

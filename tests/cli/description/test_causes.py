@@ -6,8 +6,8 @@ import traceback
 
 import pytest
 
-from kconnect.cli.description import causes
-from kconnect.cli.description.causes import Cause
+from kconnect.cli.describe import causes
+from kconnect.cli.describe.causes import Cause
 
 # As Kafka Connect 4.3.1 writes it, with most frames left out.
 JAVA = """\

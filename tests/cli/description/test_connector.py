@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.api.errors import RetriableError, UnavailableError
 from kconnect.cli.brokers import Brokers
-from kconnect.cli.description import connector
+from kconnect.cli.describe import connector_report as connector
+from kconnect.errors import RetriableError, UnavailableError
 from kconnect.kafka import stamped
 from kconnect.rest.client import ConnectClient
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.cli.description import layout
+from kconnect.cli import layout
 
 HEADS = ("CONNECTOR", "STATE", "WORKER", "LAG")
 ROWS = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.cli.description import advice, note
+from kconnect.cli.describe import advice, note
 
 NOW = 1_800_000_000.0
 

@@ -27,7 +27,7 @@ The above exception was the direct cause of the following exception:
 
 Traceback (most recent call last):
   File "/x/chain.py", line 1, in apply
-kconnect.api.errors.DataError: Converting byte[] to Kafka Connect data failed due to serialization error
+kconnect.errors.DataError: Converting byte[] to Kafka Connect data failed due to serialization error
 """
 
 

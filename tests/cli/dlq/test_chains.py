@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from kconnect.api.errors import ConnectError, NotFoundError
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq.chains import Chains
+from kconnect.errors import ConnectError, NotFoundError
 
 from .letters import letter
 

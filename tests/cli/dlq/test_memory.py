@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from kconnect.api.errors import ConflictError
 from kconnect.cli.dlq.memory import Done
+from kconnect.errors import ConflictError
 
 
 def alone(offsets: Iterable[int]) -> list[tuple[int, int]]:

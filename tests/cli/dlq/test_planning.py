@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kconnect.api.errors import ConnectError
 from kconnect.cli.dlq.dropping import prefix
 from kconnect.cli.dlq.letters import LETTER, REPLAYS, Letter
 from kconnect.cli.dlq.memory import Done
 from kconnect.cli.dlq.planning import Rules, plan
 from kconnect.cli.dlq.retention import told
-from kconnect.worker.preview import Done as Step
-from kconnect.worker.preview import Outcome, Problem
+from kconnect.errors import ConnectError
+from kconnect.preview.preview import Done as Step
+from kconnect.preview.preview import Outcome, Problem
 
 from .letters import bare, letter
 

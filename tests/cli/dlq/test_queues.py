@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConnectError, UnavailableError
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq import listing, queues
 from kconnect.cli.dlq.listing import Found
 from kconnect.cli.dlq.queues import Owner, Queue
+from kconnect.errors import ConnectError, UnavailableError
 from kconnect.local.broker import free_port
 from tests.cli.calls import call
 

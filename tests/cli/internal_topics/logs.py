@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kconnect.cli.internal_topics.contents import Contents, Stored, TopicFacts
-from kconnect.cli.internal_topics.placing import partition_of
+from kconnect.cli.topics.contents import Contents, Stored, TopicFacts
+from kconnect.cli.topics.placing import partition_of
 from kconnect.core.state.records import Entry, Topic
 
 NOW_MS = 1_800_000_000_000

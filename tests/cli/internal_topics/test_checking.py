@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
-from kconnect.cli.internal_topics import checking
-from kconnect.cli.internal_topics.contents import Contents, Stored, compacted
-from kconnect.cli.internal_topics.findings import Finding, Severity, listed
-from kconnect.cli.internal_topics.placing import partition_of
+from kconnect.cli.topics import checking
+from kconnect.cli.topics.contents import Contents, Stored, compacted
+from kconnect.cli.topics.findings import Finding, Severity, listed
+from kconnect.cli.topics.placing import partition_of
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state.records import Topic, UnitId
 from tests.cli.internal_topics.logs import NOW_MS, Log

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kconnect.cli.internal_topics.contents import Stored
-from kconnect.cli.internal_topics.masking import Mask
-from kconnect.cli.internal_topics.meaning import meaning, time_text
+from kconnect.cli.topics.contents import Stored
+from kconnect.cli.topics.masking import Mask
+from kconnect.cli.topics.meaning import meaning, time_text
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state import records
 from kconnect.core.state.records import Topic, UnitId

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.api.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError
-from kconnect.cli.internal_topics import restoring, snapshot
-from kconnect.cli.internal_topics.contents import Contents, Stored
+from kconnect.cli.topics import restoring, snapshot
+from kconnect.cli.topics.contents import Contents, Stored
 from kconnect.core.state.records import Topic
+from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError
 from tests.cli.internal_topics.logs import Log
 from tests.cli.internal_topics.test_checking import healthy
 

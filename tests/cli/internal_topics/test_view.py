@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from kconnect.cli.internal_topics import view
-from kconnect.cli.internal_topics.contents import compacted, in_time
-from kconnect.cli.internal_topics.masking import Mask
+from kconnect.cli.topics import view
+from kconnect.cli.topics.contents import compacted, in_time
+from kconnect.cli.topics.masking import Mask
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.records import Topic
 from tests.cli.internal_topics.logs import Log

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
 from kconnect.cli.offsets import entries, stopped
 from kconnect.cli.offsets.entries import Entries, Entry
 from kconnect.core.herder import requests as r
 from kconnect.core.state.records import TargetState
+from kconnect.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
 from kconnect.kafka.positions import Place
 from tests.cli.calls import Called, call, serving
 from tests.rest.herder import MemoryHerder

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import NotFoundError
 from kconnect.cli import output
 from kconnect.cli.files import InputError
 from kconnect.cli.offsets import snapshot
 from kconnect.cli.offsets.entries import Entry, sink_entry
 from kconnect.cli.offsets.snapshot import Saved
+from kconnect.errors import NotFoundError
 from kconnect.kafka.positions import Place
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=datetime.timezone.utc)

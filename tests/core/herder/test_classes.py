@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConnectError, RequestTimeoutError
 from kconnect.core.herder import effects, events
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, UnitId
-from kconnect.testing.cluster import Answer, MemoryCluster, MemoryWorker
+from kconnect.errors import BadRequestError, ConnectError, RequestTimeoutError
+from tests.rig.histories.cluster import Answer, MemoryCluster, MemoryWorker
 
 NAME = "w0:1"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kconnect.core.herder import requests as ask
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.herder import effects
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, TasksFencing, Topic, UnitId
-from kconnect.testing.cluster import MemoryCluster, MemoryHost, MemoryWorker
+from kconnect.errors import ConnectError, RetriableError
+from tests.rig.histories.cluster import MemoryCluster, MemoryHost, MemoryWorker
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 FOREVER = 10**9

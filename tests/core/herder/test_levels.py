@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kconnect.core.herder import requests as ask
 from kconnect.core.state.records import Topic
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories.cluster import MemoryCluster
 
 
 def test_every_worker_that_runs_applies_it_and_none_that_is_started_later() -> None:

@@ -8,7 +8,7 @@ from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.metrics.families import Snapshot, families
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
 from kconnect.core.state.records import State, TargetState, UnitId
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "2"}
 WHOLE = {UnitId("x"), UnitId("x", 0), UnitId("x", 1)}

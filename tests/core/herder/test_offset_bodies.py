@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError
 from kconnect.core.herder.offset_bodies import sink_offsets, source_offsets
+from kconnect.errors import BadRequestError
 
 T0 = {"kafka_topic": "t", "kafka_partition": 0}
 

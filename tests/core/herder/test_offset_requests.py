@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.core.herder import effects
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import records
 from kconnect.core.state.records import TargetState, Topic, UnitId
-from kconnect.testing.cluster import MemoryCluster, MemoryWorker
+from kconnect.errors import BadRequestError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
+from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "2"}
 SINK = {"connector.class": "FileStreamSink", "topics": "t"}

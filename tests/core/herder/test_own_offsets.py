@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.core.herder import effects
 from kconnect.core.herder import requests as ask
 from kconnect.core.state import records
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LogRecord, TargetState, Topic, UnitId
-from kconnect.testing.cluster import MemoryCluster, MemoryWorker
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
+from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 
 OWN = {"connector.class": "FileStreamSource", "tasks.max": "1", "offsets.storage.topic": "mine"}
 SINK = {"connector.class": "FileStreamSink", "topics": "t"}

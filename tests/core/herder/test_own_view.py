@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from kconnect.api.errors import NotFoundError
 from kconnect.core.herder import requests as ask
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
 from kconnect.core.state.assignment_records import HostSpec
 from kconnect.core.state.records import UnitId
-from kconnect.testing.cluster import MemoryCluster
+from kconnect.errors import NotFoundError
+from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "2"}
 UNIT = UnitId("x", 0)

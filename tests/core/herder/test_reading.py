@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import NotFoundError
 from kconnect.core.herder import effects, events
 from kconnect.core.herder import requests as ask
 from kconnect.core.herder.herder import Herder, Identity
 from kconnect.core.state import records
 from kconnect.core.state.records import LogRecord, State, Topic, UnitId, UnitStatus
-from kconnect.testing.cluster import MemoryCluster
+from kconnect.errors import NotFoundError
+from tests.rig.histories.cluster import MemoryCluster
 
 
 def said_of(batch: list[LogRecord], herder: Herder, now: int) -> list[str]:

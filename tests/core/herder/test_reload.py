@@ -8,8 +8,8 @@ import pytest
 
 from kconnect.core.herder import requests as ask
 from kconnect.core.state.records import UnitId
-from kconnect.testing import cluster as memory
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories import cluster as memory
+from tests.rig.histories.cluster import MemoryCluster
 
 
 def test_units_move_to_hosts_with_the_plugins_that_are_there_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kconnect.core.herder import requests as ask
 from kconnect.core.state.records import State, TargetState, UnitId
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from kconnect.core.herder import events
 from kconnect.core.herder import requests as ask
-from kconnect.testing.cluster import MemoryCluster
+from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import SOURCE, one_worker, states, with_connector
 
 

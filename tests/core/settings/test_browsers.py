@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.browsers import Cors, HeaderRule, cors, header_rules
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError
 
 NAME = "response.http.headers.config"
 MINIMAL = {

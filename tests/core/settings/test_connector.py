@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kconnect.api.config import NO_DEFAULT
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings import connector, errors, operation
 from kconnect.core.settings.sink import SINK_CONFIG, SinkSettings, group_errors, topics_errors
 from kconnect.core.settings.source import SOURCE_CONFIG, SourceSettings
+from kconnect.errors import ConfigError
 
 # name, type, default, importance, group:order, as Kafka Connect 4.3.1 prints them.
 COMMON = """

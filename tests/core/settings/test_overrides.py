@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.overrides import Policy, policy_name, sections, warnings
 from kconnect.core.settings.validation import errors_of
+from kconnect.errors import ConfigError
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username='a' password='b';"
 JNDI = "com.sun.security.auth.module.JndiLoginModule required user.provider.url='ldap://elsewhere';"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.references import Reference, Resolved
+from kconnect.errors import ConfigError
 
 FILE = Reference("file", "/run/db", "password", "${file:/run/db:password}")
 ENV = Reference("env", "", "HOST", "${env:HOST}")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.topic_creation import Group, TopicCreation, refused, sections, warnings
 from kconnect.core.settings.validation import errors_of
+from kconnect.errors import ConfigError
 
 DEFAULT = {"topic.creation.default.replication.factor": "3", "topic.creation.default.partitions": "5"}
 LISTED = {"topic.creation.groups": "g", "topic.creation.g.include": "t"}

@@ -217,6 +217,6 @@ def test_a_text_full_of_urls_does_not_take_long() -> None:
 
 
 def _no(value: Any) -> None:
-    from kconnect.api.errors import ConfigError
+    from kconnect.errors import ConfigError
 
     raise ConfigError("never good enough")

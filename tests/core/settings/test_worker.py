@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kconnect.api.config import NO_DEFAULT
-from kconnect.api.errors import ConfigError
 from kconnect.core.settings.overrides import Policy
 from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings, for_hosts
+from kconnect.errors import ConfigError
 from kconnect.java import properties
 
 MINIMAL = {

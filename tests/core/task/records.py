@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.record import Header, SourceRecord
-from kconnect.api.schema import Schema, SchemaAndValue
+from kconnect.data.schema import Schema, SchemaAndValue
 
 
 class Text(Converter):

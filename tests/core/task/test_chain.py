@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kconnect.api.converter import HeaderConverter
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import Header, SourceRecord, TimestampType
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
+from kconnect.errors import ConnectError
 
 from .records import Message, Text, TextHeaders, source
 

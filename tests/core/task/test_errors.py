@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.errors import ConnectError, RetriableError
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
-from kconnect.core.task.errors import Component, Counts, Errors, Failure, Stage
+from kconnect.core.task.errors import Component, Counts, Errors, Failure, Stage, error_class
 from kconnect.core.task.steps import Step, Steps
+from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
+from kconnect.java.regex import NoGroupError
 
 from .records import Message, Text, TextHeaders, source
 
@@ -200,3 +201,15 @@ def test_a_dropped_first_record_leaves_no_wrong_key_behind() -> None:
     batch = [source(None, 1, value="bad", key="k"), source(None, 2, value="b"), source(None, 3, value="c", key="k")]
     assert [None if found is None else found[2] for found in chain.apply(batch)] == [None, b"none", b"k"]
     assert set(chain.topics) == {"t"}
+
+
+def test_errors_have_the_names_of_java() -> None:
+    class Own(ConnectError):
+        pass
+
+    assert error_class(DataError("x")) == "org.apache.kafka.connect.errors.DataException"
+    assert error_class(ConfigError("x")) == "org.apache.kafka.common.config.ConfigException"
+    assert error_class(ValueError("x")) == "java.lang.IllegalArgumentException"
+    assert error_class(KeyError("x")) == "KeyError"
+    assert error_class(Own("x")).endswith(".Own")
+    assert error_class(NoGroupError("x")) == "java.lang.IndexOutOfBoundsException"

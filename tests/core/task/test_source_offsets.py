@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import DataError
 from kconnect.api.record import SourceRecord
 from kconnect.core.task.source_offsets import SourceOffsets
+from kconnect.errors import DataError
 
 from .records import source
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.core.task.steps import Step, Steps
+from kconnect.errors import ConnectError
 
 from .records import Message
 

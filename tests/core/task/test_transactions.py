@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.errors import ConnectError
 from kconnect.api.record import SourceRecord
 from kconnect.core.task.transactions import End, IntervalBoundary, PollBoundary, TaskBoundary
+from kconnect.errors import ConnectError
 
 COMMIT, ABORT = End.COMMIT, End.ABORT
 

@@ -1,0 +1,148 @@
+"""
+Steps of `plan.py`, all of them: found by comparing with a worker, checked by it, or done, several at once.
+
+Called by `apply` and `diff`. Read next: `run.py` for one of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import click
+
+from kconnect.cli import selection
+from kconnect.cli.apply import plan as apply_plan
+from kconnect.cli.apply import run as apply_run
+from kconnect.cli.apply.output import Show, summary
+from kconnect.cli.apply.plan import CHANGE, CREATE, DELETE, DONE, UNCHANGED, Step
+from kconnect.cli.detailed_exit import DIFFERS
+from kconnect.cli.manifests import Manifest
+from kconnect.rest.client import ConnectClient
+
+_STATUS_S = 5.0
+_STATUS_PAUSE_S = 0.2
+
+
+def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] | None) -> list[Step]:
+    configs = {name: entry["info"]["config"] for name, entry in client.connectors("info").items()}
+    there = [manifest for manifest in wanted if manifest.name in configs]
+    states = _states(client, [each.name for each in there if each.state is not None or each.offsets is not None])
+    bare = _bare(client, [each for each in there if each.offsets is not None and states.get(each.name) == "STOPPED"])
+    steps = apply_plan.make(wanted, configs, states, prune, bare)
+    for step in steps:
+        if step.manifest is not None and step.manifest.offsets is not None and step.offsets is None:
+            click.echo(
+                f"{step.name}: the offsets in {step.manifest.where} are ignored, as it is there already and goes on where it "
+                "is; `kconnect offsets set` or `kconnect offsets import` moves it",
+                err=True,
+            )
+    return steps
+
+
+def _states(client: ConnectClient, names: Collection[str]) -> dict[str, str]:
+    """Nothing of a connector that has no status, and gets none soon."""
+    end = time.monotonic() + _STATUS_S
+    while names:
+        # A request of its own: one for both leaves out what has no status yet.
+        found = client.connectors("status")
+        if found.keys() >= set(names) or time.monotonic() >= end:
+            return {name: entry["status"]["connector"]["state"] for name, entry in found.items() if "status" in entry}
+        # One that has only just been created.
+        time.sleep(_STATUS_PAUSE_S)
+    return {}
+
+
+def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
+    """
+    Those that have no offsets: where offsets can't be given with the request that creates a connector, an apply that is cut
+    short leaves it so. One that has any may have run since, and so its file's count no more.
+    """
+    offsets: dict[str, list[dict[str, Any]]] = {}
+
+    def ask(name: str) -> None:
+        offsets[name] = client.offsets(name)
+
+    # One that can't be asked is told and left as it is.
+    selection.each([each.name for each in stopped], ask, "Comparing")
+    for each in stopped:
+        # It has none or those of its file: it has not run.
+        if each.state is None and each.name in offsets and offsets[each.name] in ([], each.offsets):
+            click.echo(
+                f"{each.name} is STOPPED and has not run, as an apply leaves it that was cut short; its file says no state, "
+                f"and so it stays STOPPED. To have it run: kconnect resume {each.name}",
+                err=True,
+            )
+    return {name for name, found in offsets.items() if not found}
+
+
+def perform(
+    client: ConnectClient, steps: Sequence[Step], timeout: float | None, verbose: bool = True
+) -> tuple[set[str], int]:
+    """
+    Do them, and wait if there is a `timeout`; gives the names of those that failed, and the exit status: that which all
+    failures share, else 1. What is to be deleted comes last, if nothing failed before.
+    """
+    failed: set[str] = set()
+    statuses: set[int] = set()
+    by_name = {step.name: step for step in steps}
+    expected: dict[str, str] = {}
+
+    def one(name: str) -> str | None:
+        step = by_name[name]
+        failed.add(name)
+        if timeout is not None and step.action != DELETE:
+            expected[name] = _expected(client, step)
+        apply_run.do(client, step)
+        failed.discard(name)
+        return f"{DONE[step.action]} {name}" if verbose else None
+
+    def waited(name: str) -> None:
+        failed.add(name)
+        apply_run.wait(client, name, expected[name], timeout or 0.0)
+        failed.discard(name)
+
+    todo = [step.name for step in steps if step.action in (CREATE, CHANGE)]
+    statuses.add(selection.each(todo, one, "Applying"))
+    if timeout is not None:
+        statuses.add(selection.each([name for name in todo if name not in failed], waited, "Waiting for"))
+    doomed = [step.name for step in steps if step.action == DELETE]
+    if doomed and failed:
+        click.echo(f"kconnect: nothing was deleted, as not all went well: {', '.join(doomed)} stay", err=True)
+        failed.update(doomed)
+    else:
+        statuses.add(selection.each(doomed, one, "Deleting"))
+    statuses.discard(0)
+    return failed, statuses.pop() if len(statuses) == 1 else int(bool(failed))
+
+
+def dry_run(client: ConnectClient, steps: Sequence[Step], show: Show, form: str, quiet: bool) -> int:
+    wrong: set[str] = set()
+    by_name = {step.name: step for step in steps}
+
+    def check(name: str) -> None:
+        manifest = by_name[name].manifest
+        wrong.add(name)
+        if manifest is not None:
+            apply_run.check(client, manifest)
+        wrong.discard(name)
+
+    changed = [step for step in steps if step.action != UNCHANGED]
+    selection.each([step.name for step in changed if step.action != DELETE], check, "Checking")
+    if form != "table":
+        show.write(steps, form, wrong)
+    else:
+        if not quiet:
+            for step in changed:
+                click.echo(f"{step.name} would be {DONE[step.action]}")
+        summary(steps, wrong, would=True)
+    return 1 if wrong else DIFFERS if changed else 0
+
+
+def _expected(client: ConnectClient, step: Step) -> str:
+    """The state that a connector comes to when its step is done, which is not begun yet."""
+    if step.state is not None:
+        return step.state
+    # Where no file says a state, nobody has asked for what it was.
+    return "RUNNING" if step.action == CREATE else apply_run.resting(client, step.name)

@@ -1,0 +1,165 @@
+"""
+What `kconnect apply` has to do so that a cluster has the connectors that files describe: computed here, done by `run.py`.
+
+It compares with the configs as they were submitted, which is what both kconnect and Apache Kafka Connect give back, so that a
+connector of which nothing differs is not touched.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api.config import HIDDEN
+from kconnect.cli.manifests import Config, Manifest
+from kconnect.core.settings import secrets
+
+CREATE, CHANGE, DELETE, UNCHANGED = "create", "change", "delete", "unchanged"
+
+DONE = {CREATE: "created", CHANGE: "changed", DELETE: "deleted", UNCHANGED: "unchanged"}
+
+_MARKS = {CREATE: "+", CHANGE: "~", DELETE: "-"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Of one setting; None where it isn't set."""
+
+    key: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """
+    What is to be done about one connector.
+
+    `state` is what the worker is to be asked for, None to leave it; `state_now` what its status says. `offsets` are to be set,
+    None to leave them. A step that deletes has no manifest.
+    """
+
+    name: str
+    action: str
+    manifest: Manifest | None = None
+    differences: tuple[Difference, ...] = ()
+    state: str | None = None
+    state_now: str | None = None
+    offsets: list[dict[str, Any]] | None = None
+
+
+def make(
+    manifests: Iterable[Manifest],
+    configs: Mapping[str, Config],
+    states: Mapping[str, str],
+    prune: Sequence[str] | None = None,
+    bare: Collection[str] = (),
+) -> list[Step]:
+    """
+    One step for each connector, in the order of the files; then what is to be deleted.
+
+    Args:
+        configs: of the cluster's connectors.
+        states: of those, as their statuses say.
+        prune: globs of the names that may be deleted if no file has them; None deletes nothing.
+        bare: those that are STOPPED and have no offsets, as an apply that was cut short leaves them.
+    """
+    steps = [_step(each, configs.get(each.name), states.get(each.name), each.name in bare) for each in manifests]
+    kept = {step.name for step in steps}
+    return steps + [
+        Step(name, DELETE)
+        for name in configs
+        if name not in kept and any(fnmatch.fnmatchcase(name, glob) for glob in prune or ())
+    ]
+
+
+def differences(old: Config, new: Config) -> tuple[Difference, ...]:
+    """In the order of the new one, and then what it has no more. A null is the same as a setting that isn't there."""
+    keys = [*new, *(key for key in old if key not in new)]
+    return tuple(Difference(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key))
+
+
+def _step(manifest: Manifest, config: Config | None, state: str | None, bare: bool) -> Step:
+    wanted: Config = {**manifest.config, "name": manifest.name}
+    if config is None:
+        return Step(manifest.name, CREATE, manifest, differences({}, wanted), manifest.state, offsets=manifest.offsets)
+    found = differences({**config, "name": manifest.name}, wanted)
+    new_state = manifest.state if _differs(manifest.state, state) else None
+    offsets = manifest.offsets if bare else None
+    action = CHANGE if found or new_state or offsets else UNCHANGED
+    return Step(manifest.name, action, manifest, found, new_state, state, offsets)
+
+
+def _differs(wanted: str | None, now: str | None) -> bool:
+    """
+    What failed, or is not running yet, is meant to run: nothing else is known of it. Of what has no status nothing is known at
+    all, and to ask for a state that is so already does no harm.
+    """
+    if wanted is None or now is None:
+        return wanted is not None
+    return wanted != now if wanted != "RUNNING" else now in ("PAUSED", "STOPPED")
+
+
+# -- in words ---------------------------------------------------------------------------------------------------------
+
+
+def lines(step: Step, passwords: Collection[str] = (), hidden: bool = True) -> list[str]:
+    """
+    A heading, and a line with `-` or `+` for each value that goes or comes.
+
+    Args:
+        passwords: settings that the connector's class declares as passwords.
+        hidden: show no secrets, only that they change.
+    """
+    if step.action == UNCHANGED:
+        return []
+    if step.action == DELETE:
+        return [f"- {step.name}"]
+    where = "" if step.manifest is None else f"  ({step.manifest.where})"
+    found = [f"{_MARKS[step.action]} {step.name}{where}"]
+    for each in step.differences:
+        if step.action == CREATE and each.key == "name":
+            continue
+        old, new = shown(each, passwords, hidden)
+        found += [f"    {sign} {each.key}: {value}" for sign, value in (("-", old), ("+", new)) if value is not None]
+    if step.state is not None:
+        if step.state_now is not None:
+            found.append(f"    - state: {step.state_now.lower()}")
+        found.append(f"    + state: {step.state.lower()}")
+    for row in step.offsets or ():
+        found.append(f"    + offset: {json.dumps(row['partition'])} {json.dumps(row['offset'])}")
+    return found
+
+
+def data(step: Step, passwords: Collection[str] = (), hidden: bool = True) -> dict[str, Any]:
+    """The same for programs."""
+    changes = [(each.key, *shown(each, passwords, hidden)) for each in step.differences]
+    found: dict[str, Any] = {"name": step.name, "action": step.action}
+    found["changes"] = [{"key": key, "old": old, "new": new} for key, old, new in changes]
+    if step.state is not None:
+        found["state"] = {"old": step.state_now, "new": step.state}
+    if step.offsets is not None:
+        found["offsets"] = step.offsets
+    return found
+
+
+def shown(difference: Difference, passwords: Collection[str], hidden: bool) -> tuple[str | None, str | None]:
+    """Both values for people, on one line each."""
+    # What the class declares a secret is one whatever its name is.
+    name = "password" if difference.key in passwords else difference.key
+
+    def show(value: str | None) -> str | None:
+        found = secrets.masked({name: value})[name] if hidden else value
+        return None if found is None else _line(found)
+
+    old, new = show(difference.old), show(difference.new)
+    if old == new and old is not None:
+        new = f"{HIDDEN} (another one)" if new == HIDDEN else f"{new} (differs in what is hidden)"
+    return old, new
+
+
+def _line(value: str) -> str:
+    return value if value and value.isprintable() and value == value.strip() else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,165 @@
+"""
+`kconnect doctor`: what would keep workers from working, each with what to do about it.
+
+What it looks at is in `checkup`, from `run.py` on; the form of what it says is `cli/findings.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+
+from kconnect.cli import connection, findings, output
+from kconnect.cli.brokers import Brokers
+from kconnect.cli.checkup import machine, run
+from kconnect.cli.checkup.run import Check, beside_each_other
+from kconnect.cli.connection import Target
+from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
+from kconnect.errors import ConfigError, ConnectError
+
+
+@click.command()
+@connection.optional("Check the cluster of this worker. Default: the one on this machine, if there is one.")
+@connection.kafka_options
+@output.option("json", "yaml")
+def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
+    """
+    Say what would keep workers from working.
+
+    \b
+      kconnect doctor
+      kconnect doctor --worker-file worker.properties      before its first start
+      kconnect doctor --url http://node-2:8083 --bootstrap-server kafka-1:9092,kafka-2:9092
+      kconnect doctor -o json
+
+    Of this machine: Java, Spark, Python, libraries, room for Spark's files, open files. Of the workers: health, versions,
+    clocks, and what has failed. Of Kafka, if an option or the context says where it is: each broker's name, port, TLS and
+    login, the internal topics' policies, and what the user may do with them. With a worker's file also its settings, plugins
+    and ports, and Spark's master.
+
+    Nothing is written to Kafka or to workers. No answer is waited for longer than 5 s, or 20 s where it is about topics, and
+    everything takes a minute at most. The exit status is 1 if something is wrong, 0 if there are warnings only.
+    """
+    problem = _problem(brokers)
+    if problem is not None:
+        brokers = Brokers()
+    settings = _settings(brokers)
+    files = [Check("files", problem.location, partial(iter, [problem]))] if problem is not None else [*_of_files(brokers)]
+    kafka = _of_kafka(brokers) if problem is None else ()
+    checks = [*files, *_of_machine(brokers, settings), *_of_workers(target), *kafka]
+    found = sorted_by_place(beside_each_other(checks, run.ALL_S))
+    wrong = sum(each.severity == ERROR for each in found)
+    if form == "table":
+        findings.write(found)
+        click.echo()
+        skipped = sum(each.severity == SKIPPED for each in found)
+        warnings = sum(each.severity == WARNING for each in found)
+        counts = f"{findings.count(wrong, 'error')}, {findings.count(warnings, 'warning')}"
+        click.echo(f"{counts}, {skipped} not checked, {sum(each.severity == OK for each in found)} ok")
+    else:
+        output.write({"findings": [asdict(each) for each in found], "errors": wrong}, form)
+    return 1 if wrong else 0
+
+
+def sorted_by_place(found: Iterable[Finding]) -> list[Finding]:
+    """Those of a place together, in the order in which places come first."""
+    known = list(found)
+    order = {place: number for number, place in enumerate(dict.fromkeys(each.location for each in known))}
+    return sorted(known, key=lambda each: order[each.location])
+
+
+def _problem(brokers: Brokers) -> Finding | None:
+    """What keeps the files that are given from being used, so that nothing of what they name can be looked at."""
+    files = ", ".join(filter(None, (brokers.worker_file, brokers.command_config)))
+    if not files:
+        return None
+    try:
+        if brokers.known:
+            brokers.client_config()
+        elif brokers.worker_file is not None:
+            message = "It does not say where Kafka is"
+            return Finding(ERROR, "files", f"File {files}", message, "set bootstrap.servers, which a worker needs")
+    except ConnectError as error:
+        message = f"It can't be used, so nothing that it names was looked at ({' '.join(str(error).split())})"
+        return Finding(ERROR, "files", f"File {files}", message, "correct the file, or name another one")
+    return None
+
+
+def _of_files(brokers: Brokers) -> Iterator[Check]:
+    if brokers.worker_file is not None:
+        where = f"File {brokers.worker_file}"
+        yield Check("files", where, partial(_starts_with_it, brokers, where))
+
+
+def _starts_with_it(brokers: Brokers, where: str) -> Iterator[Finding]:
+    """What other commands do without, a worker asks for."""
+    from kconnect.core.settings import secrets
+    from kconnect.core.settings.worker import WorkerSettings
+
+    told = brokers.told
+    try:
+        WorkerSettings.from_properties(told, {})
+    except ConfigError as error:
+        wrong = " ".join(secrets.hide(str(error), secrets.values(told)).split())
+        yield Finding(ERROR, "files", where, f"A worker does not start with it. {wrong}", "add or correct these settings")
+    else:
+        yield Finding(OK, "files", where, "A worker finds the settings in it that it must have")
+
+
+def _settings(brokers: Brokers) -> Mapping[str, str]:
+    """A worker file's texts, or nothing."""
+    return brokers.settings.raw if brokers.worker_file is not None and brokers.known else {}
+
+
+def _of_machine(brokers: Brokers, settings: Mapping[str, str]) -> Iterator[Check]:
+    here = machine.PLACE
+    yield Check("Java", here, machine.check_java)
+    yield Check("Spark", here, partial(machine.check_spark, settings))
+    yield Check("Python", here, partial(machine.check_python, settings))
+    yield Check("room", here, partial(machine.check_room, settings))
+    yield Check("open files", here, machine.check_files)
+    if brokers.worker_file is not None:
+        from kconnect.cli.checkup import listening
+
+        listeners = [*brokers.settings.listeners, *(brokers.settings.admin_listeners or ())]
+        yield Check("ports", here, partial(listening.check, listeners))
+        yield Check("Spark's master", f"Spark {settings.get('spark.master', '')}", partial(machine.check_master, settings))
+    yield Check("plugins", "Plugins", partial(_plugins, brokers))
+
+
+def _plugins(brokers: Brokers) -> Iterator[Finding]:
+    from kconnect.plugins import doctor as doctors
+
+    given = (brokers.settings.plugin_path or ()) if brokers.worker_file is not None else ()
+    directories = [Path(part).expanduser().absolute() for part in given]
+    problems = doctors.examine(directories)
+    yield from map(findings.of_problem, problems)
+    if not problems:
+        where = ", ".join(map(str, directories)) or "what is installed beside kconnect (no worker file says plugin.path)"
+        yield Finding(OK, "plugins", "Plugins", f"No problems in {where}")
+
+
+def _of_workers(target: Target | None) -> Iterator[Check]:
+    from kconnect.cli.checkup import workers
+
+    asked = target or Target(connection.DEFAULT_URL)
+    asked.log_in()
+    yield Check("workers", f"Worker {asked.url}", partial(workers.check, asked, target is not None))
+
+
+def _of_kafka(brokers: Brokers) -> Iterator[Check]:
+    if not brokers.known:
+        message = "Nothing says where Kafka is"
+        remedy = "give --worker-file or --bootstrap-server, to have brokers, topics and rights checked"
+        yield Check("brokers", "Brokers", lambda: [Finding(SKIPPED, "broker", "Brokers", message, remedy)])
+        return
+    from kconnect.cli.checkup import brokers as kafka
+
+    client = brokers.client_config("admin")
+    for server in dict.fromkeys(part.strip() for part in brokers.address.split(",") if part.strip()):
+        yield Check(f"the broker {server}", kafka.place(server), partial(kafka.check_server, server, client))
+    yield Check("rights", "Rights", partial(kafka.check_rights, brokers))

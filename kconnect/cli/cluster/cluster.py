@@ -1,0 +1,82 @@
+"""`kconnect cluster`: the workers, who leads, what each runs on which host, and what is being handed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import orjson
+
+from kconnect.cli import connection
+from kconnect.cli.connection import Target
+from kconnect.errors import NotFoundError
+from kconnect.rest.client import RestError
+
+
+@click.command()
+@connection.options
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def cluster(target: Target, output: str) -> None:
+    """
+    Show the workers, who leads, and what runs where.
+
+    \b
+      kconnect cluster
+      kconnect cluster --url http://node-2:8083 -o json
+
+    A worker's hosts are listed as number:connectors+tasks, counting what they really run; those for plugins of other
+    directories, or for one task alone, have a line each. Below stands what is being handed over from one worker to another.
+    """
+    with target.connect() as client:
+        try:
+            found = client.cluster()
+        except RestError as error:
+            if error.status == 404:
+                raise NotFoundError(f"The worker at {client.url} has no /cluster: it is not a kconnect worker") from error
+            raise
+    if output == "json":
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    leader = found["leader"] or "nobody (an election is under way)"
+    click.echo(f"Led by {leader}, generation {found['generation']}; answered by {found['answered_by']}")
+    click.echo("\n".join(_table(found)))
+    for worker in found["workers"]:
+        for host in worker["hosts"]:
+            if what := _purpose(host):
+                click.echo(f"Host {host['host']} of {worker['worker_id']} {what}")
+    for unit in found["moving"]:
+        name = unit["connector"] if unit["task"] is None else f"{unit['connector']}-{unit['task']}"
+        click.echo(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
+
+
+def _purpose(host: dict[str, Any]) -> str:
+    told = []
+    if host["directories"]:
+        told.append(f"has plugins of {', '.join(host['directories'])}")
+    if host["dedicated_to"]:
+        told.append(f"is for {host['dedicated_to']['connector']}-{host['dedicated_to']['task']} alone")
+    if host["stuck"]:
+        told.append(f"has {host['stuck']} that do not stop")
+    return ", ".join(told)
+
+
+def _table(found: dict[str, Any]) -> list[str]:
+    from kconnect.cli.layout import table
+
+    rows = []
+    for worker in found["workers"]:
+        hosts = [f"{host['host']}:{host['connectors']}+{host['tasks']}" for host in worker["hosts"]]
+        row = (worker["worker_id"], state(worker, found["leader"]), str(worker["connectors"]), str(worker["tasks"]))
+        rows.append((*row, " ".join(hosts)))
+    return table(("WORKER", "STATE", "CONNECTORS", "TASKS", "HOSTS"), rows, right=("CONNECTORS", "TASKS"))
+
+
+def state(worker: dict[str, Any], leader: str | None) -> str:
+    """In one word, for a worker of what `/cluster` answers."""
+    if worker["url"] is None:
+        return "gone"
+    if worker["leaving"]:
+        return "leaving"
+    if not worker["hosts"]:
+        return "starting"
+    return "leader" if worker["worker_id"] == leader else "member"

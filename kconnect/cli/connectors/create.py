@@ -1,0 +1,42 @@
+"""`kconnect create`: the connectors that files describe, which must not be there yet. Read next: `cli/manifests.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kconnect.cli import connection, selection
+from kconnect.cli.apply import plan as apply_plan
+from kconnect.cli.apply import run as apply_run
+from kconnect.cli.apply.options import files, read
+from kconnect.cli.connection import Target
+from kconnect.cli.connectors import target_states
+
+
+@click.command()
+@files
+@target_states.waiting
+@connection.options
+def create(target: Target, paths: tuple[Path, ...], recursive: bool, wait: bool, timeout: float) -> int:
+    """
+    Create the connectors of files; those that are there are refused.
+
+    \b
+      kconnect create -f orders.json
+      kconnect create -f orders.yaml --wait
+      kconnect create -f - < orders.json
+
+    The files are those of `kconnect apply`, also with the state and the offsets at which a connector begins. Exit status 5: a
+    connector of that name is there already.
+    """
+    wanted = {manifest.name: manifest for manifest in read(paths, recursive)}
+    with target.connect() as client:
+        def one(name: str) -> str:
+            apply_run.do(client, apply_plan.make([wanted[name]], {}, {})[0])
+            said = f"created {name}"
+            if wait:
+                selection.then(said, lambda: apply_run.wait(client, name, wanted[name].state or "RUNNING", timeout))
+            return said
+
+        return selection.each(wanted, one, "Creating")

@@ -1,0 +1,271 @@
+"""`kconnect logs`: the lines of a worker's log that are about one connector, or one task. `log_lines.py` knows their forms."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import stat
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TextIO
+from urllib.parse import urlsplit
+
+import click
+
+from kconnect.cli import connection, selection
+from kconnect.cli.connection import Target
+from kconnect.cli.connectors import log_lines
+from kconnect.cli.connectors.log_lines import Entry
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_PAUSE_S = 0.25
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[NAME[/TASK]]", shell_complete=selection.complete)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A worker's log; may be repeated.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on, also after the file was rotated.")
+@click.option("--since", metavar="TIME", help="Only what is as new as `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
+@click.option("--level", type=click.Choice(log_lines.LEVELS, case_sensitive=False), help="Only what is as severe as this.")
+@click.option("--task", type=click.IntRange(0), help="Only this task of the connector.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N entries; a trace belongs to its entry.")
+@click.option("--mentions", is_flag=True, help="Also what names the connector in its text, as the worker itself does.")
+@connection.later
+def logs(
+    name: str | None,
+    files: tuple[Path, ...],
+    follow: bool,
+    since: str | None,
+    level: str | None,
+    task: int | None,
+    tail: int | None,
+    mentions: bool,
+    target: Callable[[], Target],
+) -> None:
+    """
+    Show what a worker's log says of one connector.
+
+    \b
+      kconnect logs orders                               the log of a worker on this machine
+      kconnect logs orders --file worker.log
+      kconnect logs orders/0 --file worker.log --level ERROR --since 1h
+      kconnect logs orders -f --file worker.log
+      docker logs connect-1 2>&1 | kconnect logs orders --tail 20
+
+    A worker writes its log to standard error, and so do the hosts of its tasks where Spark runs on the worker's machine. On a
+    Spark cluster the hosts' lines are in the executors' standard error. The log is read from --file, or from standard input;
+    without both it is the file that this machine's worker at --url writes to, as `kconnect worker … 2> worker.log` has it.
+
+    The lines are chosen by the connector's context, `[orders|task-0]`, which kconnect writes always, `log.format=json` has as
+    `connector` and `task`, and Kafka Connect writes with `%X{connector.context}` in its Log4j pattern, as Kafka's own file has
+    it. Times without a zone are taken to be this machine's.
+    """
+    connector, number = _unit(name, task)
+    wanted = Wanted(connector, number, level, None if since is None else moment(since), mentions)
+    if follow and len(files) > 1:
+        raise click.UsageError("-f follows one --file only.")
+    if not files and not _is_fed(sys.stdin):
+        files = (_of_worker(target().url),)
+    with ExitStack() as opened:
+        lines: Iterator[str | None]
+        if not files:
+            # As the files: a worker's log may have bytes of any encoding in it.
+            lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
+        elif follow:
+            lines = _followed(files[0])
+        else:
+            lines = (line for path in files for line in opened.enter_context(_open(path)))
+        _show(lines, wanted, tail)
+
+
+def _is_fed(standard_input: TextIO) -> bool:
+    """Whether somebody may write there: it is neither a terminal nor /dev/null."""
+    try:
+        return not stat.S_ISCHR(os.fstat(standard_input.fileno()).st_mode)
+    except (OSError, ValueError):
+        return True  # Of a test, or of a program that has put its own there.
+
+
+def _of_worker(url: str) -> Path:
+    """The file that the process which listens at that URL has as its standard error or output; UsageError if there is none."""
+    import psutil
+
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    why = "it is on another machine, or belongs to another user"
+    try:
+        if _is_here(parts.hostname or ""):
+            for each in psutil.net_connections("tcp"):
+                if each.status == psutil.CONN_LISTEN and each.pid and each.laddr.port == port:
+                    files = {file.fd: file.path for file in psutil.Process(each.pid).open_files()}
+                    if found := files.get(2) or files.get(1):
+                        return Path(found)
+                    why = f"its process {each.pid} writes it to a terminal or a pipe"
+    except psutil.Error:
+        pass
+    raise click.UsageError(
+        f"Which log? That of the worker at {url} is not found: {why}. Give --file FILE, or pipe it in: docker logs connect-1 "
+        "2>&1 | kconnect logs NAME. A worker writes its log to standard error."
+    )
+
+
+def _is_here(host: str) -> bool:
+    """Nobody can listen at another machine's address."""
+    try:
+        with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+            return True
+    except OSError:
+        return False
+
+
+@dataclass
+class Wanted:
+    """Which entries are shown; it counts what it has seen, for a word about why there is nothing."""
+
+    connector: str | None
+    task: int | None
+    level: str | None
+    since: datetime | None
+    mentions: bool
+    seen: int = 0
+    contexts: set[str] = field(default_factory=set)
+
+    def has(self, entry: Entry) -> bool:
+        """Asked once for each entry."""
+        self.seen += 1
+        if entry.connector is not None:
+            self.contexts.add(entry.connector)
+        if self.level is not None and log_lines.severity(entry.level) < log_lines.severity(self.level):
+            return False
+        if self.since is not None and (entry.at is None or entry.at < self.since):
+            return False
+        return self.connector is None or self._is_whose(entry)
+
+    def _is_whose(self, entry: Entry) -> bool:
+        assert self.connector is not None
+        if entry.connector is not None:
+            return entry.connector == self.connector and self.task in (None, entry.task)
+        unit = self.connector if self.task is None else f"{self.connector}-{self.task}"
+        return self.mentions and log_lines.mentions(entry.first, unit)
+
+    def why_nothing(self) -> str:
+        """For standard error, where no line was shown."""
+        if not self.seen:
+            return "The log is empty."
+        if self.connector is None or self.connector in self.contexts:
+            return f"None of {self.seen} entries is as new and as severe as that."
+        if self.contexts:
+            return (
+                f"No line carries the context of {self.connector}; the log has those of "
+                f"{', '.join(sorted(self.contexts)[:10])}. Its tasks may run on other workers (kconnect describe tells); "
+                "--mentions looks into the texts, too."
+            )
+        return (
+            "No line carries a connector's context. Kafka Connect writes it with %X{connector.context} in its Log4j pattern; "
+            "--mentions looks into the texts instead."
+        )
+
+
+def moment(text: str) -> datetime:
+    """`10m` ago, or a time; UsageError if it is neither."""
+    now = datetime.now().astimezone()
+    if match := re.fullmatch(r"(\d+)([smhd])", text):
+        try:
+            return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
+        except OverflowError:
+            pass
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone()
+    except (ValueError, OverflowError):
+        rule = "give 90s, 10m, 2h or 1d, or a time such as 2026-01-31T12:00"
+        raise click.UsageError(f"--since {text} is no time: {rule}.") from None
+
+
+def _unit(name: str | None, task: int | None) -> tuple[str | None, int | None]:
+    if name is None:
+        if task is not None:
+            raise click.UsageError("--task needs the connector's name.")
+        return None, None
+    connector, slash, number = name.rpartition("/")
+    if slash and number.isdecimal():
+        if task is not None and task != int(number):
+            raise click.UsageError(f"{name} and --task {task} are two tasks: give one.")
+        return connector, int(number)
+    return name, task
+
+
+def _show(lines: Iterator[str | None], wanted: Wanted, tail: int | None) -> None:
+    """None among the lines: all that was there has been read, so that the last entries are known, and what is new follows."""
+    reader = log_lines.Reader()
+    last: deque[list[str]] = deque(maxlen=tail)
+    current, shown, any_shown = None, False, False
+    for raw in lines:
+        if raw is None:
+            _write_last(last)
+            tail = None
+            continue
+        line = raw.rstrip("\r\n")
+        entry = reader.entry(line)
+        if entry is not current:
+            current, shown = entry, wanted.has(entry)
+            if shown and tail is not None:
+                last.append([])
+        if not shown:
+            continue
+        any_shown = True
+        if tail is None:
+            click.echo(line)
+        elif last:
+            last[-1].append(line)
+    _write_last(last)
+    if not any_shown:
+        click.echo(wanted.why_nothing(), err=True)
+
+
+def _write_last(last: deque[list[str]]) -> None:
+    while last:
+        for line in last.popleft():
+            click.echo(line)
+
+
+def _open(path: Path) -> TextIO:
+    return path.open(encoding="utf-8", errors="replace", newline="\n")
+
+
+def _followed(path: Path) -> Iterator[str | None]:
+    """Whole lines, for ever; None after those that were there. What was put in the file's place is read from its beginning."""
+    file = _open(path)
+    half, caught_up = "", False
+    while True:
+        half += file.readline()
+        if half.endswith("\n"):
+            yield half
+            half = ""
+            continue
+        if not caught_up:
+            caught_up = True
+            yield None
+        time.sleep(_PAUSE_S)
+        try:
+            there = path.stat()
+        except FileNotFoundError:
+            continue  # Between the two steps of a rotation.
+        replaced = there.st_ino != os.fstat(file.fileno()).st_ino
+        if replaced or there.st_size < file.tell():
+            # What was written just before it was replaced.
+            yield from (half + file.read()).splitlines() if replaced else ()
+            file.close()
+            file, half = _open(path), ""

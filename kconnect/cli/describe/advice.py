@@ -1,0 +1,105 @@
+"""
+What to do about what was found: a sentence or two for each thing that is wrong, with the command to type.
+
+Called by `connector_report.py` at its end. Pure: the same findings give the same advice. Where nothing is wrong there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from shlex import quote
+from typing import Any
+
+_NO_PLUGIN = re.compile(
+    r"Failed to find any class|is not a known plugin|ClassNotFoundException|NoClassDefFoundError|ModuleNotFoundError"
+    r"|No module named|could not be found for configuration"
+)
+_BAD_DATA = re.compile(
+    r"DataException|DataError|SerializationException|Json\w*Exception|JSONDecodeError|Unknown magic byte|SchemaParse"
+    r"|Tolerance exceeded"
+)
+_NO_RIGHT = re.compile(r"AuthorizationException|not authorized|AUTHORIZATION_FAILED", re.IGNORECASE)
+_NO_LOGIN = re.compile(
+    r"SaslAuthentication|AuthenticationException|Access denied for user|password authentication failed", re.IGNORECASE
+)
+_NO_FILE = re.compile(r"NoSuchFileException|FileNotFoundE|AccessDeniedException|PermissionError|No such file")
+
+
+def of(found: Mapping[str, Any]) -> list[str]:
+    """`found` as `Look.connector` makes it, the advice itself not needed."""
+    return list(dict.fromkeys(_all(found)))
+
+
+def _all(found: Mapping[str, Any]) -> Iterator[str]:
+    name, state = quote(found["name"]), found["state"]
+    failed = [task for task in found["tasks"] if task["state"] == "FAILED"]
+    for unit in [found, *found["tasks"]]:
+        if unit["error"] is not None and unit["state"] == "FAILED":
+            yield from _remedies(unit["error"], name, _records(found))
+    if state == "FAILED":
+        yield f"The connector failed: mend the cause, then `kconnect restart {name}{' --failed' if failed else ''}`"
+    elif failed:
+        tasks = "Its task" if len(found["tasks"]) == 1 else f"{len(failed)} of {len(found['tasks'])} tasks"
+        yield f"{tasks} failed: mend the cause, then `kconnect restart {name} --failed`"
+    if state == "PAUSED":
+        yield f"It is paused, and moves nothing: `kconnect resume {name}`"
+    if state == "STOPPED":
+        yield f"It is stopped; `kconnect offsets get {name}` shows what may be changed, and `kconnect resume {name}` starts it"
+    if state is None:
+        yield "No worker has told its state yet: ask again in a moment. If that stays so, look at the workers' logs."
+    yield from _waiting(found)
+    if any(task["retrying"] is not None for task in found["tasks"]):
+        yield f"What its tasks try again is not going to fail them: mend the cause; `kconnect logs {name}` has more of it"
+    if state == "RUNNING" and not found["tasks"]:
+        yield f"It runs and has no tasks: it may find nothing to do, or not be asked yet. `kconnect logs {name}` may tell why."
+    yield from _numbers(found, name, bool(failed))
+
+
+def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
+    waiting = [task["id"] for task in found["tasks"] if task["state"] in ("UNASSIGNED", "RESTARTING")]
+    if not waiting and found["state"] not in ("UNASSIGNED", "RESTARTING"):
+        return
+    if found["moving"]:
+        yield "A rebalance is under way: `kconnect cluster` shows what moves. This ends by itself."
+    else:
+        yield "It waits for a worker to start it. If that stays so, see whether all workers are there: `kconnect cluster`"
+
+
+def _numbers(found: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]:
+    numbers, lag, errors = found["numbers"] or {}, found["lag"], found["errors"]
+    if numbers.get("skipped"):
+        where = errors["topic"]
+        look = f"`kconnect dlq show {quote(where)}`" if where else "no errors.deadletterqueue.topic.name is set, they are lost"
+        yield f"{int(numbers['skipped'])} records failed and were dropped since its tasks started: {look}"
+    if lag and lag["total"] and numbers.get("in_per_s") == 0 and found["state"] == "RUNNING" and not failed:
+        yield f"It runs, {lag['total']} records wait, and none was read in the last minute: `kconnect logs {name}`"
+
+
+def _records(found: Mapping[str, Any]) -> str:
+    """Where `kconnect preview` takes records from: a sink's topic, or a file for what a source would give."""
+    if found["type"] != "sink":
+        return "--input RECORDS"
+    partitions = (found["lag"] or {}).get("partitions") or ()
+    known = [*(found["topics"] or ()), *(row["topic"] for row in partitions), "TOPIC"]
+    return f"--topic {known[0]}"
+
+
+def _remedies(error: Mapping[str, Any], name: str, records: str) -> Iterator[str]:
+    text = f"{error['first_cause']} {error['reported_as'] or ''}"
+    if _NO_PLUGIN.search(text):
+        yield (
+            "A class is missing: `kconnect get plugins` lists what the worker has; install the plugin on every worker, then "
+            "`kconnect plugin reload`."
+        )
+    elif _BAD_DATA.search(text):
+        yield (
+            f"A record is not what the connector expects. Try the chain on it: `kconnect preview --against {name} {records}`. "
+            "To go on without such records set errors.tolerance=all, and errors.deadletterqueue.topic.name for a sink."
+        )
+    elif _NO_RIGHT.search(text):
+        yield "Its user lacks a right (an ACL of Kafka, or a grant of the other system)."
+    elif _NO_LOGIN.search(text):
+        yield "It could not log in: look at its user and password, or what its references to secrets stand for."
+    elif _NO_FILE.search(text):
+        yield "A file is missing or may not be opened: it must be on the machine where the task runs."

@@ -1,0 +1,140 @@
+"""
+What became of a connector, told by the records of the config and status topics and the times at which they were written.
+
+Called by `connector_report.py` with what `kafka/stamped.py` has read. It sees as far back as compaction has left records: the
+last of each key at least, mostly those of the last days, too. Read next: `core/state/records.py`, which knows the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kconnect.api.config import HIDDEN
+from kconnect.core.settings import secrets
+from kconnect.core.state import records
+from kconnect.core.state.records import State, Topic, UnitId
+from kconnect.kafka.stamped import Stamped
+
+_LONGEST = 60
+_RUNS_ON = (State.PAUSED, State.STOPPED)
+"""Whoever runs again after these was not started anew because of a failure."""
+
+Config = Mapping[str, "str | None"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """`text` in a few words; `unit` None: the connector as a whole."""
+
+    at_ms: int
+    text: str
+    unit: UnitId | None = None
+
+
+@dataclass
+class History:
+    """
+    `since`: when a unit came into the state that it is in, by the records that are left; `starts`: how often it came to run.
+    Both of the connector's present life: one that was deleted, and made again, begins anew.
+    """
+
+    states: dict[UnitId, State] = field(default_factory=dict)
+    since: dict[UnitId, int] = field(default_factory=dict)
+    starts: dict[UnitId, int] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    begins_ms: int | None = None
+
+    def since_if(self, unit: UnitId, state: str) -> int | None:
+        """When it came into that state; None if the topic has another one for it, so that REST knew more, or less."""
+        known = self.states.get(unit)
+        return self.since.get(unit) if known is not None and known.value == state else None
+
+    def restarts(self) -> int:
+        return sum(count - 1 for count in self.starts.values() if count > 1)
+
+
+def of(name: str, stamped: Iterable[Stamped]) -> History:
+    """Of the connector of that name, from records in the order of time."""
+    found = History()
+    config: Config | None = None
+    tasks: int | None = None
+    for (record, at_ms) in stamped:
+        if record.topic is Topic.STATUS:
+            _status(found, name, records.decode_status(record), at_ms)
+            continue
+        text = None
+        match records.decode_config(record):
+            case records.ConnectorConfig(which, None) if which == name:
+                # A new life: what was before is not this connector's.
+                found.states, found.since, found.starts, config, tasks = {}, {}, {}, None, None
+                text = "deleted"
+            case records.ConnectorConfig(which, properties) if which == name and properties is not None:
+                text = _change(config, properties)
+                config = properties
+            case records.TargetStateChange(which, state) if which == name and state is not None:
+                text = f"asked to be {state.value}"
+            case records.RestartRequest(which, include_tasks, only_failed) if which == name:
+                what = "the connector and its tasks" if include_tasks else "the connector"
+                text = f"restart of {what} asked for{', if failed' if only_failed else ''}"
+            case records.TasksCommit(which, count) if which == name and count != tasks:
+                text, tasks = f"given {count} task{'' if count == 1 else 's'}", count
+        if text is not None:
+            _add(found, Event(at_ms, text))
+    return found
+
+
+def _status(found: History, name: str, decoded: records.StatusRecord | records.Broken, at_ms: int) -> None:
+    if not isinstance(decoded, records.StatusChange) or decoded.unit.connector != name:
+        return
+    unit, status = decoded.unit, decoded.status
+    before = found.states.get(unit)
+    if status is None:
+        found.states.pop(unit, None)
+        found.since.pop(unit, None)
+        return
+    if status.state is before:
+        return
+    found.states[unit], found.since[unit] = status.state, at_ms
+    if status.state is State.RUNNING and before not in _RUNS_ON:
+        found.starts[unit] = found.starts.get(unit, 0) + 1
+    _add(found, Event(at_ms, f"{status.state.value} on {status.worker_id}", unit))
+
+
+def _add(found: History, event: Event) -> None:
+    if found.begins_ms is None:
+        found.begins_ms = event.at_ms
+    found.events.append(event)
+
+
+def _change(before: Config | None, after: Config) -> str:
+    """Which settings differ, without what their names say is secret, and without what a URL has of that."""
+    if before is None:
+        return f"config written, {len(after)} settings"
+    parts = []
+    for key in sorted({*before, *after}):
+        if before.get(key) == after.get(key) and (key in before) == (key in after):
+            continue
+        if key not in after:
+            parts.append(f"{key} removed")
+        elif key not in before:
+            parts.append(f"{key}={_shown(key, after)} added")
+        else:
+            parts.append(f"{key}: {_shown(key, before)} → {_shown(key, after)}")
+    return "config: " + ("; ".join(parts) if parts else "written again, nothing differs")
+
+
+def shown(config: Config) -> dict[str, str]:
+    """A config for others to see, without its secrets, in lines that are not long."""
+    return {key: _shown(key, config) for key in config}
+
+
+def _shown(key: str, config: Config) -> str:
+    value = config[key]
+    if value is None:
+        return "null"
+    if secrets.is_secret(key):
+        return HIDDEN
+    text = secrets.hide(value, secrets.values(config))
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

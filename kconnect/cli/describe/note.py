@@ -1,0 +1,218 @@
+"""
+What `connector.py` has found, as a note to read: like a doctor's, with what is wrong and what to do at the end.
+
+Called by `kconnect describe`. Each label is there or says why it can't be; numbers of a task are in its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kconnect.cli import retrying
+from kconnect.cli.layout import age, clock, labelled, number, paint, table
+
+
+def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int = 10) -> list[str]:
+    """
+    Lines. `now` in seconds since 1970.
+
+    Args:
+        verbose: with whole traces, all offsets and partitions.
+        changes: how many of the last changes.
+    """
+    lines = labelled("Connector", [f"{found['name']}  ({_what(found)})"])
+    lines += labelled("State", [_state(found, now)])
+    if found["error"] is not None:
+        lines += _failure(_label(found), found["error"], verbose)
+    lines += _tasks(found, now, verbose)
+    lines += _numbers(found, now)
+    if found["type"] == "sink":
+        lines += _lag(found, verbose)
+    topics = found["topics"]
+    lines += labelled("Topics", _why(found, "topics") if topics is None else [", ".join(topics) or "none used yet"])
+    if found["type"] != "sink" or found["lag"] is None or not found["lag"]["partitions"]:
+        lines += _offsets(found, verbose)
+    plugins = [f"{each['role']}: {_short(each['class'])}{_version(each['version'])}" for each in found["plugins"]]
+    lines += labelled("Plugins", plugins or ["the worker's converters, no transforms"])
+    lines += _changes(found, now, changes)
+    if found["advice"]:
+        lines += ["", *labelled("What to do", [f"- {sentence}" for sentence in found["advice"]])]
+    return lines
+
+
+def of_task(found: Mapping[str, Any], now: float) -> list[str]:
+    """Lines of one task, with the whole trace."""
+    lines = [*labelled("Task", [found["name"]]), *labelled("State", [_state(found, now)])]
+    if found["error"] is not None:
+        lines += _failure(_label(found), found["error"], verbose=True)
+    if found["retrying"] is not None:
+        lines += labelled("Retrying", [paint(retrying.in_words(found["retrying"]), "yellow")])
+    numbers = found["numbers"]
+    told = [f"{key}: {number(value)}" for key, value in (numbers or {}).items() if key != "progress_at"]
+    lines += labelled("Numbers", _why(found, "numbers") if numbers is None else told or ["none told yet"])
+    if found["config"] is not None:
+        lines += labelled("Config", [f"{key}={value}" for key, value in sorted(found["config"].items())])
+    events = [f"{clock(event['at_ms'])}  {event['text']}" for event in found["changes"] or ()]
+    lines += labelled("Changes", _why(found, "changes") if found["changes"] is None else events[-10:] or ["none on record"])
+    if found["advice"]:
+        lines += ["", *labelled("What to do", [f"- {sentence}" for sentence in found["advice"]])]
+    return lines
+
+
+def _what(found: Mapping[str, Any]) -> str:
+    return f"{found['type'] or 'of an unknown type'}, {found['class']}{_version(found['version'])}"
+
+
+def _state(found: Mapping[str, Any], now: float) -> str:
+    if found["state"] is None:
+        return f"{paint('unknown')}: {found['unknown'].get('state', 'no worker has told it')}"
+    since = ", since when is not known (see Changes)" if found["since_ms"] is None else _since(found["since_ms"], now)
+    return f"{paint(found['state'])} on {found['worker_id']}{since}"
+
+
+def _since(at_ms: int, now: float) -> str:
+    return f" since {clock(at_ms)} ({age(now - at_ms / 1000)})"
+
+
+def _label(found: Mapping[str, Any]) -> str:
+    return "Waiting" if found["state"] == "UNASSIGNED" else "Failure"
+
+
+def _failure(label: str, error: Mapping[str, Any], verbose: bool) -> list[str]:
+    told = [paint(error["first_cause"], "red")]
+    if error["reported_as"] is not None:
+        told.append(f"reported as {error['reported_as']}")
+    lines = labelled(label, told)
+    if verbose:
+        lines += [f"    {line}".rstrip() for line in error["trace"].strip().splitlines()]
+    return lines
+
+
+def _tasks(found: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
+    tasks = found["tasks"]
+    if not tasks:
+        return labelled("Tasks", ["none"])
+    states: dict[str, int] = {}
+    for task in tasks:
+        states[task["state"]] = states.get(task["state"], 0) + 1
+    count = ", ".join(f"{many} {paint(state)}" for state, many in states.items())
+    lines = labelled("Tasks", [f"{len(tasks)}: {count}"])
+    headings = ("TASK", "STATE", "FOR", "WORKER", "IN/S", "OUT/S", "LAG", "ERRORS")
+    rows = []
+    for task in tasks:
+        numbers = task["numbers"] or {}
+        since = "" if task["since_ms"] is None else age(now - task["since_ms"] / 1000)
+        counted = [number(numbers.get(key)) for key in ("in_per_s", "out_per_s", "lag", "errors")]
+        rows.append((str(task["id"]), task["state"], since, task["worker_id"], *counted))
+    lines += table(headings, rows, right=("TASK", "IN/S", "OUT/S", "LAG", "ERRORS"), lead="  ")
+    for task in tasks:
+        if task["retrying"] is not None:
+            lines += labelled(f"  Task {task['id']}", [paint(retrying.in_words(task["retrying"]), "yellow")])
+    for numbers, error in _failures(tasks, verbose):
+        lines += _failure(f"  Task {numbers}", error, verbose)
+    return lines
+
+
+def _failures(tasks: Iterable[Mapping[str, Any]], verbose: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Tasks that failed of the same have one failure, unless their traces are to be shown."""
+    alike: dict[object, list[Mapping[str, Any]]] = {}
+    for task in tasks:
+        if (error := task["error"]) is not None:
+            key = task["id"] if verbose else (error["first_cause"], error["reported_as"])
+            alike.setdefault(key, []).append(task)
+    for failed in alike.values():
+        shown = [str(task["id"]) for task in failed]
+        yield ",".join(shown[:3]) + ("…" if len(shown) > 3 else ""), failed[0]["error"]
+
+
+def _numbers(found: Mapping[str, Any], now: float) -> list[str]:
+    numbers = found["numbers"]
+    if numbers is None:
+        return labelled("Rate", _why(found, "numbers"))
+    told = []
+    if "in_per_s" in numbers or "out_per_s" in numbers:
+        told.append(f"{_known(numbers, 'in_per_s')} records/s in, {_known(numbers, 'out_per_s')} out, over the last minute")
+    if "in_total" in numbers or "out_total" in numbers:
+        told.append(f"{_known(numbers, 'in_total')} in, {_known(numbers, 'out_total')} out since its tasks started")
+    if not told and found["tasks"]:
+        told.append("unknown: no task has told its numbers yet")
+    if "progress_at" in numbers:
+        told.append(f"last record moved {age(now - numbers['progress_at'])} ago")
+    if numbers.get("errors"):
+        queue = found["errors"]["topic"]
+        letters = f", {number(numbers.get('dead_letters', 0))} of them are in {queue}" if queue else ""
+        told.append(f"{number(numbers['errors'])} records failed, {number(numbers.get('skipped', 0))} were dropped{letters}")
+    if "numbers" in found["unknown"]:
+        told.append(f"incomplete: {found['unknown']['numbers']}")
+    return labelled("Rate", told or ["nothing runs"])
+
+
+def _known(numbers: Mapping[str, float], key: str) -> str:
+    # A task that has just been started has some numbers and not yet others.
+    return number(numbers[key]) if key in numbers else "?"
+
+
+def _lag(found: Mapping[str, Any], verbose: bool) -> list[str]:
+    lag = found["lag"]
+    if lag is None:
+        return labelled("Lag", _why(found, "lag"))
+    told = [f"{number(lag['total'])} records"]
+    behind = sorted(lag["partitions"], key=lambda row: -row["lag"])
+    for row in behind if verbose else behind[:5]:
+        at = "nothing committed yet" if row["committed"] is None else f"at {row['committed']}"
+        told.append(f"{row['topic']}/{row['partition']}: {number(row['lag'])} ({at}, end {row['end']})")
+    if len(behind) > 5 and not verbose:
+        told.append(f"and {len(behind) - 5} more partitions (-v)")
+    return labelled("Lag", told)
+
+
+def _offsets(found: Mapping[str, Any], verbose: bool) -> list[str]:
+    offsets = found["offsets"]
+    if offsets is None:
+        return labelled("Offsets", _why(found, "offsets"))
+    shown = offsets if verbose else offsets[:5]
+    told = [f"{_plain(each['partition'])} at {_plain(each['offset'])}" for each in shown]
+    if len(offsets) > len(shown):
+        told.append(f"and {len(offsets) - len(shown)} more (-v, or kconnect offsets get)")
+    return labelled("Offsets", told or ["none stored yet"])
+
+
+def _changes(found: Mapping[str, Any], now: float, most: int) -> list[str]:
+    if found["changes"] is None:
+        return labelled("Changes", _why(found, "changes"))
+    if not found["changes"]:
+        return labelled("Changes", ["the internal topics have no record of it"])
+    last = found["changes"][-most:] if most else []
+    told = [
+        f"{clock(event['at_ms'])}  {'' if event['task'] is None else 'task ' + str(event['task']) + ' '}{event['text']}"
+        for event in last
+    ]
+    if len(found["changes"]) > len(last):
+        told.append(f"and {len(found['changes']) - len(last)} before (--changes N)")
+    restarts = f"{found['restarts']} since {clock(found['seen_since_ms'])}, where the internal topics begin"
+    return [*labelled("Restarts", [restarts]), *(labelled("Changes", told) if told else [])]
+
+
+def _why(found: Mapping[str, Any], what: str) -> list[str]:
+    return [f"{paint('unknown')}: {found['unknown'].get(what, 'nobody tells')}"]
+
+
+def _plain(value: Any) -> str:
+    """A source's partition or offset, or a sink's."""
+    if isinstance(value, Mapping):
+        return " ".join(_pairs(value)) or "{}"
+    return str(value)
+
+
+def _pairs(value: Mapping[str, Any]) -> Iterator[str]:
+    for key, each in value.items():
+        yield f"{key}={each}"
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _version(version: str | None) -> str:
+    return f" {version}" if version and version != "undefined" else ""

@@ -1,0 +1,86 @@
+"""`kconnect describe plugin`: a plugin of a worker, its versions and settings, and the connectors that name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kconnect.cli import connection, output
+from kconnect.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from kconnect.rest.client import ConnectClient
+
+
+@click.command()
+@click.argument("name", metavar="CLASS")
+@connection.options
+@output.option("json", "yaml")
+def plugin(target: connection.Target, name: str, form: str) -> None:
+    """
+    Tell what a plugin is, what it can be set to, and who uses it.
+
+    \b
+      kconnect describe plugin FileStreamSink
+      kconnect describe plugin org.apache.kafka.connect.json.JsonConverter -o yaml
+
+    CLASS is a plugin's class as `kconnect get plugins` shows it, with or without its package.
+    """
+    with target.connect() as client:
+        output.note(gather(client, name), form, text)
+
+
+def gather(client: ConnectClient, name: str) -> dict[str, Any]:
+    """NotFoundError if the worker has no such plugin, or several of that name."""
+    listed = [each for each in client.plugins(connectors_only=False) if is_called(each["class"], name)]
+    classes = sorted({each["class"] for each in listed})
+    if len(classes) != 1:
+        what = f"several plugins {name}: {', '.join(classes)}" if classes else f"no plugin {name}"
+        raise NotFoundError(f"The worker has {what}; `kconnect get plugins` shows all")
+    return {
+        "class": classes[0],
+        "type": listed[0]["type"],
+        "versions": sorted({each["version"] for each in listed if each.get("version")}),
+        "settings": client.plugin_config(classes[0]),
+        "used_by": users(classes[0], client.connectors("info")),
+    }
+
+
+def is_called(class_name: str, name: str) -> bool:
+    """Whether a config may say `name` for the class: with its package, or without, and a connector's without the ending."""
+    short = class_name.rpartition(".")[2]
+    return name in (class_name, short, short.removesuffix("Connector"))
+
+
+def users(class_name: str, connectors: Mapping[str, Any]) -> list[str]:
+    """`connector (setting)` for each setting that names the class."""
+    return [f"{name} ({key})" for name, each in connectors.items() for key in _naming(class_name, each["info"]["config"])]
+
+
+def _naming(class_name: str, config: Mapping[str, str | None]) -> Iterable[str]:
+    return [key for key, value in config.items() if value and _says_class(key) and is_called(class_name, value)]
+
+
+def _says_class(key: str) -> bool:
+    return key == "connector.class" or key.endswith((".type", ".converter"))
+
+
+def text(found: Mapping[str, Any]) -> list[str]:
+    from kconnect.cli.layout import labelled, table
+
+    lines = labelled("Plugin", [f"{found['class']}  ({found['type']})"])
+    lines += labelled("Versions", [", ".join(found["versions"]) or "none told"])
+    lines += labelled("Used by", [", ".join(found["used_by"]) or "no connector's config names it"])
+    lines.append("Settings")
+    rows = [
+        (
+            row["name"],
+            row["type"],
+            row["importance"],
+            "required" if row["required"] else f"default {row['default_value']}" if row["default_value"] else "",
+        )
+        for row in found["settings"]
+    ]
+    return [*lines, *table(("NAME", "TYPE", "IMPORTANCE", "VALUE"), rows, lead="  ")]

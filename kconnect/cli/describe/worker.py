@@ -1,0 +1,111 @@
+"""`kconnect describe worker`: one worker of a cluster of kconnect's, the processes that run its tasks, and the tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kconnect.cli import connection, output, scrape
+from kconnect.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from kconnect.rest.client import ConnectClient
+
+
+@click.command()
+@click.argument("name", metavar="[WORKER]", required=False)
+@connection.options
+@output.option("json", "yaml")
+def worker(target: connection.Target, name: str | None, form: str) -> None:
+    """
+    Tell what is known of a worker, its hosts, and what it runs.
+
+    \b
+      kconnect describe worker
+      kconnect describe worker node-1:8083 -o json
+
+    Without a name it is the one that answers. The cluster must be kconnect's: Kafka Connect has no resource for its workers,
+    and `kconnect get workers` shows what can be told there.
+    """
+    with target.connect() as client:
+        output.note(gather(client, name), form, text)
+
+
+def gather(client: ConnectClient, name: str | None) -> dict[str, Any]:
+    """NotFoundError if there is no such worker, BadRequestError if the cluster is not kconnect's."""
+    now = scrape.scrape(client)
+    wanted = name or now.cluster["answered_by"]
+    found = next((each for each in now.cluster["workers"] if each["worker_id"] == wanted), None)
+    if found is None:
+        there = ", ".join(each["worker_id"] for each in now.cluster["workers"])
+        raise NotFoundError(f"There is no worker {wanted}; there is {there}")
+    numbers = now.hosts.get(wanted, {})
+    runs = []
+    for connector, each in client.connectors("status").items():
+        status = each["status"]
+        if status["connector"].get("worker_id") == wanted:
+            runs.append({"connector": connector, "task": None, "state": status["connector"]["state"]})
+        runs += [
+            {"connector": connector, "task": task["id"], "state": task["state"]}
+            for task in status["tasks"]
+            if task["worker_id"] == wanted
+        ]
+    return {
+        **found,
+        "leads": now.cluster["leader"] == wanted,
+        "silent": now.silent.get(wanted),
+        "hosts": [{**host, **numbers.get(host["host"], {})} for host in found["hosts"]],
+        "moving": [unit for unit in now.cluster["moving"] if wanted in (unit["from"], unit["to"])],
+        "runs": runs,
+    }
+
+
+def text(found: dict[str, Any]) -> list[str]:
+    from kconnect.cli.layout import labelled, number, size, table
+
+    state = "gone" if found["url"] is None else "leaving" if found["leaving"] else "leader" if found["leads"] else "member"
+    lines = labelled("Worker", [f"{found['worker_id']}  ({state}, {found['url'] or 'no URL'})"])
+    if found["silent"]:
+        lines += labelled("Silent", [found["silent"]])
+    lines += labelled("Assigned", [f"{found['connectors']} connectors, {found['tasks']} tasks"])
+    rows = [
+        (
+            str(host["host"]),
+            f"{host['node']}" if host["node"] else "",
+            str(host["pid"] or ""),
+            str(host["connectors"]),
+            str(host["tasks"]),
+            size(host.get("memory_bytes")),
+            number(host.get("cpu_seconds")),
+            _purpose(host),
+        )
+        for host in found["hosts"]
+    ]
+    right = ("HOST", "PID", "CONNECTORS", "TASKS", "MEMORY", "CPU SECONDS")
+    lines += labelled("Hosts", [] if rows else ["none: Spark is starting, or has no room for them"])
+    if rows:
+        lines.append("Hosts")
+        head = ("HOST", "NODE", "PID", "CONNECTORS", "TASKS", "MEMORY", "CPU SECONDS", "FOR")
+        lines += table(head, rows, right, lead="  ")
+    if found["runs"]:
+        lines.append("Runs")
+        units = [(_unit(run["connector"], run["task"]), run["state"]) for run in found["runs"]]
+        lines += table(("UNIT", "STATE"), units, lead="  ")
+    for unit in found["moving"]:
+        there = f"from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}"
+        lines += labelled("Moving", [f"{_unit(unit['connector'], unit['task'])} {there}"])
+    return lines
+
+
+def _unit(connector: str, task: int | None) -> str:
+    return connector if task is None else f"{connector}/{task}"
+
+
+def _purpose(host: dict[str, Any]) -> str:
+    told = [f"plugins of {', '.join(host['directories'])}"] if host["directories"] else []
+    if host["dedicated_to"]:
+        told.append(f"{_unit(host['dedicated_to']['connector'], host['dedicated_to']['task'])} alone")
+    if host["stuck"]:
+        told.append(f"{host['stuck']} that do not stop")
+    return ", ".join(told)

@@ -1,0 +1,138 @@
+"""
+What hinders a move, found before anything is stopped.
+
+`look` asks both clusters about one connector and gives a `Plan`: what is to be done, what hinders it, and what can't be known.
+Called by `cli/migrate/migrate.py`. Read next: `decision.py`, `move.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.cli.migrate.decision import Decision, Doing, Pair, decide
+from kconnect.cli.migrate.journal import Entry
+from kconnect.cli.migrate.side import Seen, Side
+from kconnect.core.settings import references, secrets
+from kconnect.rest.client import RestError
+
+_STOP, _OFFSETS, _INITIAL_STATE = (3, 5), (3, 6), (3, 7)
+"""Since which version of Kafka Connect a connector can be stopped, its offsets be set, and it be created stopped."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a move of one connector is. Nothing is to be done with it if there are `problems`; `notes` are for people."""
+
+    name: str
+    source: Seen
+    target: Seen
+    decision: Decision
+    shared: bool
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def versions(source: Side, target: Side) -> list[str]:
+    """What the versions of the two clusters hinder, whatever the connector."""
+    found = []
+    if _before(source, _STOP):
+        found.append(f"{source.url} runs {source.version}: connectors can be stopped, and offsets be read, from 3.5 on")
+    if _before(target, _INITIAL_STATE):
+        found.append(
+            f"{target.url} runs {target.version}: connectors can be created stopped from 3.7 on, and offsets be set from 3.6 on"
+        )
+    return found
+
+
+def look(name: str, source: Side, target: Side, entry: Entry | None, copy_sink_offsets: bool) -> Plan:
+    """RestError if a cluster doesn't say what it has."""
+    here, there = source.settled(name), target.settled(name)
+    kind = here.type if here.there else there.type
+    same_kafka = bool(source.kafka_cluster) and source.kafka_cluster == target.kafka_cluster
+    shared = kind == "sink" and (same_kafka or "consumer.override.bootstrap.servers" in (here.config or {}))
+    decision = decide(name, here, there, entry, Pair(source.url, target.url, shared))
+    problems, notes = [], []
+    if decision.doing is Doing.REFUSE:
+        problems.append(decision.words)
+    if decision.doing is Doing.MOVE:
+        problems += [*_immovable(here), *_offsets(here, kind, shared, copy_sink_offsets, source, target)]
+        wrong, unknown = _validated(target, here)
+        problems += wrong
+        notes += unknown
+        if here.between:
+            notes.append(f"no worker has it at {source.url} (UNASSIGNED), so its state is not known; it is taken for RUNNING")
+        if "FAILED" in (here.state, *here.tasks):
+            notes.append("it has FAILED where it is, and may do so again where it goes; it is started there")
+    return Plan(name, here, there, decision, shared, tuple(problems), tuple(notes))
+
+
+def _before(side: Side, needed: tuple[int, int]) -> bool:
+    found = re.match(r"(\d+)\.(\d+)", side.version)
+    return found is not None and tuple(map(int, found.groups())) < needed
+
+
+def _immovable(seen: Seen) -> Iterator[str]:
+    config = seen.config or {}
+    if config.get("offsets.storage.topic"):
+        yield (
+            "its offsets are in a topic of its own (offsets.storage.topic), which both clusters would write to. Take the whole "
+            "cluster over on its topics (--same-topics), or take the setting away first: the worker's topic has a copy"
+        )
+    if str(config.get("exactly.once.support", "")).lower() == "required":
+        yield (
+            "exactly.once.support=required: its old tasks are fenced by transactional ids with the cluster's group.id, and the "
+            "other cluster has another one. Take the whole cluster over on its topics (--same-topics)"
+        )
+
+
+def _offsets(seen: Seen, kind: str, shared: bool, copy: bool, source: Side, target: Side) -> Iterator[str]:
+    if seen.offsets is None:
+        yield f"{source.url} does not give its offsets: {seen.no_offsets}"
+    if kind == "sink" and not shared and not copy:
+        yield (
+            f"it is a sink, and the clusters use other Kafka clusters ({source.kafka_cluster or 'unknown'} and "
+            f"{target.kafka_cluster or 'unknown'}): offsets there mean other records, unless the topics are exact copies. If "
+            "they are, give --copy-sink-offsets"
+        )
+
+
+def _validated(target: Side, seen: Seen) -> tuple[list[str], list[str]]:
+    """What the target says of the config: problems, and notes on what can't be known."""
+    config, name = seen.config or {}, seen.connector_class
+    try:
+        answer = target.ask(lambda: target.client.validate(name, config))
+    except RestError as error:
+        if "Failed to find any class" in error.message or error.status == 404:
+            return [f"{target.url} has no connector class {name}. Install its plugin there"], []
+        return [f"{target.url} can't validate it: {_shown(error.message, config)}"], []
+    rows = [row["value"] for row in answer.get("configs", ()) if row.get("value")]
+    wrong = [f"{target.url} refuses {row['name']}: {_shown(error, config)}" for row in rows for error in row["errors"]]
+    if wrong or target.is_kconnect:
+        # kconnect's validation refuses a reference that it can't resolve.
+        return wrong, []
+    return _unresolved(target, config, rows)
+
+
+def _unresolved(target: Side, config: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """Kafka Connect takes a reference that it can't resolve for the value; its validation shows what it made of some."""
+    shown = {row["name"]: row["value"] for row in rows}
+    wrong: list[str] = []
+    unknown: set[str] = set()
+    for setting, text in config.items():
+        found = references.find(str(text or ""))
+        if not found:
+            continue
+        if shown.get(setting) == text:
+            wrong.append(f"{target.url} does not resolve {setting}={text}: see config.providers in its worker file")
+        elif setting not in shown or shown[setting] == "[hidden]":
+            unknown.update(ref.provider for ref in found)
+    if not unknown:
+        return wrong, []
+    return wrong, [f"{target.url} does not tell whether its workers have config.providers={','.join(sorted(unknown))}"]
+
+
+def _shown(message: str, config: dict[str, Any]) -> str:
+    return " ".join(secrets.hide(message, secrets.values(config)).split())

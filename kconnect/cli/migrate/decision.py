@@ -1,0 +1,149 @@
+"""
+What is to be done with one connector, decided from what both clusters show of it and what the journal remembers.
+
+Pure: asked by `checks.py` before anything is touched, and so again by a run that was started anew. The rule behind all of it:
+one of the two has the truth, that is the newest offsets, and only that one is ever let run.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from kconnect.cli.migrate.journal import Entry, Phase
+from kconnect.cli.migrate.side import Seen, same_offsets
+
+
+class Doing(enum.Enum):
+    MOVE = "move"
+    """Stop it here, carry config and offsets over, start it there."""
+    FINISH = "finish"
+    """It was carried over already: bring it into its state there."""
+    UNDO = "undo"
+    """The way there was not finished: take away what was made of it, and start it again where it came from."""
+    NOTHING = "nothing"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`wanted` is the state that it is to have in the end; `words` say why, for a person."""
+
+    doing: Doing
+    wanted: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Where a connector comes from and goes to. `shared` says that its offsets are the same ones for both: a group's."""
+
+    source: str
+    target: str
+    shared: bool = False
+
+
+def decide(name: str, here: Seen, there: Seen, entry: Entry | None, pair: Pair) -> Decision:
+    """`here` is what the source of the move shows, `there` the target."""
+    # What has moved once is of two clusters, however much alike their workers' names are.
+    if entry is None and _same_cluster(here, there):
+        return _refuse(
+            f"{pair.source} and {pair.target} are the same cluster: both show {name} with the same config, on the worker "
+            f"{here.worker}. To move a whole cluster on its own topics, see kconnect migrate --same-topics"
+        )
+    if entry is not None and entry.unfinished:
+        if entry.source == pair.target:
+            if entry.phase is not Phase.SWITCHING:
+                return _undo(here, there, entry, pair)
+            # The way there was as good as finished: what is here has the truth, and the state that was meant.
+            return _fresh(name, here, there, pair, entry.wanted if here.state == "STOPPED" else None)
+        return _go_on(name, here, there, entry, pair)
+    if entry is not None and entry.source == pair.source and there.there and (not here.there or here.at_rest):
+        return Decision(Doing.NOTHING, there.state or "", f"it was moved before, and is {there.state} at {pair.target}")
+    came_from_there = entry is not None and entry.source == pair.target
+    return _fresh(name, here, there, pair, "STOPPED" if came_from_there and here.at_rest and there.at_rest else None)
+
+
+def _fresh(name: str, here: Seen, there: Seen, pair: Pair, meant: str | None) -> Decision:
+    """Nothing was begun that matters now; `meant` is the state if another one is shown for the time being."""
+    if not here.there:
+        where = f"; {pair.target} has it" if there.there else ""
+        return _refuse(f"there is no connector {name} at {pair.source}{where}")
+    wanted = meant or _wanted(here)
+    if not there.there:
+        return Decision(Doing.MOVE, wanted)
+    if here.connector_class != there.connector_class:
+        return _refuse(
+            f"{pair.target} has another connector of this name, of class {there.connector_class}. Delete or rename one of them"
+        )
+    if not there.at_rest:
+        if here.at_rest and meant is None:
+            return Decision(Doing.NOTHING, there.state or "", f"it is {there.state} at {pair.target} already")
+        return _refuse(
+            f"it is {here.state} at {pair.source} and {_shown(there)} at {pair.target}. Stop it at the one that is not to be "
+            "moved from"
+        )
+    if not here.at_rest or meant is not None:
+        return Decision(Doing.MOVE, wanted, "the one of its name that is stopped there takes this one's config and offsets")
+    if pair.shared or same_offsets(here.offsets, there.offsets):
+        return Decision(Doing.NOTHING, "STOPPED", "it is stopped at both, with the same offsets")
+    return _refuse(
+        f"it is stopped at both, with other offsets, and nothing says which ones are newer. Resume the one that is to be moved "
+        f"from, or delete the one at {pair.target}"
+    )
+
+
+def _go_on(name: str, here: Seen, there: Seen, entry: Entry, pair: Pair) -> Decision:
+    """A move of the same direction was begun and not finished."""
+    if entry.phase is Phase.SWITCHING:
+        if not there.there:
+            return _refuse(
+                f"it had been carried over to {pair.target}, where it is gone. It may have run there: compare what it wrote. "
+                "With another journal (--state) it begins anew"
+            )
+        if here.there and not here.at_rest:
+            ran = not there.at_rest or not (pair.shared or same_offsets(there.offsets, entry.offsets))
+            if ran:
+                return _refuse(
+                    f"it was started again at {pair.source} after it had been carried over to {pair.target}, and has run at "
+                    "both. Stop the one that is not to go on"
+                )
+            return Decision(Doing.MOVE, _wanted(here), "it was started again here in the meantime")
+        return Decision(Doing.FINISH, entry.wanted, "it had been carried over, and is only brought into its state")
+    if not here.there:
+        return _refuse(f"there is no connector {name} at {pair.source} any more, though its move had only begun")
+    if there.there and not there.at_rest:
+        return _refuse(
+            f"it is {_shown(there)} at {pair.target}, started by somebody else before it had its offsets from {pair.source}. "
+            "Stop it there"
+        )
+    wanted = entry.wanted if here.state == "STOPPED" else _wanted(here)
+    return Decision(Doing.MOVE, wanted, "its move goes on where it was interrupted")
+
+
+def _undo(here: Seen, there: Seen, entry: Entry, pair: Pair) -> Decision:
+    if here.there and not here.at_rest:
+        return _refuse(
+            f"its way to {pair.source} had not been finished, and somebody started it there. Stop the one that is not to go on"
+        )
+    if not there.there:
+        return _refuse(f"its way from {pair.target} had not been finished, and it is gone there")
+    return Decision(Doing.UNDO, entry.wanted, f"its way to {pair.source} had not been finished")
+
+
+def _same_cluster(here: Seen, there: Seen) -> bool:
+    """Two clusters with the same topics show the same statuses. A worker's address is its own."""
+    return here.there and here.config == there.config and here.worker == there.worker and bool(here.worker)
+
+
+def _wanted(here: Seen) -> str:
+    """The state to restore. What failed, or has no worker at the moment, is meant to run."""
+    return here.state if here.state in ("PAUSED", "STOPPED") else "RUNNING"
+
+
+def _shown(seen: Seen) -> str:
+    return f"{seen.state} with {len(seen.tasks)} task(s)"
+
+
+def _refuse(words: str) -> Decision:
+    return Decision(Doing.REFUSE, words=words)

@@ -1,0 +1,217 @@
+"""
+Moves one connector, step by step. A run that is killed between any two of them, and started again, goes on.
+
+What keeps both clusters from running it: the target's copy is made stopped, and started only after a last look whether the
+source's is at rest; the journal says before each step what it will allow. Called by `cli/migrate/migrate.py` with what
+`decision.py` decided.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from kconnect.cli.migrate.decision import Decision, Doing
+from kconnect.cli.migrate.journal import Entry, Journal, Offsets, Phase
+from kconnect.cli.migrate.side import Seen, Side, by_partition, same_offsets
+from kconnect.errors import ConnectError
+from kconnect.rest.client import RestError
+
+Say = Callable[[str], None]
+
+_SETTLED_S = 1.0
+"""A worker of Kafka Connect may show STOPPED a moment before another one's last commit of offsets."""
+_NO_TASKS_S = 20.0
+_PAUSE_S = 0.2
+
+
+class MoveError(ConnectError):
+    """A move that stopped half way; the text says where both clusters stand."""
+
+
+class Move:
+    """One connector's move from `source` to `target`; `shared` as in `decision.Pair`. `say` gets a line for each step."""
+
+    def __init__(self, name: str, source: Side, target: Side, journal: Journal, shared: bool, say: Say) -> None:
+        self.name, self.source, self.target = name, source, target
+        self._journal = journal
+        self._shared = shared
+        self._say = say
+
+    def carry_out(self, decision: Decision) -> str:
+        """Do what was decided; gives the state in the end. MoveError, or what a cluster refused, if it stops half way."""
+        if decision.doing is Doing.UNDO:
+            return self._undo(decision.wanted)
+        if decision.doing is Doing.NOTHING:
+            return decision.wanted
+        return self._start(self._copy(decision.wanted) if decision.doing is Doing.MOVE else self._journal.entries[self.name])
+
+    def delete_source(self) -> None:
+        """Only what was moved, is at rest, and has not failed where it went: it is the way back."""
+        entry = self._journal.entries.get(self.name)
+        if entry is None or entry.phase is not Phase.MOVED or entry.source != self.source.url:
+            return
+        seen = self.source.settled(self.name)
+        if not seen.there:
+            return
+        if not seen.at_rest:
+            raise MoveError(f"{self.name} is {seen.state} at {self.source.url}, so it is not deleted there")
+        there = self.target.look(self.name)
+        if not there.there or "FAILED" in (there.state, *there.tasks):
+            where = "has failed" if there.there else "is gone"
+            raise MoveError(f"{self.name} {where} at {self.target.url}, so it is not deleted at {self.source.url}")
+        self._delete(self.source)
+        self._say(f"deleted at {self.source.url}")
+
+    # --- the way there ---
+
+    def _copy(self, wanted: str) -> Entry:
+        """Until the target has everything, and only has to start it."""
+        source, target, name = self.source, self.target, self.name
+        known = self._journal.entries.get(name)
+        made = known is not None and known.unfinished and known.source == source.url and known.made
+        entry = Entry(source.url, target.url, Phase.STOPPING, wanted, made)
+        self._journal.write(name, entry)
+        # Also if it shows STOPPED: it may be about to start.
+        source.ask(lambda: source.client.stop(name))
+        seen = self._settled()
+        offsets = seen.offsets or []
+        self._say(f"stopped at {source.url}, with {_counted(offsets)}")
+        there = target.settled(name)
+        if there.there and not there.at_rest:
+            raise MoveError(f"Somebody started it at {target.url}, where it is {there.state}")
+        entry.phase, entry.made, entry.offsets = Phase.COPYING, made or not there.there, offsets
+        self._journal.write(name, entry)
+        self._hand_config(seen, there)
+        self._hand_offsets(offsets)
+        return entry
+
+    def _settled(self) -> Seen:
+        """Its offsets, once nothing writes them any more."""
+        seen = self.source.at_rest(self.name)
+        while not self.source.is_kconnect:
+            time.sleep(_SETTLED_S)
+            again = self.source.at_rest(self.name)
+            if same_offsets(seen.offsets, again.offsets) or (seen.offsets is None and again.offsets is None):
+                break
+            seen = again
+        if seen.offsets is None:
+            raise MoveError(f"Its offsets can't be read: {seen.no_offsets}")
+        return seen
+
+    def _hand_config(self, seen: Seen, there: Seen) -> None:
+        target, name, config = self.target, self.name, seen.config or {}
+        if there.config == config:
+            return
+        if there.there:
+            target.ask(lambda: target.client.put_config(name, config))
+            self._say(f"config replaced at {target.url}")
+            return
+        try:
+            target.ask(lambda: target.client.create(name, config, initial_state="STOPPED"))
+        except RestError as error:
+            # The answer to a first attempt may have been lost.
+            if error.status != 409 or target.look(name).config is None:
+                raise
+        self._say(f"created at {target.url}, stopped")
+
+    def _hand_offsets(self, offsets: Offsets) -> None:
+        target, name = self.target, self.name
+        there = target.at_rest(name)
+        if not self._shared and not same_offsets(there.offsets, offsets):
+            kept = by_partition(offsets).keys()
+            stale = [each["partition"] for each in there.offsets or [] if not by_partition([each]).keys() <= kept]
+            changes = [*offsets, *({"partition": partition, "offset": None} for partition in stale)]
+            told = target.ask(lambda: target.client.alter_offsets(name, changes))
+            self._say(f"{_counted(offsets)} set at {target.url}")
+            if "externally" in told:
+                self._say("a connector that keeps offsets elsewhere, too, must have them there: ask its documentation")
+        end = time.monotonic() + target.limit
+        while not same_offsets(there.offsets, offsets):
+            if time.monotonic() > end:
+                shown = f"{there.offsets or there.no_offsets or 'none'}"
+                raise MoveError(f"{target.url} shows other offsets than {self.source.url}: {shown} instead of {offsets}")
+            time.sleep(_PAUSE_S)
+            there = target.look(name)
+
+    def _start(self, entry: Entry) -> str:
+        """From here on the target has the truth."""
+        source, target, name = self.source, self.target, self.name
+        left = source.settled(name)
+        if left.there and not left.at_rest:
+            raise MoveError(f"Somebody started it again at {source.url}, where it is {left.state}")
+        if entry.phase is not Phase.SWITCHING:
+            entry.phase = Phase.SWITCHING
+            self._journal.write(name, entry)
+        state = self._bring(target, entry.wanted)
+        entry.phase = Phase.MOVED
+        self._journal.write(name, entry)
+        self._say(f"{state} at {target.url}")
+        return state
+
+    def _bring(self, side: Side, wanted: str) -> str:
+        """Into its state, and wait for it; FAILED is a state in which it may end."""
+        name = self.name
+        if wanted == "STOPPED":
+            side.ask(lambda: side.client.stop(name))
+            side.at_rest(name)
+            return wanted
+        side.ask(lambda: (side.client.pause if wanted == "PAUSED" else side.client.resume)(name))
+        began = time.monotonic()
+        while True:
+            seen = side.look(name)
+            states = {seen.state, *seen.tasks}
+            waited = time.monotonic() - began
+            if states == {wanted} and (seen.tasks or waited > _NO_TASKS_S):
+                return wanted
+            if "FAILED" in states:
+                return "FAILED"
+            if waited > side.limit:
+                raise MoveError(f"It is not {wanted} at {side.url} within {side.limit:g} s, but {', '.join(map(str, states))}")
+            time.sleep(_PAUSE_S)
+
+    # --- the way back from half way ---
+
+    def _undo(self, wanted: str) -> str:
+        """What was made here goes; where it came from, it is again what it was."""
+        here, there, name = self.source, self.target, self.name
+        if self._journal.entries[name].made and (seen := here.settled(name)).there:
+            if not seen.at_rest:
+                raise MoveError(f"Somebody started it at {here.url}, where it is {seen.state}")
+            self._delete(here)
+            self._say(f"deleted at {here.url}, where it had not run")
+        state = self._bring(there, wanted)
+        self._journal.forget(name)
+        self._say(f"{state} at {there.url}, as before")
+        return state
+
+    def _delete(self, side: Side) -> None:
+        name = self.name
+        try:
+            side.ask(lambda: side.client.delete(name))
+        except RestError as error:
+            if error.status != 404:
+                raise
+
+
+def situation(name: str, source: Side, target: Side, entry: Entry | None) -> str:
+    """Where both clusters stand after a failure, and how to go on or back."""
+    words = [f"{name} is {_state(source, name)} at {source.url} and {_state(target, name)} at {target.url}."]
+    if entry is None or not entry.unfinished:
+        return " ".join(words)
+    owner = target if entry.phase is Phase.SWITCHING else source
+    words.append(f"What counts is what {owner.url} has. The same command goes on; with --from and --to swapped it goes back.")
+    return " ".join(words)
+
+
+def _state(side: Side, name: str) -> str:
+    try:
+        status = side.client.status(name)
+    except RestError as error:
+        return "not there" if error.status == 404 else f"unknown ({error.message})"
+    tasks = len(status["tasks"])
+    return f"{status['connector']['state']}" + (f" with {tasks} task(s)" if tasks else "")
+
+
+def _counted(offsets: Offsets) -> str:
+    return f"offsets of {len(offsets)} partition{'s' if len(offsets) > 1 else ''}" if offsets else "no offsets"

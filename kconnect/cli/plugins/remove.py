@@ -1,0 +1,87 @@
+"""`kconnect plugin remove`: takes a plugin away, unless connectors of a worker use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kconnect.cli import asking, connection
+from kconnect.cli.connection import Target
+from kconnect.cli.plugins import plugin
+from kconnect.errors import ConflictError, NotFoundError
+
+
+@click.command("remove")
+@click.argument("name")
+@click.argument("version", required=False)
+@plugin.where
+@connection.optional("Ask a worker whether it is in use.")
+@asking.option
+def remove(
+    name: str,
+    version: str | None,
+    plugin_path: tuple[str, ...],
+    worker_file: Path | None,
+    target: Target | None,
+    yes: bool,
+) -> int:
+    """
+    Take a plugin away.
+
+    \b
+      kconnect plugin remove acme-connector -w worker.properties --url http://localhost:8083
+      kconnect plugin remove acme-connector 1.2 -p /opt/kconnect/plugins --yes
+
+    NAME is that of its package or its directory. VERSION is needed if there are several. With --url it is refused while a
+    connector of that worker's cluster uses it; that a connector has the worker's own converters, only --worker-file tells.
+    """
+    directories = plugin.directories(plugin_path, worker_file)
+    if not directories:
+        raise click.UsageError("Say where from: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH in the environment.")
+    from kconnect.plugins import installation
+
+    found = installation.named(directories, name)
+    if not found:
+        all_of_them = [each for root in directories for each in installation.installed(root)]
+        there = ", ".join(f"{own} {number}" for each in all_of_them for own, number in each.distributions)
+        raise NotFoundError(f"There is no plugin {name} in {', '.join(map(str, directories))}; there is {there or 'none'}")
+    wanted = [each for each in found if version is None or any(number == version for _, number in each.distributions)]
+    numbers = ", ".join(number for each in found for _, number in each.distributions)
+    if not wanted:
+        raise NotFoundError(f"There is no version {version} of {name}; there is {numbers}")
+    if len(wanted) > 1:
+        if version is None and len({each.distributions for each in wanted}) == len(wanted):
+            raise click.UsageError(f"There are several versions of {name}, say which: {numbers}.")
+        raise click.UsageError(f"It is there twice. Name a directory: {', '.join(each.directory.name for each in wanted)}.")
+    directory = wanted[0].directory
+    if target is not None:
+        _refuse_if_used(directory, directories, worker_file, target)
+    unasked = "" if target is not None else " No worker was asked whether connectors use it (--url)."
+    asking.confirm(f"Remove {directory}?{unasked}", yes)
+    installation.remove(directory)
+    click.echo(f"Removed {directory}")
+    click.echo("Running workers go on with what they have loaded of it; connectors that ask for it fail after the next reload.")
+    return 0
+
+
+def _refuse_if_used(
+    directory: Path, directories: list[Path], worker_file: Path | None, target: Target
+) -> None:
+    """ConflictError, naming them, if connectors of that worker's cluster get something from the directory."""
+    from kconnect.cli import connector_file
+    from kconnect.core.settings.worker import converters
+    from kconnect.plugins import environments
+    from kconnect.plugins.registry import Registry
+
+    plugins = Registry.scan([str(root) for root in directories])
+    # Of those that connectors inherit only the worker's file says which they are.
+    own = {} if worker_file is None else converters(connector_file.worker_of(worker_file))
+    with target.connect() as client:
+        configs = {name: each["info"]["config"] for name, each in client.connectors("info").items()}
+    using = [name for name, config in configs.items() if str(directory) in environments.of_chain(plugins, config, own)]
+    if using:
+        raise ConflictError(
+            f"{directory} is used by {', '.join(sorted(using))}: give these connectors another version "
+            "(connector.plugin.version and the like), or delete them; without --url nobody is asked"
+        )

@@ -1,0 +1,80 @@
+"""`kconnect topics check`: findings of `checking.py`, each with what helps."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kconnect.cli import output
+from kconnect.cli.topics import topics
+
+if TYPE_CHECKING:
+    from kconnect.cli.brokers import Brokers
+    from kconnect.cli.topics.findings import Finding
+
+
+@click.command()
+@topics.source
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
+@output.option("json", "yaml")
+def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> int:
+    """
+    Find what a worker would trip over in the internal topics.
+
+    \b
+      kconnect topics check --worker-file worker.properties
+      kconnect topics check --bootstrap-server localhost:9092 --config-topic connect-configs --group connect
+      kconnect topics check --snapshot backup.jsonl.gz --strict
+
+    Looked for are broken records and those of newer formats, task sets without all their tasks, what is left of connectors that
+    are gone, keys on wrong partitions, unsafe settings of the topics, limits that records outgrew, transactions that stay open,
+    and what kconnect's workers have left behind. Each finding says what it means and what helps.
+
+    Exit status: 0 no errors, 1 errors; with --strict, also for warnings. Notes are no fault.
+    """
+    from kconnect.cli.topics import checking
+    from kconnect.cli.topics.findings import Severity
+    from kconnect.cli.topics.meaning import counted
+
+    contents = topics.load(brokers, snapshot)
+    topics.refuse_foreign(contents)
+    exactly_once = snapshot is None and brokers.settings.exactly_once_enabled
+    now_ms = contents.created_ms or int(time.time() * 1000)
+    found = checking.check(contents, now_ms, exactly_once)
+    counts = {severity: sum(each.severity is severity for each in found) for severity in Severity}
+    if form != "table":
+        findings = [each.data for each in found]
+        output.write({"findings": findings, **{f"{severity.value}s": count for severity, count in counts.items()}}, form)
+    else:
+        for each in found:
+            _show(each)
+        said = ", ".join(counted(count, severity.value) for severity, count in counts.items() if count) or "nothing found"
+        click.echo(f"{said[0].upper()}{said[1:]}: {counted(len(contents.records), 'record')} of "
+                   f"{', '.join(facts.name for facts in contents.topics.values())}.")
+    return 1 if counts[Severity.ERROR] or (strict and counts[Severity.WARNING]) else 0
+
+
+def _show(finding: Finding) -> None:
+    from kconnect.cli.outcome_text import printable
+
+    lead = f"{finding.severity.value.upper():<7}  {finding.topic.value:<10}  "
+    for mark, text in ((lead, finding.text), (" " * (len(lead) - 3) + "-> ", finding.remedy)):
+        if text:
+            click.echo(folded(mark, printable(text)))
+
+
+def folded(lead: str, text: str) -> str:
+    """On a terminal, lines that fit, below each other; elsewhere one line, which other programs can read."""
+    if not sys.stdout.isatty():
+        return lead + text
+    import shutil
+    import textwrap
+
+    width = max(shutil.get_terminal_size().columns, len(lead) + 30)
+    return "\n".join(
+        textwrap.wrap(lead + text, width, subsequent_indent=" " * len(lead), break_long_words=False, break_on_hyphens=False)
+    )

@@ -1,0 +1,153 @@
+"""
+Finds what a worker would trip over in the internal topics: `kconnect topics check`.
+
+Everything is looked at twice: as it stands, which is what a worker reads today, and as it will be once brokers have compacted
+it. `settings.py` has the checks of the topics themselves, `placing.py` those of keys and partitions, `connectors.py` those of
+what the config topic says of connectors, `remains.py` those for what is left of what is gone; here are those of other records.
+Read next: `findings.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+import orjson
+
+from kconnect.cli.topics import connectors, placing, remains, settings
+from kconnect.cli.topics.contents import Contents, Stored, compacted, decode
+from kconnect.cli.topics.findings import ORDER, Finding, Severity
+from kconnect.cli.topics.view import View
+from kconnect.core.state import records
+from kconnect.core.state.records import Broken, Topic
+
+_HOUR_MS = 3_600_000
+"""Also Connect's default of `inter.worker.key.ttl.ms`."""
+
+
+def check(contents: Contents, now_ms: int, exactly_once: bool = False) -> list[Finding]:
+    """
+    The worst first. `exactly_once`: whether the workers have exactly-once sources; that fencings were recorded says so too.
+    """
+    found = [*settings.check(contents), *placing.check(contents), *_records(contents, now_ms, exactly_once)]
+    return sorted(found, key=lambda finding: ORDER[finding.severity])
+
+
+def looks_foreign(contents: Contents) -> list[Topic]:
+    """The topics that hold records, and none of the kind that belongs there: somebody has named another topic."""
+    foreign = []
+    for role in contents.topics:
+        own = contents.of(role)
+        if own and all(isinstance(decode(record.log), Broken) for record in own):
+            foreign.append(role)
+    return foreign
+
+
+def _records(contents: Contents, now_ms: int, exactly_once: bool) -> Iterator[Finding]:
+    now, kept = View(contents.records), compacted(contents.records)
+    later = View(kept)
+    yield from _broken(later)
+    yield from connectors.check(now, later, kept, contents, exactly_once)
+    yield from remains.of_connectors(now, kept)
+    yield from _offsets(now)
+    yield from _topic_uses(kept)
+    yield from _session_key(now, bool(contents.members), now_ms)
+    yield from remains.of_workers(now, contents)
+
+
+def _broken(later: View) -> Iterator[Finding]:
+    for record, broken in later.broken:
+        where = f"offset {record.offset}" if record.partition == 0 else f"partition {record.partition}, offset {record.offset}"
+        unknown = broken.reason == "unknown kind of key"
+        remedy = "Delete it by a tombstone of its key, or let the worker write it anew: "
+        if record.role is Topic.OFFSET:
+            remedy = "A source starts without it: delete the offset and set it anew with `kconnect offsets`."
+        elif unknown:
+            remedy = "A newer Connect may have written it; if nobody did, somebody writes to this topic who should not."
+        elif record.role is Topic.CONFIG:
+            remedy = "Submit the connector's config, or its wish to be paused or stopped, again: the record is written anew."
+        elif record.role is Topic.STATUS:
+            remedy = "Restart what it is about: its status is written anew."
+        else:
+            remedy = "Stop the workers and delete the assignment topic: a worker makes it anew."
+        yield Finding(
+            Severity.WARNING if unknown else Severity.ERROR,
+            "unknown-key" if unknown else "broken",
+            record.role,
+            f"The record {broken.key or '(empty key)'} ({where}) is ignored by workers: {broken.reason}.",
+            remedy,
+            (broken.key,),
+        )
+    if later.assignment.newer is not None:
+        newer = later.assignment.newer
+        yield Finding(
+            *(Severity.ERROR, "newer-format", Topic.ASSIGNMENT),
+            f"{newer.key} was written by a newer kconnect, in format {newer.format}: workers of this version do not lead.",
+            "Update the workers; or stop them all and delete the assignment topic, which a worker makes anew.",
+            (newer.key,),
+        )
+
+
+def _offsets(now: View) -> Iterator[Finding]:
+    for name in sorted(now.offsets_of):
+        for each in now.offset.of(name):
+            wrong = [field for field, value in (each.offset or {}).items() if isinstance(value, dict | list)]
+            if wrong:
+                yield Finding(
+                    *(Severity.ERROR, "offset-value", Topic.OFFSET),
+                    f"An offset of {name} holds more than plain values, in {', '.join(wrong)}: Connect's workers refuse it.",
+                    f"Set it anew with `kconnect offsets set {name}`.",
+                    (name,),
+                )
+
+
+def _topic_uses(kept: list[Stored]) -> Iterator[Finding]:
+    for record in kept:
+        if record.role is not Topic.STATUS:
+            continue
+        decoded = decode(record.log)
+        if not isinstance(decoded, records.TopicUse):
+            continue
+        said = orjson.loads(record.value or b"{}").get("topic", {})
+        if said.get("name", decoded.topic) != decoded.topic or said.get("connector", decoded.connector) != decoded.connector:
+            yield Finding(
+                *(Severity.WARNING, "topic-use-differs", Topic.STATUS),
+                f"{decoded.connector} uses {decoded.topic}, says the key, and the value says {said.get('connector')} uses "
+                f"{said.get('name')}: Connect lists the latter, and a reset does not remove it.",
+                f"PUT /connectors/{decoded.connector}/topics/reset, and delete the key by a tombstone if it stays.",
+                (decoded.connector,),
+            )
+
+
+def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding]:
+    keys = now.config.session_keys
+    if not keys:
+        return
+    try:
+        base64.b64decode(keys[0].key, validate=True)
+    except (binascii.Error, ValueError):
+        yield Finding(
+            *(Severity.ERROR, "session-key", Topic.CONFIG, "The session key is no base64: workers can't sign what they ask "
+            "others."),
+            "Restart the workers: a new leader writes another one.",
+        )
+    age_ms = now_ms - keys[0].created_ms
+    if age_ms > 2 * _HOUR_MS:
+        old = f"The session key is {age_ms // _HOUR_MS} hours old"
+        yield Finding(
+            Severity.WARNING if workers_live else Severity.NOTE,
+            *("session-key-old", Topic.CONFIG),
+            f"{old}, and the leader has not replaced it: there may be none that can write."
+            if workers_live
+            else f"{old}: no leader has been there since. The next one replaces it.",
+            "Look for the leader with `kconnect cluster`, and at its log; inter.worker.key.ttl.ms may be longer than usual, "
+            "too."
+            if workers_live
+            else "",
+        )
+    elif age_ms < -_HOUR_MS:
+        yield Finding(
+            *(Severity.WARNING, "session-key-future", Topic.CONFIG, "The session key was made in the future: clocks differ."),
+            "Set the clocks of the workers' machines.",
+        )

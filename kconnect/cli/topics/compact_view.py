@@ -1,0 +1,71 @@
+"""`kconnect topics compact-view`: the state that a worker would read. `view.py` makes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kconnect.cli import asking, output
+from kconnect.cli.topics import topics
+from kconnect.cli.topics.dump import matches
+
+if TYPE_CHECKING:
+    from kconnect.cli.brokers import Brokers
+
+
+@click.command("compact-view")
+@click.argument("connector", nargs=-1, metavar="[NAME…]")
+@topics.source
+@output.option("json", "yaml")
+@click.option("--show-secrets", is_flag=True, help="Show the values of settings that look like secrets.")
+@asking.option
+def compact_view(
+    connector: tuple[str, ...], brokers: Brokers, snapshot: Path | None, form: str, show_secrets: bool, yes: bool
+) -> None:
+    """
+    Show what a worker would read out of the internal topics.
+
+    \b
+      kconnect topics compact-view --worker-file worker.properties
+      kconnect topics compact-view orders 'billing-*' --worker-file worker.properties -o yaml
+      kconnect topics compact-view --snapshot backup.jsonl.gz -o json
+
+    That is what is left of them once brokers have compacted them: the connectors with their configs, target states and the task
+    configs that are in force, their statuses, offsets and topics. The table is short; `-o yaml` has everything. Sinks
+    have their offsets in consumer groups, not in these topics.
+    """
+    from kconnect.cli.topics import view
+    from kconnect.cli.topics.masking import Mask
+    from kconnect.errors import NotFoundError
+
+    if show_secrets:
+        asking.confirm("This shows passwords and the like as they are stored. Go on?", yes)
+    contents = topics.load(brokers, snapshot)
+    topics.refuse_foreign(contents)
+    mask = Mask.of(contents.records, show_secrets)
+    found = view.summary(contents, mask, lambda name: not connector or matches(name, connector))
+    if connector and not found["connectors"] and not found["gone"]:
+        raise NotFoundError(f"No connector in {_names(found)} is called {', '.join(connector)}")
+    if form != "table":
+        output.write(found, form)
+        return
+    headings = ("name", "target state", "tasks", "statuses", "offsets", "topics")
+    output.table(headings, [_row(name, each) for name, each in found["connectors"].items()])
+    for name, left in found["gone"].items():
+        click.echo(f"{name} is gone; left of it: {', '.join(left)}")
+    leader = found.get("workers", {}).get("leader")
+    if leader:
+        click.echo(f"Led by {leader} when the topics were last written, term {found['workers']['term']}")
+
+
+def _names(found: dict[str, Any]) -> str:
+    return ", ".join(each["name"] for each in found["topics"].values())
+
+
+def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    states = Counter(each["state"] for each in found["status"].values())
+    said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
+    return (name, found["target_state"], str(found["tasks"]), said, str(len(found["offsets"])), str(len(found["topics"])))

@@ -1,0 +1,168 @@
+"""
+What the config topic says of each connector: whether its tasks are whole, its states agree, and its class is named.
+
+A part of `checking.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from kconnect.cli.topics.contents import Contents, Stored, decode
+from kconnect.cli.topics.findings import Finding, Severity, about, listed
+from kconnect.cli.topics.meaning import counted
+from kconnect.cli.topics.view import View
+from kconnect.core.state import records
+from kconnect.core.state.records import Broken, TargetState, Topic
+
+
+def check(now: View, later: View, kept: list[Stored], contents: Contents, exactly_once: bool) -> Iterator[Finding]:
+    """`later` and `kept` are what compaction leaves; `exactly_once` as in `checking.check`."""
+    yield from _task_sets(now, later, contents)
+    yield from _states(now, kept)
+    yield from _configs(now)
+    yield from _fencing(now, exactly_once or bool(now.config.fencing))
+
+
+def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
+    heal = "A worker that runs makes the task configs anew; if it does not, restart the connector or submit its config again."
+    incomplete = {name: each for name, each in now.config.connectors.items() if each.inconsistent}
+    for name, each in incomplete.items():
+        written = _written_tasks(name, contents.of(Topic.CONFIG))
+        missing = listed(task for task in range(each.task_count) if task not in written)
+        yield Finding(
+            *(Severity.ERROR, "commit-incomplete", Topic.CONFIG),
+            f"The commit of {name} says {counted(each.task_count, 'task')}, and the config of task {missing} is missing "
+            "before it: "
+            "the connector runs no tasks.",
+            *(heal, (name,)),
+        )
+    unfinished = [name for name, each in now.config.connectors.items() if each.deferred]
+    yield from about(
+        *(Severity.WARNING, "tasks-uncommitted", Topic.CONFIG, unfinished),
+        lambda names, several: f"Task configs of {names} have no commit behind them, so they don't hold: a leader ended "
+        "between the two.",
+        heal,
+    )
+    gets_lost = [
+        name
+        for name, each in now.config.connectors.items()
+        if name not in incomplete and (after := later.config.connectors.get(name)) is not None
+        and (after.inconsistent or after.task_count != each.task_count)
+    ]
+    yield from about(
+        *(Severity.NOTE, "tasks-lost-by-compaction", Topic.CONFIG, gets_lost),
+        lambda names, several: f"Once the topic is compacted, the task set{'s' if several else ''} of {names} can't be read "
+        "any more: what was written last does not stand in the order config, tasks, commit.",
+        heal,
+    )
+    outdated = [
+        name
+        for name, each in now.config.connectors.items()
+        if each.applied is not None and each.applied != each.properties and name not in unfinished
+        and now.config.target_state(name) is TargetState.STARTED
+    ]
+    yield from about(
+        *(Severity.NOTE, "tasks-outdated", Topic.CONFIG, outdated),
+        lambda names, several: f"The config of {names} has changed since {'their' if several else 'its'} tasks were made.",
+        heal,
+    )
+    without = [
+        name
+        for name, each in now.config.connectors.items()
+        if each.tasks_offset < 0 and not each.inconsistent and now.config.target_state(name) is TargetState.STARTED
+    ]
+    yield from about(
+        *(Severity.NOTE, "tasks-never-made", Topic.CONFIG, without),
+        lambda names, several: f"No tasks were ever made for {names}.",
+        "A worker makes them as soon as it runs the connector; if one does, look at the connector's status.",
+    )
+
+
+def _written_tasks(name: str, found: list[Stored]) -> set[int]:
+    """The tasks whose configs stand between the last commit of a connector and the one before."""
+    written: set[int] = set()
+    last: set[int] = set()
+    for record in found:
+        match decode(record.log):
+            case records.ConnectorConfig(of, None) if of == name:
+                written = set()
+            case records.TaskConfig(of, task) if of == name:
+                written.add(task)
+            case records.TasksCommit(of) if of == name:
+                last, written = written, set()
+            case _:
+                pass
+    return last
+
+
+def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
+    stopped = [
+        name
+        for name, each in now.config.connectors.items()
+        if now.config.target_state(name) is TargetState.STOPPED and each.task_count > 0
+    ]
+    yield from about(
+        *(Severity.ERROR, "stopped-with-tasks", Topic.CONFIG, stopped),
+        lambda names, several: f"{names} {'are' if several else 'is'} STOPPED and still {'have' if several else 'has'} tasks: "
+        "Connect's workers don't start these again when the connector is resumed.",
+        "Stop it once more with `kconnect stop`, which commits an empty set of tasks.",
+    )
+    for record in kept:
+        if record.role is not Topic.CONFIG or not (record.key or b"").startswith(b"target-state-"):
+            continue
+        decoded = decode(record.log)
+        body: dict[str, Any] = {} if isinstance(decoded, Broken) else orjson.loads(record.value or b"{}")
+        if not isinstance(decoded, records.TargetStateChange) or not isinstance(body.get("state.v2"), str):
+            continue
+        wanted = "PAUSED" if body["state.v2"] == "STOPPED" else body["state.v2"]
+        if body.get("state") != wanted:
+            yield Finding(
+                *(Severity.WARNING, "states-differ", Topic.CONFIG),
+                f"The target state of {decoded.name} is {body['state.v2']} for workers since 3.5 and {body.get('state')} for "
+                "older ones.",
+                "Write it anew: pause, resume or stop the connector.",
+                (decoded.name,),
+            )
+
+
+def _configs(now: View) -> Iterator[Finding]:
+    yield from about(
+        *(Severity.ERROR, "no-class", Topic.CONFIG),
+        [name for name, each in now.config.connectors.items() if not each.properties.get("connector.class")],
+        lambda names, several: f"The config of {names} has no connector.class: no worker can start "
+        f"{'them' if several else 'it'}.",
+        "Submit the config anew, or delete the connector.",
+    )
+    yield from about(
+        *(Severity.WARNING, "other-name", Topic.CONFIG),
+        [name for name, each in now.config.connectors.items() if each.properties.get("name", name) != name],
+        lambda names, several: f"The config of {names} has another name in it than the connector's.",
+        "Submit the config anew.",
+    )
+
+
+def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
+    if not exactly_once:
+        return
+    sources = [
+        name
+        for name, each in now.config.connectors.items()
+        if each.task_count and not (each.properties.get("topics") or each.properties.get("topics.regex"))
+    ]
+    yield from about(
+        *(Severity.WARNING, "fencing-missing", Topic.CONFIG, [name for name in sources if name not in now.config.fencing]),
+        lambda names, several: f"Nothing says how many tasks of {names} may have transactional producers: exactly-once tasks "
+        "don't start before the leader has written that.",
+        "A leader with exactly.once.source.support=enabled writes it when it starts the tasks; if it does not, look at its "
+        "log.",
+    )
+    pending = [name for name in sources if name in now.config.fencing and now.config.connectors[name].pending_fencing]
+    yield from about(
+        *(Severity.NOTE, "fencing-pending", Topic.CONFIG, pending),
+        lambda names, several: f"The producers of the task set before the present one of {names} were not fenced yet.",
+        "The leader does it before it starts the tasks.",
+    )

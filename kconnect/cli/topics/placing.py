@@ -1,0 +1,77 @@
+"""
+Checks that each key is on the partition where Java's clients put it, and there alone. A part of `checking.py`.
+
+Workers read all partitions, so a key that is elsewhere is found. But the next record of that key goes to its proper partition,
+compaction then keeps both, and nobody can tell which one is newer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from confluent_kafka import murmur2
+
+from kconnect.cli.topics.contents import Contents, Stored, compacted, decode
+from kconnect.cli.topics.findings import Finding, Severity, about
+from kconnect.core.state.offsets import identity
+from kconnect.core.state.records import Broken, SourceOffset, Topic
+
+
+def partition_of(key: bytes | None, partitions: int) -> int | None:
+    """Where Java's default partitioner puts a key; None if that may be anywhere."""
+    return None if key is None else int(murmur2(key, partitions))
+
+
+def check(contents: Contents) -> Iterator[Finding]:
+    for role, facts in contents.topics.items():
+        kept = compacted(contents.of(role))
+        if facts.partitions > 1:
+            yield from _partitions(role, facts.name, facts.partitions, kept)
+        if role is Topic.OFFSET:
+            yield from _same_partition(kept)
+
+
+def _partitions(role: Topic, name: str, partitions: int, kept: list[Stored]) -> Iterator[Finding]:
+    at: dict[bytes, set[int]] = {}
+    for record in kept:
+        if record.key is not None:
+            at.setdefault(record.key, set()).add(record.partition)
+    remedy = "Stop the workers, `kconnect topics export` all, and `kconnect topics restore --repartition` it into new topics."
+    twice = [key for key, where in at.items() if len(where) > 1]
+    yield from about(
+        *(Severity.ERROR, "key-on-several-partitions", role, map(_text, twice)),
+        lambda names, several: f"{name} has records of one key on several partitions, so nobody can tell which one is newer: "
+        f"{names}.",
+        remedy,
+    )
+    astray = [key for key, where in at.items() if len(where) == 1 and where != {partition_of(key, partitions)}]
+    yield from about(
+        *(Severity.WARNING, "key-on-other-partition", role, map(_text, astray)),
+        lambda names, several: f"{name} has {len(astray)} key{'s' if several else ''} on another partition than Java's "
+        "clients put "
+        f"{'them' if several else 'it'}: {names}. The next write goes elsewhere, and then nobody can tell which record is "
+        "newer. "
+        "Either the number of partitions was raised, or somebody writes with another partitioner.",
+        remedy,
+    )
+
+
+def _same_partition(kept: list[Stored]) -> Iterator[Finding]:
+    keys: dict[tuple[str, bytes], set[bytes]] = {}
+    for record in kept:
+        decoded = decode(record.log)
+        if not isinstance(decoded, Broken) and isinstance(decoded, SourceOffset):
+            keys.setdefault((decoded.connector, identity(decoded.partition)), set()).add(decoded.key)
+    for (connector, partition), found in keys.items():
+        if len(found) > 1:
+            yield Finding(
+                *(Severity.WARNING, "offset-keys-differ", Topic.OFFSET),
+                f"An offset of {connector} is stored under {len(found)} keys that differ in the order of their fields only: "
+                f"{partition.decode('utf-8', 'replace')}. Connect's workers tell these apart, and one of the offsets is old.",
+                "Find which is the newer one with `kconnect topics dump`, and delete the other key by a tombstone.",
+                (connector,),
+            )
+
+
+def _text(key: bytes) -> str:
+    return key[:100].decode("utf-8", "backslashreplace")

@@ -1,0 +1,97 @@
+"""`kconnect topics restore`: a snapshot into fresh topics. `restoring.py` does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kconnect.cli import asking, connection
+from kconnect.cli.topics import topics
+from kconnect.core.state.records import Topic
+
+if TYPE_CHECKING:
+    from kconnect.cli.brokers import Brokers
+    from kconnect.cli.topics.contents import Contents
+    from kconnect.cli.topics.restoring import Step
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@connection.kafka_options
+@click.option("--to-config-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
+@click.option("--to-offset-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
+@click.option("--to-status-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
+@click.option("--group", metavar="NAME", help="The workers' group.id, of which none may live. Default: --worker-file's, else "
+"as it was.")
+@click.option("--create", is_flag=True, help="Create the topics that are missing, with the settings that they had.")
+@click.option("--replication-factor", type=click.IntRange(1), metavar="N", help="Copies of what --create makes; else as it "
+"was.")
+@click.option("--repartition", is_flag=True, help="Put each key where Java's clients put it, also where it was elsewhere.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+@asking.option
+def restore(
+    file: Path,
+    brokers: Brokers,
+    to_config_topic: str | None,
+    to_offset_topic: str | None,
+    to_status_topic: str | None,
+    group: str | None,
+    create: bool,
+    replication_factor: int | None,
+    repartition: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """
+    Put a snapshot into fresh topics.
+
+    \b
+      kconnect topics restore backup.jsonl.gz --worker-file worker.properties --create
+      kconnect topics restore backup.jsonl.gz --bootstrap-server localhost:9092 --create --dry-run \\
+        --to-config-topic new-configs --to-offset-topic new-offsets --to-status-topic new-status --group connect
+
+    The topics must be empty, or be made by --create, and no worker of the group may live. Records get back their keys, values,
+    headers and times, on the partitions where they were, or, if a topic has another number of them, where Java's clients put
+    them. Everything is read back and compared. kconnect's assignment topic is not restored: a worker makes a new one.
+
+    Offsets of sink connectors are in their consumer groups: as long as these are there, sinks go on where they were.
+    """
+    from kconnect.cli.topics import restoring, snapshot
+
+    contents = snapshot.read(file)
+    given = {Topic.CONFIG: to_config_topic, Topic.OFFSET: to_offset_topic, Topic.STATUS: to_status_topic}
+    names = _names(contents, brokers, given)
+    who = group or topics.group(brokers) or contents.group
+    if not who:
+        raise click.UsageError("Whose topics are they? Give --group, the workers' group.id, of which none may live.")
+    steps = restoring.plan(
+        contents, names, brokers.client_config(), who, create=create, repartition=repartition, copies=replication_factor
+    )
+    for step in steps:
+        click.echo(_said(step), err=True)
+    if dry_run:
+        click.echo("Nothing was written.", err=True)
+        return
+    asking.confirm(f"Restore {sum(len(step.records) for step in steps)} records at {brokers.address}?", yes)
+    restoring.carry_out(steps, brokers.client_config(), brokers.client_config("producer"))
+    click.echo(f"Restored into {', '.join(step.name for step in steps)}, read back and found equal.")
+
+
+def _names(contents: Contents, brokers: Brokers, given: dict[Topic, str | None]) -> dict[Topic, str]:
+    known = {Topic(role): name for role, name in brokers.topics.known().items()}
+    found = {role: given[role] or known.get(role) or facts.name for role, facts in contents.topics.items() if role in given}
+    if given[Topic.CONFIG] is None and Topic.CONFIG in known:
+        found[Topic.ASSIGNMENT] = brokers.topics.assignment
+    return found
+
+
+def _said(step: Step) -> str:
+    from kconnect.cli.topics.meaning import counted
+
+    what = f"{counted(len(step.records), 'record')} into {step.name}"
+    if step.settings is not None:
+        copies = "1 copy" if step.copies == 1 else f"{step.copies} copies"
+        what += f", which is created: {counted(step.partitions, 'partition')}, {copies} of each"
+    return f"{what}{', each key to the partition where Java puts it' if step.moved else ''}."

@@ -1,0 +1,277 @@
+"""
+Puts a snapshot's records into fresh topics: `kconnect topics restore`.
+
+`plan` says what would be done and refuses what would go wrong; `carry_out` writes, and reads everything back. kconnect's
+assignment topic is not restored: what it says of offsets in the config topic, of workers and of processes holds for the topics
+that the snapshot was made of only, and a worker makes a new one. Read next: `snapshot.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kconnect.cli.topics import placing, reading
+from kconnect.cli.topics.contents import Contents, Stored, TopicFacts, in_time
+from kconnect.core.state.records import Topic
+from kconnect.errors import BadRequestError, ConflictError, ConnectError, ForbiddenError, NotFoundError, UnavailableError
+from kconnect.kafka.positions import Positions
+
+Client = Mapping[str, Any]
+
+ROLES = (Topic.OFFSET, Topic.STATUS, Topic.CONFIG)
+"""What is restored, in this order: a worker that starts too early finds no connectors, rather than some without offsets."""
+
+_WRITE_S = 120.0
+_ANSWER_S = 60.0
+_NOT_COPIED = frozenset(("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"))
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    One topic: `records` go to the `partitions` of `name`, each to where it was unless `moved`. `settings` None: it is there
+    already; else it is created with these and `copies`.
+    """
+
+    role: Topic
+    name: str
+    partitions: int
+    records: list[Stored] = field(repr=False)
+    moved: bool
+    settings: Mapping[str, str] | None = None
+    copies: int = 1
+
+    def partition(self, record: Stored) -> int:
+        if not self.moved:
+            return record.partition
+        # A record without a key means nothing to anybody, wherever it is.
+        return placing.partition_of(record.key, self.partitions) or 0
+
+
+def plan(
+    snapshot: Contents,
+    names: Mapping[Topic, str],
+    client: Client,
+    group: str,
+    create: bool,
+    repartition: bool,
+    copies: int | None = None,
+) -> list[Step]:
+    """
+    Of the topics that are both in the snapshot and in `names`. `group` is that of the workers that are to use the new topics;
+    `copies` are for topics that are created, else as many as there were.
+
+    ConflictError if a topic has records or a worker lives, ForbiddenError without the right to see that, NotFoundError for a
+    topic that is to be there already, BadRequestError if a topic is not fit for what it is to hold.
+    """
+    wanted = {role: names[role] for role in ROLES if role in snapshot.topics and role in names}
+    if not wanted:
+        raise BadRequestError("The snapshot holds none of the config, offset and status topics")
+    if len(set(wanted.values())) < len(wanted):
+        raise BadRequestError(f"Each topic needs a name of its own: {', '.join(wanted.values())}")
+    there = reading.describe(client, wanted, group)
+    alive = there.members
+    if alive is None:
+        raise ForbiddenError(
+            f"No right to see whether workers of the group {group} live: give the login of somebody who may describe it, with "
+            "--command-config or --worker-file"
+        )
+    if alive:
+        raise ConflictError(
+            f"{len(alive)} worker{'s' if len(alive) > 1 else ''} of the group {group} live{'' if len(alive) > 1 else 's'} "
+            f"({', '.join(alive)}): stop all workers, restore, and start them then"
+        )
+    if there.missing and not create:
+        raise NotFoundError(
+            f"There is no topic {', '.join(there.missing.values())}: --create makes it with the settings that it had, or "
+            "create it "
+            "compacted yourself"
+        )
+    if Topic.CONFIG in wanted:
+        # What stands there holds for the config topic before: workers would wait for records that never come.
+        _refuse_if_full(client, Topic.ASSIGNMENT, names.get(Topic.ASSIGNMENT) or f"{wanted[Topic.CONFIG]}-assignments")
+    steps = []
+    for role in wanted:
+        facts = there.topics.get(role)
+        if facts is not None:
+            _refuse_if_full(client, role, facts.name)
+            steps.append(_into(facts, role, snapshot, repartition))
+        else:
+            steps.append(_new(wanted[role], role, snapshot, there.brokers, repartition, copies))
+    return steps
+
+
+def _refuse_if_full(client: Client, role: Topic, name: str) -> None:
+    positions = Positions(client)
+    spans = positions.spans(positions.partitions([name]))
+    held = sum(span.end - span.start for span in spans.values())
+    if not held:
+        return
+    if role is Topic.ASSIGNMENT:
+        raise ConflictError(
+            f"The topic {name} holds what kconnect's workers agreed on while they had another config topic of that name: "
+            "delete it "
+            "while no worker runs, they make it anew"
+        )
+    raise ConflictError(
+        f"The topic {name} holds records already ({held} offsets are in use): only fresh topics are restored into. Give other "
+        f"names (--to-{role.value}-topic), or delete it first"
+    )
+
+
+def _into(facts: TopicFacts, role: Topic, snapshot: Contents, repartition: bool) -> Step:
+    own = snapshot.of(role)
+    if role is Topic.CONFIG and facts.partitions != 1:
+        raise BadRequestError(f"{facts.name} has {facts.partitions} partitions; a config topic must have one")
+    policy = facts.setting("cleanup.policy", "compact")
+    if {part.strip() for part in policy.split(",")} != {"compact"}:
+        raise BadRequestError(f"{facts.name} has cleanup.policy={policy}, with which workers don't start: make it compact")
+    largest = max((record.size for record in own), default=0)
+    limit = facts.setting("max.message.bytes")
+    if limit.isdigit() and largest > int(limit):
+        raise BadRequestError(
+            f"{facts.name} takes records of {limit} bytes, and the largest has about {largest}: raise max.message.bytes"
+        )
+    moved = repartition or facts.partitions != snapshot.topics[role].partitions
+    return Step(role, facts.name, facts.partitions, own, moved)
+
+
+def _new(name: str, role: Topic, snapshot: Contents, brokers: int, repartition: bool, copies: int | None) -> Step:
+    old = snapshot.topics[role]
+    wanted = copies or max(old.replicas, default=1)
+    if wanted > brokers:
+        raise BadRequestError(
+            f"{name} would need {wanted} copies, and there {'is' if brokers == 1 else 'are'} {brokers} "
+            f"broker{'' if brokers == 1 else 's'}: give --replication-factor {brokers}"
+        )
+    partitions = 1 if role is Topic.CONFIG else old.partitions
+    settings = {key: value for key, value in (old.settings or {}).items() if key in old.own and key not in _NOT_COPIED}
+    settings["cleanup.policy"] = "compact"
+    return Step(role, name, partitions, snapshot.of(role), repartition or partitions != old.partitions, settings, wanted)
+
+
+def carry_out(steps: list[Step], client: Client, producer: Client) -> None:
+    """ConnectError, saying what to do with what was begun, if anything goes wrong."""
+    _create(steps, client)
+    for step in steps:
+        _write(step, producer)
+    try:
+        written = reading.read(client, {step.role: step.name for step in steps})
+    except NotFoundError as error:
+        raise ConnectError(f"{error}. {_again(steps)}") from error
+    for step in steps:
+        differs = difference(step, written.of(step.role))
+        if differs:
+            raise ConnectError(f"{step.name} is not what it should be: {differs}. {_again(steps)}")
+
+
+def difference(step: Step, written: list[Stored]) -> str:
+    """What is wrong with what was read back, in words; empty if it is what was to be written."""
+    wanted: dict[int, list[Stored]] = {}
+    for record in _in_order(step):
+        wanted.setdefault(step.partition(record), []).append(record)
+    found: dict[int, list[Stored]] = {}
+    for record in written:
+        found.setdefault(record.partition, []).append(record)
+    for partition in range(step.partitions):
+        ours, theirs = wanted.get(partition, []), found.get(partition, [])
+        if len(ours) != len(theirs):
+            return f"partition {partition} has {len(theirs)} records instead of {len(ours)}"
+        for one, other in zip(ours, theirs):
+            if (one.key, one.value, one.headers) != (other.key, other.value, other.headers):
+                return f"the record at offset {other.offset} of partition {partition} differs"
+            # A topic may be set to have the brokers' times.
+            kept = other.timestamp_type == ck.TIMESTAMP_CREATE_TIME and one.timestamp_ms > 0
+            if kept and one.timestamp_ms != other.timestamp_ms:
+                return f"the time of the record at offset {other.offset} of partition {partition} differs"
+    return ""
+
+
+def _in_order(step: Step) -> Iterator[Stored]:
+    """Records that come together on a partition stand there in the order of their times."""
+    return in_time(step.records) if step.moved else iter(step.records)
+
+
+def _create(steps: list[Step], client: Client) -> None:
+    new = [
+        NewTopic(step.name, num_partitions=step.partitions, replication_factor=step.copies, config=dict(step.settings))
+        for step in steps
+        if step.settings is not None
+    ]
+    if not new:
+        return
+    admin = AdminClient(dict(client))
+    for name, future in admin.create_topics(new, request_timeout=_ANSWER_S).items():
+        try:
+            future.result()
+        except ck.KafkaException as error:
+            # An answer may be lost: that it is there already is what was wanted, for it was not there a moment ago.
+            if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
+                raise ConnectError(
+                    f"The topic {name} could not be created: {error.args[0].str()}. Nothing was written; create it yourself, "
+                    "or give "
+                    "the login of somebody who may, with --command-config"
+                ) from error
+    end = time.monotonic() + _ANSWER_S
+    while missing := {each.topic for each in new} - _known(admin):
+        if time.monotonic() > end:
+            raise UnavailableError(f"The brokers don't know of the new topic {', '.join(missing)} yet; restore again")
+        time.sleep(0.2)
+
+
+def _known(admin: AdminClient) -> set[str]:
+    try:
+        return {name for name, each in admin.list_topics(timeout=_ANSWER_S).topics.items() if each.error is None}
+    except ck.KafkaException:
+        return set()
+
+
+def _write(step: Step, client: Client) -> None:
+    failures: list[ck.KafkaError] = []
+    delivered = 0
+
+    def report(error: ck.KafkaError | None, message: ck.Message) -> None:
+        nonlocal delivered
+        delivered += 1
+        if error is not None:
+            failures.append(error)
+
+    largest = max((record.size for record in step.records), default=0)
+    settings = {"message.timeout.ms": int(_WRITE_S * 1000), "enable.idempotence": True, "acks": "all"}
+    # What was in the topic may have been written by clients that take larger records than this one does by default.
+    settings["message.max.bytes"] = max(1_048_576, 2 * largest)
+    producer = ck.Producer({**client, **settings})
+    for record in _in_order(step):
+        while True:
+            try:
+                producer.produce(
+                    *(step.name, record.value, record.key, step.partition(record)),
+                    on_delivery=report,
+                    headers=list(record.headers),
+                    # 0 is now, for what has no time.
+                    timestamp=max(record.timestamp_ms, 0),
+                )
+                break
+            except BufferError:
+                producer.poll(0.1)
+            except ck.KafkaException as error:
+                raise ConnectError(f"{step.name} can't be written: {error.args[0].str()}") from error
+        producer.poll(0)
+    end = time.monotonic() + _WRITE_S + 10
+    while delivered < len(step.records) and time.monotonic() < end and not failures:
+        producer.poll(0.1)
+    if failures or delivered < len(step.records):
+        why = failures[0].str() if failures else f"{len(step.records) - delivered} records were not acknowledged in time"
+        raise ConnectError(f"{step.name} was not written as a whole: {why}. {_again([step])}")
+
+
+def _again(steps: list[Step]) -> str:
+    return f"Delete {', '.join(step.name for step in steps)} and restore again"
+
+

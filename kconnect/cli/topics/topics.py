@@ -1,0 +1,150 @@
+"""
+`kconnect topics …`: the workers' internal topics, read from the brokers themselves, with no worker alive.
+
+Here is the group, and what its commands share: which topics are meant, and how they are read. One command a module,
+`topics_<verb>.py`; what they compute is in `internal_topics/`, which `contents.py` there begins.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kconnect.cli import connection
+from kconnect.cli.lazy import LazyGroup
+from kconnect.core.state.records import Topic
+
+if TYPE_CHECKING:
+    from kconnect.cli.brokers import Brokers
+    from kconnect.cli.topics.contents import Contents
+
+_COMMANDS = {
+    "check": ("kconnect.cli.topics.check:check", "Find what a worker would trip over in the internal topics."),
+    "compact-view": (
+        "kconnect.cli.topics.compact_view:compact_view",
+        "Show what a worker would read out of the internal topics.",
+    ),
+    "dump": ("kconnect.cli.topics.dump:dump", "Show the records of the internal topics, and what they mean."),
+    "export": ("kconnect.cli.topics.export:export", "Write a snapshot of the internal topics into a file."),
+    "restore": ("kconnect.cli.topics.restore:restore", "Put a snapshot into fresh topics."),
+}
+
+
+@click.group(cls=LazyGroup, commands_in=_COMMANDS)
+@click.pass_context
+def topics(context: click.Context) -> None:
+    """
+    Look into the workers' internal topics, check, save and restore them.
+
+    \b
+      kconnect topics check --worker-file worker.properties
+      kconnect topics dump --worker-file worker.properties --connector orders
+      kconnect topics export backup.jsonl.gz --worker-file worker.properties
+
+    They ask the brokers and no worker, so that they work while none lives; for kconnect's topics and Kafka Connect's alike. The
+    topics are those of --worker-file, or given by name: --config-topic, --offset-topic, --status-topic. Secrets are not shown.
+    """
+    # What a client logs of brokers that are away, the error says, too.
+    logger = logging.getLogger("kconnect.kafka.client")
+    context.call_on_close(partial(logger.setLevel, logger.level))
+    logger.setLevel(logging.CRITICAL)
+
+
+def source(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options that say where the topics are; the command hands `brokers` and `snapshot` to `load`."""
+    file = click.option(
+        "--snapshot",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Look into a file of `kconnect topics export` instead.",
+    )
+    return connection.topic_options(file(command))
+
+
+def load(brokers: Brokers, snapshot: Path | None, roles: Collection[Topic] = tuple(Topic)) -> Contents:
+    """
+    What the topics hold, or those of them that `roles` names. Says on standard error which of them do not exist.
+
+    UsageError if nothing says which topics, NotFoundError if none of them exists.
+    """
+    from kconnect.cli.topics import reading
+    from kconnect.cli.topics import snapshot as snapshots
+
+    if snapshot is not None:
+        found = snapshots.read(snapshot)
+        found.records = [record for record in found.records if record.role in roles]
+        found.topics = {role: facts for role, facts in found.topics.items() if role in roles}
+        return found
+    wanted = {role: name for role, name in names(brokers).items() if role in roles}
+    with _Progress() as progress:
+        found = reading.read(brokers.client_config(), wanted, group(brokers), progress.show)
+    for role, name in found.missing.items():
+        # Kafka Connect has no such topic.
+        if role is not Topic.ASSIGNMENT:
+            click.echo(f"The topic {name} does not exist.", err=True)
+    return found
+
+
+def refuse_foreign(contents: Contents) -> None:
+    """BadRequestError if a topic holds records, and nothing that a worker would have written there."""
+    from kconnect.cli.topics import checking
+    from kconnect.errors import BadRequestError
+
+    for role in checking.looks_foreign(contents):
+        name, count = contents.topics[role].name, len(contents.of(role))
+        raise BadRequestError(
+            f"{name} is no {role.value} topic: none of its {count} records is one that a worker writes there. Name the right "
+            "one "
+            f"with --{role.value}-topic"
+            if role is not Topic.ASSIGNMENT
+            else f"{name} is no assignment topic: none of its {count} records is one that a kconnect worker writes there"
+        )
+
+
+def names(brokers: Brokers) -> dict[Topic, str]:
+    """Those that something tells; kconnect's own one goes by the config topic's."""
+    known = brokers.topics.known()
+    found = {Topic(role): name for role, name in known.items()}
+    if Topic.CONFIG in found:
+        found[Topic.ASSIGNMENT] = brokers.topics.assignment
+    if not found:
+        raise click.UsageError(
+            "Nothing says which topics: give the workers' --worker-file, or their names with --config-topic, --offset-topic "
+            "and "
+            "--status-topic."
+        )
+    return found
+
+
+def group(brokers: Brokers) -> str:
+    """The workers' `group.id`; empty if nothing tells it."""
+    try:
+        return brokers.topics.group
+    except click.UsageError:
+        return ""
+
+
+class _Progress:
+    """Counts records on a terminal's standard error, for topics that take a while."""
+
+    def __enter__(self) -> _Progress:
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        self._status = console.status("Reading the topics") if console.is_terminal else None
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def show(self, count: int) -> None:
+        if self._status is not None:
+            self._status.update(f"Reading the topics: {count} records")
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()

@@ -1,0 +1,284 @@
+"""
+What a host's process leaves for the next one if it crashes: a file that says whose each thread was, and where all stood.
+
+`open` makes the file of this life, `Found` is what there is of an earlier one; both are named by the incarnation, which held
+records tell. The interpreter's `faulthandler` writes into it on SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL, without any of
+our code. `alive` is called by the host's loop about once a second: if it is not, for one thread holds the interpreter's lock
+and lets nobody else run, where all stand is written every 20 s, and after 65 s SIGALRM ends the process. Read next: `main.py`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import faulthandler
+import itertools
+import linecache
+import logging
+import os
+import re
+import signal
+import stat
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from typing import NamedTuple
+
+import orjson
+
+from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.state.assignment_records import Blame
+from kconnect.core.state.records import UnitId
+from kconnect.units import owners
+
+log = logging.getLogger(__name__)
+
+_DUMP_S = 20.0
+_LIMIT_S = 65.0
+_HELD_DUMPS = 3
+"""A process that was suspended writes one when it wakes up, however long it was."""
+_OLD_S = 2 * 86_400.0
+_LARGEST = 1 << 20
+_MOST_SAID = 5000
+_LONGEST_STACK = 40
+
+_FATAL = re.compile(rb"^Fatal Python error: (.*)$")
+_HELD = re.compile(rb"^Timeout \(.*\)!$")
+_THREAD = re.compile(rb"^(Current thread |Thread |Stack )")
+_FRAME = re.compile(rb'^  File "(.*)", line (\d+) in (.*)$')
+_MARK = re.compile(rb'^  File "' + re.escape(owners.MARK).replace("%d", r"(\d+)").encode() + rb'"')
+_SIGNALS = {
+    b"Segmentation fault": "SIGSEGV",
+    b"Aborted": "SIGABRT",
+    b"Bus error": "SIGBUS",
+    b"Floating point exception": "SIGFPE",
+    b"Illegal instruction": "SIGILL",
+}
+_WAITING_MODULES = ("threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py", "subprocess.py", "_base.py")
+_WAITS = re.compile(r"(?<![\w.])(time\.)?sleep\(|\.(wait|get|join|acquire|recv|read|select|poll|result|flush|consume)\(")
+
+
+class BlackBox:
+    """Of one life. Never fails once it is open: what can't be written is not there."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+        self._lock = threading.Lock()
+        self._size = 0
+        self._said: collections.deque[bytes] = collections.deque(maxlen=_MOST_SAID)
+        # Of the crashing thread alone: of all threads it would be the first hundred.
+        faulthandler.enable(self._file, all_threads=False)
+
+    def note(self, owned: owners.Owned) -> None:
+        """Whose the threads of that number are. From any thread."""
+        spec = owned.unit.spec
+        line = b"= %d %s\n" % (owned.number, orjson.dumps((*spec.unit, spec.config_offset, spec.run, owned.by_plugin)))
+        with self._lock:
+            self._said.append(line)
+            if self._size > _LARGEST:
+                with suppress(OSError):
+                    os.ftruncate(self._file, 0)
+                self._size, line = 0, b"".join(self._said)
+            self._write(line)
+
+    def accuse(self, spec: UnitSpec, reason: str) -> None:
+        """The process is about to end itself, for what this unit has done. From the host's thread."""
+        with self._lock:
+            self._write(b"! %s\n" % orjson.dumps((spec.connector, spec.unit.task, spec.config_offset, spec.run, reason)))
+
+    def alive(self) -> None:
+        """Put off the end of the process, from the main thread."""
+        faulthandler.dump_traceback_later(_DUMP_S, repeat=True, file=self._file)
+        signal.setitimer(signal.ITIMER_REAL, _LIMIT_S)
+        with self._lock, suppress(OSError):
+            os.utime(self._file)
+            if os.fstat(self._file).st_size > self._size:
+                self._size = os.fstat(self._file).st_size
+                self._write(b"= alive\n")
+                log.warning("Nothing ran here for more than %.0f s: was it suspended, or does a unit's code block it?", _DUMP_S)
+
+    def close(self) -> None:
+        """The process ends in order: there is nothing to find."""
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        with suppress(OSError):
+            os.unlink(self._path)
+
+    def _write(self, line: bytes) -> None:
+        with suppress(OSError):
+            self._size += os.write(self._file, line)
+
+
+class Found:
+    """What the process of that incarnation has left on this machine, if anything. It can be asked for once."""
+
+    def __init__(self, incarnation: str) -> None:
+        path = os.path.join(_directory() or os.devnull, incarnation)
+        self._lines: list[bytes] = []
+        with suppress(OSError):
+            with builtins.open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                self._lines = file.read(4 * _LARGEST).splitlines()
+            os.unlink(path)
+
+    def blames(self) -> dict[UnitId, Blame]:
+        """The unit whose code has ended the process, if there is one, and if that is sure."""
+        said: dict[int, _Said] = {}
+        held = 0
+        stacks: list[list[bytes]] = []
+        for at, line in enumerate(self._lines):
+            if line == b"= alive":
+                held = 0
+            elif line.startswith(b"= "):
+                _read(line, said)
+            elif line.startswith(b"! "):
+                return _accused(line)
+            elif fatal := _FATAL.match(line):
+                return _crashed(fatal[1], _stacks(self._lines[at + 1 :]), said)
+            elif _HELD.match(line):
+                held += 1
+                stacks = _stacks(self._lines[at + 1 :])
+        return _holder(stacks, said) if held >= _HELD_DUMPS else {}
+
+
+class _Said(NamedTuple):
+    """Whose the threads of a number were, and whether plugin code had started them."""
+
+    unit: UnitId
+    config_offset: int
+    run: int
+    by_plugin: bool
+
+    @property
+    def kind(self) -> str:
+        return "connector" if self.unit.is_connector else "task"
+
+    def blame(self, reason: str) -> dict[UnitId, Blame]:
+        return {self.unit: Blame(self.config_offset, self.run, reason)}
+
+
+def open_box(incarnation: str) -> BlackBox | None:
+    """The file of this life; None if there is no private place for it, which the log then says."""
+    directory = _directory()
+    if directory is None:
+        return None
+    _sweep(directory)
+    try:
+        return BlackBox(os.path.join(directory, incarnation))
+    except OSError as error:
+        log.warning("If a plugin's code crashes this host, nobody will know which it was: %s", error)
+        return None
+
+
+def _directory() -> str | None:
+    """A directory that nobody else can write to: what is read from it decides about units."""
+    path = os.path.join(tempfile.gettempdir(), f"kconnect-hosts-{os.getuid()}")
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        found = os.lstat(path)
+    except OSError as error:
+        log.warning("If a plugin's code crashes this host, nobody will know which it was: %s", error)
+        return None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        log.warning("If a plugin's code crashes this host, nobody will know which it was: %s is not this user's alone", path)
+        return None
+    return path
+
+
+def _sweep(directory: str) -> None:
+    """Take away what nobody has asked for: hosts of machines that were lost, or of workers that are gone."""
+    with suppress(OSError):
+        for entry in os.scandir(directory):
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD_S:
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _read(line: bytes, said: dict[int, _Said]) -> None:
+    with suppress(ValueError, TypeError):
+        _, number, text = line.split(b" ", 2)
+        connector, task, offset, run, by_plugin = orjson.loads(text)
+        said[int(number)] = _Said(UnitId(connector, task), offset, run, by_plugin)
+
+
+def _accused(line: bytes) -> dict[UnitId, Blame]:
+    with suppress(ValueError, TypeError):
+        connector, task, offset, run, reason = orjson.loads(line[2:])
+        return {UnitId(connector, task): Blame(offset, run, reason)}
+    return {}
+
+
+def _stacks(lines: list[bytes]) -> list[list[bytes]]:
+    """The frames of each thread of a dump, innermost first; none if there were more threads than it has."""
+    found: list[list[bytes]] = []
+    for line in lines:
+        if _THREAD.match(line):
+            found.append([])
+        elif found and line.startswith(b"  "):
+            found[-1].append(line)
+        elif line == b"...":
+            return []
+        elif line and found and found[-1]:
+            break
+    return [stack for stack in found if stack]
+
+
+def _whose(stack: list[bytes], said: dict[int, _Said]) -> _Said | None:
+    """The unit in whose code a thread was, that of a plugin."""
+    mark = next((mark for mark in map(_MARK.match, stack) if mark is not None), None)
+    found = None if mark is None else said.get(int(mark[1]))
+    if found is None or found.by_plugin:
+        return found
+    return found if next((whose for whose in map(_of_frame, stack) if whose is not None), False) else None
+
+
+def _of_frame(line: bytes) -> bool | None:
+    frame = _FRAME.match(line)
+    return None if frame is None else owners.of_file(os.fsdecode(frame[1]))
+
+
+def _crashed(what: bytes, stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, Blame]:
+    # A thread of no Python's has no stack here: a client library's, or one that C code has started.
+    whose = _whose(stacks[0], said) if stacks else None
+    if whose is None:
+        return {}
+    name = _SIGNALS.get(what, what.decode("utf-8", "replace"))
+    return whose.blame(
+        f"{name}: the code of this {whose.kind} has ended its host's process; what ran beside it was started again. It was in "
+        f"(innermost first)\n{_text(stacks[0])}"
+    )
+
+
+def _holder(stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, Blame]:
+    """Who has held the interpreter's lock: blamed if just one unit is within plugin code and does not wait there."""
+    suspects = {}
+    for stack in stacks:
+        whose = _whose(stack, said)
+        if whose is not None and not _waits(stack[0]):
+            suspects[whose.unit] = (whose, stack)
+    if len(suspects) != 1:
+        return {}
+    [(whose, stack)] = suspects.values()
+    return whose.blame(
+        f"The code of this {whose.kind} has let nothing else run in its host's process for {_LIMIT_S:.0f} s (it holds the "
+        "interpreter's lock), so that was ended; what ran beside it was started again. It was in (innermost first)\n"
+        f"{_text(stack)}"
+    )
+
+
+def _waits(frame: bytes) -> bool:
+    found = _FRAME.match(frame)
+    if found is None:
+        return True
+    path = os.fsdecode(found[1])
+    if os.path.basename(path) in _WAITING_MODULES:
+        return True
+    return _WAITS.search(linecache.getline(path, int(found[2]))) is not None
+
+
+def _text(stack: list[bytes]) -> str:
+    """Up to where our own code comes in."""
+    shown = list(itertools.takewhile(lambda line: _of_frame(line) is not False and not _MARK.match(line), stack))
+    return b"\n".join(shown[:_LONGEST_STACK]).decode("utf-8", "replace")

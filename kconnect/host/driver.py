@@ -1,0 +1,132 @@
+"""
+The Spark driver process of a worker: it tails the worker's placement and keeps a Spark task running for each host in it.
+
+`main.py` starts it as a child and starts it again when it dies. Its only argument comes as one JSON line on standard input,
+where no process list shows it; the end of standard input is the end of the worker, and so of this process.
+Read next: `spark/hosts.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import orjson
+
+from kconnect.core.state import assignment_records, records
+from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.state.assignment_records import Placement
+from kconnect.core.state.records import LoggerLevel, Topic
+from kconnect.host import main as host
+from kconnect.kafka import clients
+from kconnect.kafka.log import LogReader
+from kconnect.processes import logs, worker_file
+from kconnect.processes.levels import PythonLoggers
+from kconnect.spark import session
+from kconnect.spark.errors import SparkLost
+from kconnect.spark.hosts import Hosts
+from kconnect.spark.output import Output
+
+log = logging.getLogger("kconnect.host.driver")  # Run as a program, its own name would be __main__.
+
+_JVM_CHECK_S = 0.5
+
+
+def main() -> int:
+    order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
+    settings = worker_file.of_order(order)
+    ended, up = threading.Event(), threading.Event()
+    # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: _end(ended, up))
+    threading.Thread(target=_watch_parent, daemon=True).start()
+
+    started = time.monotonic()
+    wanted = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1  # As `main.py` counts them.
+    output = Output()
+    try:
+        spark = session.start(settings.spark, "kconnect.host.main", wanted, output, hidden=order["references"])
+    except SparkLost as error:
+        output.drain(1.0)
+        log.error("%s", error)
+        logging.shutdown()
+        os._exit(1)
+    up.set()
+    context = spark.sparkContext
+    log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
+
+    hosts = Hosts(context, host.run)
+    jvm = context._gateway.proc if context._gateway is not None else None
+    topics = clients.topics(settings)
+    control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
+    reader, state, loggers = LogReader(clients.internal(settings, "driver"), control), AssignmentState(), PythonLoggers()
+    status = 0
+    known: Placement | None = None
+    payloads: dict[int, bytes] = {}
+    while not ended.is_set():
+        follows = reader.at_end
+        for record in reader.read(timeout=_JVM_CHECK_S):
+            if record.topic is Topic.ASSIGNMENT:
+                state.apply(record)
+            elif follows and isinstance(change := records.decode_config(record), LoggerLevel):
+                logs.set_level(loggers, change)
+        if jvm is not None and jvm.poll() is not None:
+            log.error("Spark's JVM (pid %d) has died with status %s", jvm.pid, jvm.returncode)
+            status = 1
+            break
+        if reader.at_end:
+            placement = state.placements.get(settings.worker_id)
+            if placement is not known:
+                known, payloads = placement, _payloads(order, placement)
+            hosts.want(payloads)
+        try:
+            hosts.check()
+        except SparkLost as error:
+            log.error("%s: the driver ends, to be started again", error)
+            status = 1
+            break
+    hosts.close(3.0 if status == 0 else 0.0)
+    if status == 0:
+        spark.stop()
+    output.drain(1.0)
+    # Threads that wait for a JVM that is gone would keep the process from ending.
+    logging.shutdown()
+    os._exit(status)
+
+
+def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, bytes]:
+    """
+    What each host that this life of the worker wants is told: `order`, its number as `host`, and what its spec says:
+    `directories` and `memory` in any case, `unit` and `group` if there are any. Read next: `host.run`.
+    """
+    if placement is None or placement.incarnation != order["incarnation"]:
+        return {}
+    plain = {**order, "directories": (), "memory": None}
+    return {
+        number: orjson.dumps({**plain, "host": number, **assignment_records.pack_spec(placement.spec(number))})
+        for number in placement.hosts or ()
+    }
+
+
+def _watch_parent() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+    # If Spark hangs, the hosts must not outlive the worker by long.
+    time.sleep(10)
+    os._exit(1)
+
+
+def _end(ended: threading.Event, up: threading.Event) -> None:
+    ended.set()
+    if not up.is_set():
+        # Nothing runs yet. Not at once: the file that Spark is to read its settings from goes with the stack.
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,357 @@
+"""
+A task host: the process in a Spark executor that runs connector instances and tasks, each in a thread.
+
+`run` is what the driver's Spark job calls. It tails the config and assignment topics, lets `core/cluster/host.py` decide,
+and performs that: start, stop, pause units, and declare what it holds. Nothing but Kafka tells it anything, so it stops by
+itself when the log says that its worker is gone, or when the log can't be read any more. To follow one record: the unit is
+`units/source_task.py` (file to topic) or `units/sink_task.py` (topic to file). Read next: `units/unit.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+import orjson
+
+from kconnect.core.cluster import host as decisions
+from kconnect.core.cluster.host import HostState, UnitSpec
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.state import assignment_records, records
+from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
+from kconnect.core.state.records import Entry, LoggerLevel, State, Topic, UnitId, UnitStatus
+from kconnect.host import containment, stops
+from kconnect.host.containment import Containment
+from kconnect.host.memory import Memory
+from kconnect.host.metrics import Reporter
+from kconnect.host.stops import Stop
+from kconnect.host.touch import Touch
+from kconnect.kafka import clients
+from kconnect.kafka.log import LogReader, LogWriter, Place
+from kconnect.plugins import environments
+from kconnect.plugins.providers import Providers
+from kconnect.plugins.registry import Registry
+from kconnect.processes import logs, process, worker_file
+from kconnect.processes.levels import PythonLoggers
+from kconnect.units.gate import Gate
+from kconnect.units.offsets import OffsetStore, OffsetStores
+from kconnect.units.starts import StartTurns
+from kconnect.units.unit import Unit
+from kconnect.units.units import make_unit
+
+log = logging.getLogger(__name__)
+
+_READ_S = 0.2
+_WRITE_S = 30.0
+_SWITCH_S, _SWITCH_PER_UNIT_S, _LONGEST_SWITCH_S = 0.005, 0.0001, 0.1
+
+
+def run(payloads: Iterable[bytes]) -> None:
+    """Be one host until the log says that it is no longer needed. Called by Spark in an executor's Python process."""
+    # What was imported lives as long as the process; batches of short-lived records must not have it searched each time.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    for payload in payloads:
+        order = orjson.loads(payload)
+        settings = worker_file.of_order(order)
+        incarnation = process.incarnation()
+        contained = Containment(incarnation)
+        spec = assignment_records.unpack_spec(order)
+        try:
+            # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
+            plugins = Registry.scan(settings.plugin_path, {*order["plugins"], *spec.directories})
+            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
+            environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
+            host.run()
+        finally:
+            contained.close()
+
+
+class Host:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        plugins: Registry,
+        number: int,
+        worker_incarnation: str,
+        incarnation: str,
+        contained: Containment,
+        spec: HostSpec,
+    ) -> None:
+        self.settings = settings
+        self._contained = contained
+        self._loggers = PythonLoggers()
+        self.plugins = plugins
+        self.providers = Providers(self.plugins, settings.raw)
+        self._number = number
+        self._state = HostState(
+            settings.worker_id,
+            number,
+            worker_incarnation,
+            incarnation,
+            process.identity(),
+            settings.session_timeout_ms,
+            settings.handover_grace_ms,
+            spec,
+        )
+        self.gate = Gate(self._state)
+        self.starts = StartTurns()
+        client = clients.internal(settings, f"host-{number}")
+        topics = clients.topics(settings)
+        control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
+        self._reader = LogReader(client, control)
+        self._touch = Touch(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
+        self._writer = LogWriter(client, topics, self._touch.limit_s)
+        self._outbox = Outbox(self._writer, self.in_touch)
+        self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.in_touch)
+        self._memory = Memory(settings, spec.memory)
+        self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self._memory)
+        self._units: dict[UnitId, Unit] = {}
+        self._ending: dict[UnitId, Stop] = {}
+        self._wishes: dict[UnitId, int] = {}
+        self._told: dict[UnitId, tuple[object, set[str]]] = {}
+        """The topics told of, by task, and what they were told under."""
+        self._asked: tuple[float, dict[Place, int]] | None = None
+
+    def run(self) -> None:
+        log.info("Host %d of worker %s starts", self._number, self.settings.worker_id)
+        while True:
+            follows = self._reader.at_end
+            for record in self._reader.read(_READ_S):
+                found = self._state.apply(record)
+                # What was asked of processes that ran before this one is none of its business (KIP-976).
+                if follows and isinstance(found, LoggerLevel):
+                    logs.set_level(self._loggers, found)
+            self._state.reached(self._reader.reached())
+            self._contained.look(self._units.values())
+            self._watch_memory()
+            self._watch_log()
+            self._metrics.report()
+            self.starts.look()
+            if not self._reader.at_end:
+                continue
+            self._state.ready(_now())
+            if self._state.predecessor is not None and process.is_dead(self._state.predecessor):
+                for unit, blame in containment.blames(self._state.predecessor).items():
+                    self._state.blame(unit, blame)
+                self._state.predecessor_dead()
+            self._watch_ending()
+            self._renew_expired()
+            self.gate.take()
+            for effect in self._state.decide(_now()):
+                if isinstance(effect, decisions.Exit):
+                    self._close(effect.reason)
+                    return
+                if isinstance(effect, decisions.Die):
+                    self._die(effect.reason)
+                self._perform(effect)
+            self.gate.decided(self._touch.seen_at)
+
+    def _perform(self, effect: decisions.HostEffect) -> None:
+        match effect:
+            case decisions.Start(spec, target, wish, blame):
+                self._memory.limit()
+                self._wishes[spec.unit] = wish
+                unit = make_unit(spec, self, target, blame)
+                self._units[spec.unit] = unit
+                self._metrics.started(unit)
+                self._set_switch_interval()
+                unit.start()
+            case decisions.Stop(unit_id, abandon):
+                if unit_id not in self._ending:
+                    self._ending[unit_id] = stops.begin(self._units.pop(unit_id))
+                unit = self._ending[unit_id].unit
+                self.gate.forget(unit_id)
+                if abandon:
+                    unit.abandon()
+                else:
+                    unit.request_stop()
+            case decisions.SetTarget(unit_id, target, wish):
+                self._wishes[unit_id] = wish
+                self._units[unit_id].set_target_state(target)
+            case decisions.Pass(unit_id, error):
+                self.gate.answer(unit_id, error)
+            case decisions.Declare(held):
+                # Behind the statuses of what has just ended: who reads that a unit was released has read its end.
+                self._outbox.put(assignment_records.held(held))
+
+    def _set_switch_interval(self) -> None:
+        """
+        Each thread that waits for the interpreter wakes up after so long to ask for it. With hundreds that wait for a moment,
+        Python's 5 ms make that all that the machine does, for good: nobody gets done, so all wait.
+        """
+        sys.setswitchinterval(min(_LONGEST_SWITCH_S, max(_SWITCH_S, len(self._units) * _SWITCH_PER_UNIT_S)))
+
+    def _watch_ending(self) -> None:
+        limit_s = self.settings.task_shutdown_graceful_timeout_ms / 1000
+        for unit_id, stop in list(self._ending.items()):
+            if stops.is_over(stop):
+                del self._ending[unit_id]
+                self._metrics.ended(stop.unit)
+                self._state.stopped(unit_id)
+                if unit_id.connector not in self._state.config.connectors:
+                    self._told.pop(unit_id, None)
+            elif stops.is_late(stop, limit_s, self.settings.offset_flush_timeout_ms / 1000):
+                self._state.stuck(unit_id)
+
+    def _renew_expired(self) -> None:
+        now = time.monotonic()
+        for unit_id, unit in self._units.items():
+            # One that has failed waits for whoever restarts it, by errors.restart.* or over REST.
+            if unit.expires_at is not None and now >= unit.expires_at and unit.alive:
+                unit.expires_at = None
+                log.info("%s is started anew: what its config refers to holds no longer", unit_id)
+                self._state.renew(unit_id)
+
+    def _watch_log(self) -> None:
+        """
+        Units that run here while the log can't be read may be another worker's by the time the session is over.
+
+        Asked before anything else: a process that was suspended finds the log readable when it wakes up, but its units
+        must go without a word, for what they say now would come after what their new owner said.
+        """
+        now, touch = time.monotonic(), self._touch
+        if Topic.ASSIGNMENT in self._reader.lost:
+            self._outbox.discard()
+            self._die("the assignment topic is no longer what it has read")
+        if self._state.is_readable and touch.is_lost(now):
+            log.error("The internal topics could not be read for %.1f s: stopping all units", touch.limit_s)
+            self._state.readable(False)
+            self._outbox.discard()
+            for ending in self._ending.values():
+                ending.unit.abandon()
+            return
+        if self._asked is None and (touch.is_due(now) or self.gate.unconfirmed):
+            ends = self._reader.ends(touch.turn_s)
+            self._asked = None if ends is None else (now, ends)
+        if self._asked is not None and self._reader.has_read(self._asked[1]):
+            touch.seen_at, self._asked = self._asked[0], None
+        if not self._state.is_readable and self.in_touch():
+            log.info("The internal topics can be read again")
+            self._state.readable(True)
+
+    def _watch_memory(self) -> None:
+        """A process that has grown too large ends at once: nothing else gives back what it took, whoever holds it."""
+        excess = self._memory.excess()
+        if excess is None:
+            return
+        every = [*self._units.values(), *(stop.unit for stop in self._ending.values())]
+        # What has failed may have left behind what fills the process, unless something else runs here.
+        suspects = [unit for unit in every if unit.alive] or every
+        if len(suspects) == 1:
+            reason = f"Its host's process, in which nothing else ran, was ended: it {excess}"
+            self._contained.accuse(suspects[0].spec, reason)
+        log.error("Host %d ends, and Spark starts it again: it %s", self._number, excess)
+        self._contained.leave()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _die(self, reason: str) -> None:
+        """End this process, which can't be used any longer. Nothing in it may delay that, so it ends as if it were killed."""
+        log.error("Host %d ends itself, and Spark starts it again: %s", self._number, reason)
+        self._outbox.close()
+        self._contained.close()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _close(self, reason: str) -> None:
+        self._contained.rest()
+        log.info("Host %d ends: %s", self._number, reason)
+        self._outbox.close()
+        self._offsets.close()
+        self._reader.close()
+        self._writer.close()
+        self._metrics.close()
+
+    # --- what units ask for (unit.Ports) ---
+
+    def in_touch(self) -> bool:
+        """Whether this host has lately read the log to its end, so that what it runs can't be somebody else's yet."""
+        return self._touch.is_close(time.monotonic())
+
+    def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
+        """Queue a status record; those of one unit keep their order."""
+        value = UnitStatus(state, self.settings.worker_id, self._state.assignment.term, trace, version)
+        self._outbox.put(records.status(spec.unit, value))
+
+    def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
+        """Hand the task configs that a connector instance made to the leader, with what the instance had seen."""
+        seen = max(config_offset, self._wishes.get(UnitId(connector), 0))
+        self._outbox.put(assignment_records.generated_tasks(GeneratedTasks(connector, tuple(configs), seen)))
+
+    def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
+        return self._offsets.of(connector, config)
+
+    def explain(self, error: MemoryError) -> str | None:
+        return self._memory.explain(error)
+
+    def topics_told(self, spec: UnitSpec) -> set[str]:
+        connector = self._state.config.connectors.get(spec.connector)
+        under = (self._state.assignment.topic_resets.get(spec.connector), connector and connector.offset)
+        known = self._told.get(spec.unit)
+        if known is None or known[0] != under:
+            known = self._told[spec.unit] = (under, set())
+        return known[1]
+
+    def topic_used(self, spec: UnitSpec, topic: str) -> None:
+        self.topics_told(spec).add(topic)
+        if self.settings.topic_tracking_enable:
+            forms = self.settings.topic_tracking_record_formats
+            for entry in records.topic_use(spec.connector, topic, spec.unit.task, int(time.time() * 1000), forms):
+                self._outbox.put(entry)
+
+
+class Outbox:
+    """
+    Writes entries in order from a thread of its own, many at a time, and again until they are acknowledged.
+
+    Nothing is written while `in_touch()` is false; what waits then is for `discard`.
+    """
+
+    def __init__(self, writer: LogWriter, in_touch: Callable[[], bool]) -> None:
+        self._writer = writer
+        self._in_touch = in_touch
+        self._discards = 0
+        self._entries: queue.SimpleQueue[tuple[int, Entry | None]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
+        self._thread.start()
+
+    def put(self, entry: Entry) -> None:
+        self._entries.put((self._discards, entry))
+
+    def discard(self) -> None:
+        """Forget what has not been written yet. Returns at once: the writing thread drops what is older than this call."""
+        self._discards += 1
+
+    def close(self) -> None:
+        self._entries.put((self._discards, None))
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        closing = False
+        while not closing:
+            batch = [self._entries.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(batch) < 500:
+                    batch.append(self._entries.get_nowait())
+            closing = any(entry is None for _, entry in batch)
+            while entries := [entry for put_at, entry in batch if entry is not None and put_at == self._discards]:
+                if not self._in_touch():
+                    time.sleep(0.05)
+                    continue
+                try:
+                    self._writer.write(entries, _WRITE_S)
+                    break
+                except Exception as error:  # noqa: BLE001 - a status must not be lost to a broker that restarts
+                    log.warning("Writing statuses failed and is tried again: %s", error)
+                    time.sleep(1)
+
+
+def _now() -> int:
+    return int(time.monotonic() * 1000)

@@ -1,0 +1,109 @@
+"""
+What a host's process takes of its machine, and when that is too much.
+
+`Memory` is held by `main.py`, which asks `excess` in each turn of its loop and ends the process, by SIGKILL, if it says why:
+the next one begins without what has filled this one, whatever held it. Who is to blame is known if nothing else ran here;
+else `core/herder/suspects.py` finds out. `host/metrics.py` reports `usage`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from kconnect.core.metrics.report import Usage
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.plugins import confinement
+
+_HEADROOM = 256 * 2**20
+"""
+What the process may reserve beyond its limit: the stacks of its threads, 8 MiB each, of which a client of Kafka has four to
+eight. A thread uses a hundredth of that, so what is resident is watched, and this limit is for what is quicker than that.
+"""
+_RESERVE = 32 * 2**20
+"""What there is left to report a MemoryError with."""
+_SHORT = 0.1
+"""Part of the machine's memory that is available when it is short of it: soon the system will end some process."""
+_GROUP = Path("/sys/fs/cgroup")
+
+
+class Memory:
+    """
+    Of this process. `dedicated` is the limit of a host for one task (`tasks.memory.max`), in bytes; other hosts have that of
+    `task.host.memory.max.bytes`. To be made before any plugin code runs.
+    """
+
+    def __init__(self, settings: WorkerSettings, dedicated: int | None = None) -> None:
+        self._process = psutil.Process()
+        self.most = settings.host_memory if dedicated is None else dedicated
+        self._setting = "task.host.memory.max.bytes" if dedicated is None else "tasks.memory.max"
+        self._guarded = self.most is None and settings.guards_memory
+        self._hosts = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1
+        self._soft: int | None = None
+        if dedicated is not None:
+            self._soft = _reserved() + dedicated + _HEADROOM
+            self.limit()
+
+    def limit(self) -> None:
+        """Have the limit hold again, once what `explain` was asked for is over."""
+        if self._soft is not None:
+            confinement.limit_data(self._soft, self._soft + _RESERVE)
+
+    def usage(self) -> Usage:
+        times = self._process.cpu_times()
+        return Usage(self._process.memory_info().rss, self.most, round(times.user + times.system, 2))
+
+    def excess(self) -> str | None:
+        """Why this process has to end, in words for who looks at what it ran; None if it need not. Costs 0.1 ms."""
+        taken = self._process.memory_info().rss
+        if self.most is not None:
+            return None if taken <= self.most else f"took {_mib(taken)} of memory, and {self._setting} is {self.most}"
+        if not self._guarded or taken < 2**28:
+            return None
+        total, available = _machine()
+        if available > _SHORT * total or taken < total / self._hosts / 2:
+            return None
+        return (
+            f"took {_mib(taken)} of memory while only {_mib(available)} of the machine's {_mib(total)} were left. "
+            "task.host.memory.max.bytes in the worker file is the limit for a host"
+        )
+
+    def explain(self, error: MemoryError) -> str | None:
+        """
+        Why a unit's code got no memory, if that is for a limit of ours. To be asked for before anything else is done about the
+        error: there is memory again, for that.
+        """
+        if self._soft is None:
+            return None
+        confinement.limit_data(self._soft + _RESERVE, self._soft + _RESERVE)
+        return f"The task got no more memory: {self._setting} is {self.most}"
+
+
+def _machine() -> tuple[int, int]:
+    """All memory that there is and what is available of it, of the machine or of the container."""
+    found = psutil.virtual_memory()
+    total, available = found.total, found.available
+    with suppress(OSError, ValueError):
+        most = int((_GROUP / "memory.max").read_text())  # "max" where there is no limit
+        cached = re.search(r"^inactive_file (\d+)$", (_GROUP / "memory.stat").read_text(), re.MULTILINE)
+        taken = int((_GROUP / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
+        total, available = min(total, most), min(available, max(0, most - taken))
+    return total, available
+
+
+def _reserved() -> int:
+    """What RLIMIT_DATA counts, of this process, in bytes; on Linux."""
+    with suppress(OSError):
+        found = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+        if found:
+            return int(found[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _mib(count: int) -> str:
+    return f"{count / 2**20:.0f} MiB"

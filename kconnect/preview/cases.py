@@ -1,0 +1,246 @@
+"""
+Cases of `kconnect test`: a record, a connector's config, and what is to become of the record.
+
+`cases_of` reads what a YAML file holds, `differences` compares a case with what really happened (`preview.py`). Only what a
+case gives is compared, unless it says `exact: true`. The README's "Try a chain before production" tells the format.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.errors import ConfigError
+from kconnect.preview import envelopes
+from kconnect.preview.preview import Outcome, Problem
+
+_FILE = {"cases", "config", "kind", "worker"}
+_CASE = {"name", "config", "kind", "in", "expect"}
+_BYTES = tuple(f"{part}_{form}" for part in ("key", "value") for form in ("bytes", "text", "json"))
+_EXPECT = {"out", "dropped", "error", "exact", *_BYTES}
+_ERROR = ("class", "message", "stage", "alias")
+_NOTHING: Any = object()
+
+
+@dataclass(frozen=True)
+class Case:
+    """`config` is what the file says: settings, or the path of a file with them. `where` is for messages."""
+
+    name: str
+    where: str
+    config: Any
+    kind: str | None
+    record: Any
+    expect: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`expected` and `found` are texts, JSON where they are data."""
+
+    place: str
+    expected: str
+    found: str
+
+
+def cases_of(body: Any, name: str, with_config: bool = True) -> tuple[list[Case], Any]:
+    """
+    The cases of a file, and the worker settings or the path of their file. ConfigError for what is none.
+
+    `with_config` False: the config comes from elsewhere, and a case need have none.
+    """
+    if isinstance(body, list):
+        body = {"cases": body}
+    if not isinstance(body, dict) or not isinstance(body.get("cases"), list) or not body["cases"]:
+        raise ConfigError(f"{name}: there are no cases: write a list of them, alone or as `cases`")
+    _known(body, _FILE, name)
+    found = []
+    for number, case in enumerate(body["cases"], 1):
+        where = f"{name}, case {number}"
+        if not isinstance(case, dict):
+            raise ConfigError(f"{where}: a case is an object with `name`, `in` and `expect`")
+        title = str(case.get("name") or f"case {number}")
+        where = f"{name}, {title}"
+        _known(case, _CASE, where)
+        config = case.get("config", body.get("config"))
+        kind = case.get("kind", body.get("kind"))
+        if config is None and with_config:
+            raise ConfigError(f"{where}: `config` is missing: settings, or the path of a file with them, here or for all cases")
+        if kind not in (None, "source", "sink"):
+            raise ConfigError(f"{where}: `kind` is {kind}, and must be source or sink")
+        if "in" not in case:
+            raise ConfigError(f"{where}: `in` is missing: the record that the chain is given")
+        found.append(Case(title, where, config, kind, case["in"], _expectation(case.get("expect"), where)))
+    return found, body.get("worker")
+
+
+def _expectation(expect: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(expect, dict) or not expect.keys() - {"exact"}:
+        raise ConfigError(f"{where}: `expect` must say something: one of {', '.join(sorted(_EXPECT - {'exact'}))}")
+    _known(expect, _EXPECT, f"{where}: `expect`")
+    ends = [name for name in ("dropped", "error") if expect.get(name)]
+    if len(ends) > 1 or (ends and expect.keys() - {*ends, "exact", "dropped", "error"}):
+        raise ConfigError(f"{where}: `expect` has `{ends[0]}` and something else, but then nothing else comes out")
+    if not isinstance(expect.get("dropped", True), bool | str):
+        raise ConfigError(f"{where}: `dropped` must be true, false, or the alias of the transform that drops the record")
+    if not isinstance(expect.get("error", ""), str | dict):
+        raise ConfigError(f"{where}: `error` must be a text, or an object with {', '.join(_ERROR)}")
+    if isinstance(expect.get("error"), dict):
+        _known(expect["error"], set(_ERROR), f"{where}: `error`")
+    if not isinstance(expect.get("out", {}), dict):
+        raise ConfigError(f"{where}: `out` must be a record; write `dropped: true` if there is none")
+    return expect
+
+
+def _known(body: dict[Any, Any], names: set[str], where: str) -> None:
+    for name in body.keys() - names:
+        raise ConfigError(f"{where}: `{name}` is not known; known are {', '.join(sorted(names))}")
+
+
+def differences(expect: Mapping[str, Any], outcome: Outcome) -> list[Difference]:
+    """What is not as expected, in the order of reading."""
+    return list(_differences(expect, outcome))
+
+
+def _differences(expect: Mapping[str, Any], outcome: Outcome) -> Iterator[Difference]:
+    error, dropped = expect.get("error"), expect.get("dropped")
+    if error:
+        yield from _error(error, outcome)
+        return
+    if outcome.error is not None:
+        yield Difference("error", "none", _told(outcome.error))
+        return
+    by = outcome.dropped_by
+    if dropped:
+        if by is None:
+            yield Difference("dropped", "dropped", _what_came(outcome))
+        elif isinstance(dropped, str) and dropped != by:
+            yield Difference("dropped", f"by {dropped}", f"by {by}")
+        return
+    if by is not None:
+        yield Difference("out", "a record", f"dropped by {by}")
+        return
+    exact = bool(expect.get("exact"))
+    if "out" in expect:
+        yield from _record(expect["out"], outcome.out or {}, exact)
+    for name in _BYTES:
+        if name in expect:
+            yield from _of_bytes(name, expect[name], outcome.key if name.startswith("key") else outcome.value, exact)
+
+
+def _error(wanted: Any, outcome: Outcome) -> Iterator[Difference]:
+    found = outcome.error
+    if found is None:
+        yield Difference("error", _json(wanted), _what_came(outcome))
+        return
+    if isinstance(wanted, str):
+        if wanted not in found.message and wanted not in (found.class_name, found.class_name.rsplit(".", 1)[-1]):
+            yield Difference("error", wanted, _told(found))
+        return
+    there = {"class": found.class_name, "message": found.message, "stage": found.stage, "alias": found.alias}
+    for name, value in wanted.items():
+        if name == "message":
+            same = str(value) in found.message
+        else:
+            same = value == there[name] or (name == "class" and value == found.class_name.rsplit(".", 1)[-1])
+        if not same:
+            yield Difference(f"error.{name}", str(value), str(there[name]))
+
+
+def _told(error: Problem) -> str:
+    where = f"{error.stage} {error.alias}" if error.alias else error.stage
+    return f"{error.class_name} in {where}: {error.message}"
+
+
+def _what_came(outcome: Outcome) -> str:
+    if outcome.error is not None:
+        return _told(outcome.error)
+    return f"dropped by {outcome.dropped_by}" if outcome.out is None else f"a record for the topic {outcome.out['topic']}"
+
+
+def _record(wanted: Mapping[str, Any], found: Mapping[str, Any], exact: bool) -> Iterator[Difference]:
+    for name in found if exact else ():
+        # Where a record came from is no part of what a chain makes of it.
+        if name not in wanted and name != "original" and found[name] not in (None, []):
+            yield Difference(f"out.{name}", "nothing", _json(found[name]))
+    for name, value in wanted.items():
+        place = f"out.{name}"
+        if name in ("key", "value"):
+            yield from _envelope(value, found[name], place, exact)
+        elif name == "headers" and isinstance(value, list):
+            yield from _headers(value, found[name], exact)
+        elif name not in found:
+            yield Difference(place, _json(value), "nothing of that name")
+        else:
+            yield from _compare(value, found[name], place, exact)
+
+
+def _headers(wanted: list[Any], found: list[Any], exact: bool) -> Iterator[Difference]:
+    names = [header.get("name") if isinstance(header, dict) else header for header in wanted]
+    there = [header["name"] for header in found]
+    if names != there:
+        yield Difference("out.headers", _json(names), _json(there))
+        return
+    for header, one in zip(wanted, found):
+        if isinstance(header, dict) and "value" in header:
+            yield from _envelope(header["value"], one["value"], f"out.headers.{one['name']}", exact)
+
+
+def _envelope(wanted: Any, found: Mapping[str, Any], place: str, exact: bool) -> Iterator[Difference]:
+    if not envelopes.is_envelope(wanted):
+        yield from _compare(wanted, found["payload"], place, exact)
+        return
+    if "payload" in wanted:
+        yield from _compare(wanted["payload"], found["payload"], place, exact)
+    yield from _compare(wanted["schema"], found["schema"], f"{place} schema", exact)
+    if "types" in wanted:
+        yield from _compare(wanted["types"], found.get("types"), f"{place} types", exact)
+
+
+def _of_bytes(name: str, wanted: Any, data: bytes | None, exact: bool) -> Iterator[Difference]:
+    if data is None or wanted is None:
+        if (data is None) is not (wanted is None):
+            yield Difference(name, _json(wanted), "null" if data is None else f"{len(data)} bytes")
+        return
+    if name.endswith("_json"):
+        try:
+            yield from _compare(wanted, json.loads(data), name, exact)
+        except ValueError:
+            yield Difference(name, _json(wanted), f"{data!r}, which is not JSON")
+        return
+    found = base64.b64encode(data).decode() if name.endswith("_bytes") else data.decode("utf-8", "backslashreplace")
+    if found != wanted:
+        yield Difference(name, _json(wanted), _json(found))
+
+
+def _compare(wanted: Any, found: Any, place: str, exact: bool) -> Iterator[Difference]:
+    """A null stands for what is not there, too; `true` is not 1, and 7 not 7.0."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for name in found if exact else ():
+            if name not in wanted and found[name] is not None:
+                yield Difference(f"{place}.{name}", "nothing", _json(found[name]))
+        for name, value in wanted.items():
+            there = found.get(name, _NOTHING)
+            if there is _NOTHING and value is not None:
+                yield Difference(f"{place}.{name}", _json(value), "nothing of that name")
+            elif there is not _NOTHING:
+                yield from _compare(value, there, f"{place}.{name}", exact)
+    elif isinstance(wanted, list) and isinstance(found, list):
+        if not exact and wanted and all(isinstance(each, dict) and "field" in each for each in [*wanted, *found]):
+            # Fields of a schema: those that are given, wherever they stand.
+            by_name = {field["field"]: field for field in found}
+            yield from _compare({field["field"]: field for field in wanted}, by_name, place, exact)
+        elif len(wanted) != len(found):
+            yield Difference(place, _json(wanted), _json(found))
+        else:
+            for index, (one, other) in enumerate(zip(wanted, found)):
+                yield from _compare(one, other, f"{place}[{index}]", exact)
+    elif type(wanted) is not type(found) or wanted != found:
+        yield Difference(place, _json(wanted), _json(found))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,111 @@
+"""
+Some messages of a topic, for `kconnect preview`: read outside of any group, and nothing is committed.
+
+With the consumer's settings that the connector's own tasks would have (`kafka/clients.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
+from kconnect.kafka import clients
+
+_ANSWER_S = 10.0
+_READ_S = 30.0
+
+
+def messages(
+    settings: WorkerSettings,
+    config: Mapping[str, str],
+    topic: str,
+    limit: int,
+    partition: int | None = None,
+    offset: int | None = None,
+    newest: bool = False,
+) -> list[ck.Message]:
+    """
+    The first `limit` messages, or the last, in the order of their timestamps; of one `partition` from `offset` on.
+
+    NotFoundError if there is no such topic or partition, UnavailableError if no broker answers.
+    """
+    client = clients.consumer(settings, config.get("name") or "preview", 0, config)
+    for name in ("max.poll.records", "group.instance.id"):
+        client.pop(name, None)
+    consumer = ck.Consumer(
+        {
+            **client,
+            "client.id": "kconnect-preview",
+            "group.id": "kconnect-preview",
+            "enable.partition.eof": True,
+            "allow.auto.create.topics": False,
+            "auto.offset.reset": "error",
+        }
+    )
+    try:
+        places = _places(consumer, settings, topic, partition)
+        starts = {place: _start(consumer, topic, place, limit, offset, newest) for place in places}
+        consumer.assign([ck.TopicPartition(topic, place, start) for place, start in starts.items()])
+        found = _read(consumer, topic, set(places), None if newest else limit)
+    except ck.KafkaException as error:
+        raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
+    finally:
+        consumer.close()
+    found.sort(key=lambda message: (message.timestamp()[1], message.partition() or 0, message.offset() or 0))
+    return found[-limit:] if newest else found[:limit]
+
+
+def _places(consumer: ck.Consumer, settings: WorkerSettings, topic: str, partition: int | None) -> list[int]:
+    try:
+        found = consumer.list_topics(topic, timeout=_ANSWER_S).topics[topic]
+    except ck.KafkaException as error:
+        servers = settings.bootstrap_servers
+        raise UnavailableError(f"No broker answers at bootstrap.servers={servers}: {error.args[0].str()}") from error
+    if found.error is not None:
+        raise NotFoundError(f"The topic {topic} can't be read: {found.error.str()}")
+    if partition is None:
+        return sorted(found.partitions)
+    if partition not in found.partitions:
+        raise NotFoundError(f"The topic {topic} has no partition {partition}: it has 0 to {len(found.partitions) - 1}")
+    return [partition]
+
+
+def _start(consumer: ck.Consumer, topic: str, partition: int, limit: int, offset: int | None, newest: bool) -> int:
+    if not newest and offset is None:
+        return ck.OFFSET_BEGINNING
+    low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=_ANSWER_S)
+    if offset is None:
+        return int(max(low, high - limit))
+    if not low <= offset < high:
+        there = f"{low} to {high - 1}" if high > low else "none"
+        raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: there are {there}")
+    return offset
+
+
+def _read(consumer: ck.Consumer, topic: str, places: set[int], limit: int | None) -> list[Any]:
+    """Until each partition has given `limit` messages or is at its end."""
+    found: list[Any] = []
+    counts = dict.fromkeys(places, 0)
+    end = time.monotonic() + _READ_S
+    while places:
+        message = consumer.poll(0.2)
+        if message is None:
+            if time.monotonic() > end:
+                raise RequestTimeoutError(f"The topic {topic} was not read within {_READ_S:.0f} s: are its brokers well?")
+            continue
+        error, place = message.error(), message.partition()
+        if error is not None and error.code() == ck.KafkaError._PARTITION_EOF:
+            places.discard(place)
+        elif error is not None:
+            raise ConnectError(f"The topic {topic} can't be read: {error.str()}")
+        elif place in places:
+            found.append(message)
+            counts[place] += 1
+            if limit is not None and counts[place] >= limit:
+                places.discard(place)
+    return found

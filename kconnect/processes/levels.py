@@ -1,0 +1,94 @@
+"""
+The levels of Python's loggers under the names that Connect's API uses (KIP-495).
+
+`rest/loggers.py` serves them. structlog loggers that go through `logging` obey them too. Nothing is persisted: a
+restarted worker has the levels of its configuration again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol, TypedDict
+
+from kconnect.processes import java_loggers
+
+ROOT = "root"
+
+LEVELS = {"OFF": 100, "FATAL": 50, "ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10, "TRACE": 5, "ALL": 1}
+
+
+class LoggerLevel(TypedDict):
+    """`last_modified` is in ms since 1970, None for a level that nobody changed over REST."""
+
+    level: str
+    last_modified: int | None
+
+
+class Loggers(Protocol):
+    """What `/admin/loggers` asks of the logging system. Names of levels are those of LEVELS, in capitals."""
+
+    def levels(self) -> dict[str, LoggerLevel]:
+        """All known loggers; the root one is named `root`."""
+        ...
+
+    def level(self, name: str) -> LoggerLevel | None:
+        """A Java name may stand for one of ours, here and below; NotFoundError for one that stands for none."""
+        ...
+
+    def set_level(self, name: str, level: str) -> list[str]:
+        """Set a namespace and all that begins with it; gives the names whose level changed. `root` means all."""
+        ...
+
+
+class PythonLoggers:
+    """`Loggers` over the `logging` module."""
+
+    def __init__(self, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._now_ms = now_ms
+        self._modified: dict[str, int] = {}
+
+    def levels(self) -> dict[str, LoggerLevel]:
+        return {name: self._describe(name, logger) for name, logger in _known().items()}
+
+    def level(self, name: str) -> LoggerLevel | None:
+        name = _names(name)[0]
+        logger = _known().get(name)
+        return None if logger is None else self._describe(name, logger)
+
+    def set_level(self, name: str, level: str) -> list[str]:
+        names, number = _names(name), LEVELS[level]
+        if names != (ROOT,):
+            for each in names:
+                logging.getLogger(each)  # makes it known, as Connect does
+        known = _known()
+        # Read all before setting any: a child without a level of its own follows its parent.
+        before = {each: logger.getEffectiveLevel() for each, logger in known.items()}
+        changed = [each for each in known if names == (ROOT,) or each.startswith(names)]
+        changed = [each for each in changed if before[each] != number]
+        for each in changed:
+            known[each].setLevel(number)
+            self._modified[each] = self._now_ms()
+        return changed
+
+    def _describe(self, name: str, logger: logging.Logger) -> LoggerLevel:
+        return {"level": _text(logger.getEffectiveLevel()), "last_modified": self._modified.get(name)}
+
+
+def _names(name: str) -> tuple[str, ...]:
+    return (ROOT,) if name.lower() == ROOT else java_loggers.ours(name)
+
+
+def _known() -> dict[str, logging.Logger]:
+    found = {
+        name: logger
+        for name, logger in sorted(logging.root.manager.loggerDict.items())
+        if isinstance(logger, logging.Logger)
+    }
+    return {**found, ROOT: logging.root}
+
+
+def _text(level: int) -> str:
+    """The nearest name: a level between two of Connect's lets through what the upper one does."""
+    return next((name for name, number in reversed(LEVELS.items()) if number >= level), "OFF")

@@ -1,0 +1,181 @@
+"""
+Logging of every process of a worker: lines for people, or one JSON object a line.
+
+All modules log with the standard `logging.getLogger(__name__)`, so that the lines of libraries look like ours and obey
+`/admin/loggers`; structlog only renders. `configure` is called once by the worker, the Spark driver and each task host. A
+unit's thread says whose it is with `bind`, and each of its lines then carries connector and task. Known secrets are
+blotted out as a last line of defence: nothing should log them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Mapping, MutableMapping
+from typing import IO, Any
+
+import structlog
+
+from kconnect.api.config import HIDDEN
+from kconnect.core.settings import references, secrets
+from kconnect.core.state.records import LoggerLevel
+from kconnect.errors import NotFoundError
+from kconnect.processes.levels import LEVELS, Loggers
+
+log = logging.getLogger(__name__)
+
+_secrets: set[str] = set()
+_covered: dict[str, str] = {}
+"""By what references of configs stand for: the reference, which is shown instead. The latest last, and not for ever."""
+_always: dict[str, str] = {}
+"""The same of the worker's own texts."""
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_heads: set[str] = set()
+"""How what is covered begins: looking for thousands of texts in each line would take longer than writing it."""
+_HEAD = 4
+"""Nothing shorter is covered."""
+_MOST_COVERED = 16_000
+_covering = threading.Lock()
+
+Line = MutableMapping[str, Any]
+
+_CHATTY = ("py4j", "httpx", "httpcore", "asyncio", "uvicorn.error")
+"""Libraries that tell at INFO what is of no interest to those who run a worker."""
+
+
+def configure(format: str = "text", level: str = "INFO", stream: IO[str] | None = None) -> None:
+    """Log to `stream` (standard error by default) as `text` or `json`. May be called again."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=format == "json"),
+    ]
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            _json if format == "json" else _for_people,
+            _blot,
+        ],
+    )
+    # A plugin that logs with structlog comes out the same way.
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+    logging.addLevelName(5, "TRACE")
+    logging.captureWarnings(True)
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for chatty in _CHATTY:
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def set_level(loggers: Loggers, change: LoggerLevel) -> None:
+    """Apply a level that was set for the whole cluster (KIP-976), and say so. Whoever wrote it may know other levels."""
+    level = change.level.upper()
+    if level not in LEVELS:
+        log.warning("Ignoring the log level %.40r that the config topic has for %.200r", change.level, change.namespace)
+        return
+    try:
+        loggers.set_level(change.namespace, level)
+    except NotFoundError:
+        # Connect's own workers may have written it.
+        log.info("The log level of %.200r for the whole cluster changes nothing here", change.namespace)
+        return
+    log.info("Log level of %s for the whole cluster: %s", change.namespace, level)
+
+
+def bind(connector: str, task: int | None = None) -> None:
+    """From now on, every line of this thread carries the connector, and the task if there is one."""
+    structlog.contextvars.unbind_contextvars("connector", "task")
+    structlog.contextvars.bind_contextvars(connector=connector, **({} if task is None else {"task": task}))
+
+
+def unbind() -> None:
+    """The lines of this thread belong to nobody again."""
+    structlog.contextvars.unbind_contextvars("connector", "task")
+
+
+def register_secret(value: str) -> None:
+    """Blot the value out of every later line of this process."""
+    if value:
+        _secrets.update(secrets.forms(value))
+
+
+def hide_secrets(properties: Mapping[str, str | None]) -> None:
+    """Register the values of all settings whose names say that they are secret."""
+    _secrets.update(secrets.values(properties))
+
+
+def cover(covered: Mapping[str, str], always: bool = False) -> None:
+    """
+    From now on, show references where a line of this process has what they stand for. `covered` has them by that, as
+    `Resolved.cover` gives it. They are forgotten some time after others came, but for those that `always` hold.
+    """
+    global _covered, _heads
+    found = {}
+    for value, reference in covered.items():
+        # Within JSON, it would have to be written in another way there.
+        shown = reference if json.dumps(reference) == f'"{reference}"' else HIDDEN
+        found.update(dict.fromkeys(secrets.forms(value), shown))
+    with _covering:
+        if always:
+            _always.update(found)
+        else:
+            # Another one each time: lines are being written meanwhile. Those of values that have been replaced may still come.
+            kept = {value: reference for value, reference in _covered.items() if value not in found}
+            _covered = dict([*kept.items(), *found.items()][-_MOST_COVERED:])
+        _heads = {value[:_HEAD] for value in (*_covered, *_always)}
+
+
+def hide(text: str) -> str:
+    """A text for others to read, such as a status, without what is hidden in the log."""
+    heads = _heads
+    if heads and any(text[at : at + _HEAD] in heads for at in range(len(text) - _HEAD + 1)):
+        text = references.substitute(references.substitute(text, _covered), _always)
+    return secrets.hide(text, tuple(_secrets)) if _secrets else text
+
+
+def printable(text: str) -> str:
+    """
+    What a plugin says may have characters that a terminal obeys: these are written as JSON does it, but for the ends of lines
+    and tabulators.
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _blot(_: Any, __: str, line: Any) -> str:
+    # Over the whole line, because a secret may be in a traceback or deep in a value.
+    return printable(hide(line))
+
+
+def _json(_: Any, __: str, line: Line) -> str:
+    ordered = {"timestamp": line.pop("timestamp", None), "level": line.pop("level", None)}
+    ordered["logger"] = line.pop("logger", None)
+    ordered["message"] = line.pop("event", "")
+    return json.dumps({**ordered, **line}, default=str, ensure_ascii=False)
+
+
+def _for_people(_: Any, __: str, line: Line) -> str:
+    time, level, name = line.pop("timestamp", ""), line.pop("level", ""), line.pop("logger", "")
+    event, trace = line.pop("event", ""), line.pop("exception", None)
+    connector, task = line.pop("connector", None), line.pop("task", None)
+    whose = "" if connector is None else f" [{connector}{'' if task is None else f'|task-{task}'}]"
+    extra = "".join(f" {key}={value}" for key, value in line.items())
+    text = f"{time[:23].replace('T', ' ')} {level.upper():7} {name}{whose} {event}{extra}"
+    return text if trace is None else f"{text}\n{trace}"

@@ -1,0 +1,162 @@
+"""
+A connector instance in its thread: it makes the task configs, which the leader then commits.
+
+Made by `units.py`. Read next: `core/herder/leader.py` for what happens to the configs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kconnect.api.connector import Connector, SinkConnector
+from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.settings import references
+from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
+from kconnect.core.state.records import TargetState
+from kconnect.core.task.lifecycle import Event
+from kconnect.errors import ConnectError
+from kconnect.plugins import chain
+from kconnect.plugins.java_names import task_class_name
+from kconnect.units import about
+from kconnect.units.offsets import OffsetStore
+from kconnect.units.unit import Ports, Unit
+
+log = logging.getLogger(__name__)
+
+
+class ConnectorUnit(Unit):
+    def __init__(self, spec: UnitSpec, ports: Ports, target: TargetState) -> None:
+        super().__init__(spec, ports, target)
+        self._requested = False
+        self._raised: Exception | None = None
+
+    def run(self) -> None:
+        raw = self.config()
+        loaded = chain.connector(raw).load(self.ports.plugins)
+        connector: Connector = loaded()
+        self.modules.add(loaded.__module__.partition(".")[0])
+        self.version = about.version_of(connector)
+        self.about = about.of_connector(connector, "sink" if isinstance(connector, SinkConnector) else "source")
+        started = False
+        offsets: OffsetStore | None = None
+        try:
+            if not self.hold_while_paused():
+                return
+            (config,) = self.resolve(raw)
+            self.moved(Event.START)
+            offsets = self.ports.offset_store(self.spec.connector, config)
+            if not isinstance(connector, SinkConnector):
+                offsets.open(self.stopping.is_set)
+            if not self.may_work():
+                return
+            connector.initialize(_Context(self, StoredOffsets(self, offsets)))
+            connector.start(config)
+            started = True
+            self.moved(Event.STARTED)
+            # What is asked for while `start` runs is answered by the first configs.
+            self._requested = False
+            self._publish(connector, config)
+            self._serve(connector, config)
+        except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
+            self.fail(error)
+        finally:
+            try:
+                if started:
+                    connector.stop()
+            finally:
+                if offsets is not None:
+                    offsets.close(self.abandoned)
+
+    def _serve(self, connector: Connector, config: dict[str, str]) -> None:
+        """Make task configs when asked, and at a resume, for what is outside may have changed; none while paused."""
+        paused = False
+        while True:
+            self.wait_for(
+                lambda paused=paused: (  # type: ignore[misc]
+                    self._raised or (self._requested and not paused) or self._is_paused() is not paused
+                )
+            )
+            if self.stopping.is_set():
+                return
+            with self.changed:
+                turned, raised = self._is_paused() is not paused, self._raised
+                paused = paused is not turned
+                requested = self._requested
+                if not paused:
+                    self._requested = False
+            if raised is not None:
+                raise raised
+            if turned:
+                self.moved(Event.PAUSE if paused else Event.RESUME)
+                requested = not paused
+            if requested and not paused:
+                self._publish(connector, config)
+
+    def _is_paused(self) -> bool:
+        return self.target is not TargetState.STARTED
+
+    def _publish(self, connector: Connector, config: dict[str, str]) -> None:
+        framework = SINK_CONFIG if isinstance(connector, SinkConnector) else SOURCE_CONFIG
+        settings = framework.parse(config)
+        limit: int = settings["tasks.max"]
+        configs = connector.task_configs(limit)
+        if len(configs) > limit:
+            message = (
+                f"The connector {self.spec.connector} has generated {len(configs)} tasks, which is greater than "
+                f"{limit}, the maximum number of tasks it is configured to create. "
+            )
+            if settings["tasks.max.enforce"]:
+                raise ConnectError(
+                    f"{message}This behaviour should be considered a bug and is disallowed. If necessary, it can be "
+                    "permitted by reconfiguring the connector with 'tasks.max.enforce' set to false; however, this "
+                    "option will be removed in a future release of Kafka Connect."
+                )
+            log.warning("%s", message)
+        task_class = task_class_name(connector.task_class())
+        common = {"task.class": task_class}
+        for name in ("topics", "topics.regex"):
+            if isinstance(connector, SinkConnector) and config.get(name):
+                common[name] = config[name]
+        # Who reads the topics, or asks REST, sees what the user wrote.
+        stored = references.put_back([{**made, **common} for made in configs], self.config(), self.resolved)
+        self.ports.publish_task_configs(self.spec.connector, stored, self.spec.config_offset)
+
+    def request_reconfiguration(self) -> None:
+        with self.changed:
+            self._requested = True
+            self.changed.notify_all()
+
+    def raise_in_thread(self, error: Exception) -> None:
+        """Fail the connector for an error that it met in a thread of its own."""
+        with self.changed:
+            self._raised = error
+            self.changed.notify_all()
+
+
+class _Context:
+    """What `kconnect.api.connector.ConnectorContext` promises."""
+
+    def __init__(self, unit: ConnectorUnit, offsets: StoredOffsets) -> None:
+        self._unit = unit
+        self.offsets = offsets
+
+    def request_task_reconfiguration(self) -> None:
+        self._unit.request_reconfiguration()
+
+    def raise_error(self, error: Exception) -> None:
+        self._unit.raise_in_thread(error)
+
+
+class StoredOffsets:
+    """What `kconnect.api.task.OffsetReader` promises."""
+
+    def __init__(self, unit: Unit, store: OffsetStore) -> None:
+        self._unit, self._store = unit, store
+
+    def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
+        return self.offsets([partition])[0]
+
+    def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        return self._store.read([dict(each) for each in partitions], self._unit.stopping.is_set)

@@ -1,0 +1,120 @@
+"""
+One offset topic as a task host has it: read when somebody first asks and followed from then on, and written.
+
+The worker's topic has one for the host's life, a connector's own topic as long as a unit uses it: see `offsets.py`. What the
+records look like is `core/state/offsets.py`'s business.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kconnect.core.state import offsets as state
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import Entry, Topic
+from kconnect.errors import ConnectError, RetriableError
+from kconnect.kafka.log import LogReader, LogWriter
+
+log = logging.getLogger(__name__)
+
+_TOLD_S = 30.0
+
+Partition = Mapping[str, Any]
+Offset = dict[str, Any]
+Pairs = Sequence[tuple[dict[str, Any], "Offset | None"]]
+
+
+class OffsetTopic:
+    """One offset topic, read when somebody first asks and followed from then on."""
+
+    def __init__(self, client: Mapping[str, Any], topic: str, make_writer: Callable[[], LogWriter]) -> None:
+        self.topic = topic
+        self._client, self._make_writer = client, make_writer
+        self._reader: LogReader | None = None
+        self._writer: LogWriter | None = None
+        self._state = OffsetState()
+        # Reading may have to wait for brokers; what is known, and writing, must not.
+        self._reading = threading.Lock()
+        self._lock = threading.Lock()
+        self._asked = itertools.count(1)
+        self._served = 0
+
+    def read(self, connector: str, partitions: Sequence[Partition], gives_up: Callable[[], bool]) -> list[Offset | None]:
+        """What is stored, as of the end of the topic at the time of the call. ConnectError once `gives_up()`."""
+        mine = next(self._asked)
+        while not self._reading.acquire(timeout=0.1):
+            if gives_up():
+                raise ConnectError(f"Stopped while the offset topic {self.topic} was being read")
+        try:
+            # One reading serves all who asked before it began: when a host starts, that is each of its units.
+            if self._served < mine:
+                latest = next(self._asked)
+                self._read_to_end(gives_up)
+                self._served = latest
+        finally:
+            self._reading.release()
+        with self._lock:
+            return [self._state.offset(connector, partition) for partition in partitions]
+
+    def known_key(self, connector: str, partition: Partition | None) -> bytes | None:
+        """The very key that is there already, as far as the topic has been read."""
+        with self._lock:
+            return self._state.known_key(connector, partition)
+
+    def entries(self, connector: str, offsets: Pairs, like: OffsetTopic | None = None) -> list[Entry]:
+        """To the very keys that are there already, else to those of the topic `like`."""
+        topics = (self,) if like is None else (self, like)
+        return state.entries(connector, offsets, *(topic.known_key for topic in topics))
+
+    def write(self, entries: Sequence[Entry], timeout: float) -> None:
+        """They are stored when this returns, else it raises ConnectError."""
+        with self._lock:
+            if self._writer is None:
+                self._writer = self._make_writer()
+        self._writer.write(entries, timeout)
+
+    def close_reader(self) -> None:
+        """Only once no unit reads any more: whoever still does keeps the reader."""
+        if self._reading.acquire(timeout=1):
+            if self._reader is not None:
+                self._reader.close()
+            self._reading.release()
+
+    def close(self) -> None:
+        """The same, and the writer, if it is nobody else's."""
+        self.close_reader()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _read_to_end(self, gives_up: Callable[[], bool]) -> None:
+        ends, told_at = None, time.monotonic()
+        while not gives_up():
+            try:
+                self._reader = self._reader or LogReader(self._client, {Topic.OFFSET: self.topic}, timeout=2)
+                # What another task has open must not hide what this connector's tasks have committed since.
+                ends = ends or self._reader.ends_behind_open(2)
+                found = self._reader.read(0.1)
+                with self._lock:
+                    for record in found:
+                        self._state.apply(record)
+                if self._reader.lost:
+                    # What is known stays: it is the best that there is, and what the topic says now comes over it.
+                    log.error("The offset topic %s was made anew, or has lost its end: it is read again", self.topic)
+                    self._reader.begin_again(Topic.OFFSET)
+                    ends = None
+            except RetriableError as error:
+                log.debug("%s", error)
+            if ends is not None and self._reader is not None and self._reader.has_read(ends):
+                return
+            if time.monotonic() - told_at > _TOLD_S:
+                told_at = time.monotonic()
+                log.warning(
+                    "The offset topic %s can't be read to its end yet: brokers are waited for, or a transaction that is open",
+                    self.topic,
+                )
+        raise ConnectError(f"Stopped while the offset topic {self.topic} was being read")

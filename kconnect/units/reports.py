@@ -1,0 +1,231 @@
+"""
+Where the records of one task go that failed: to the log, and to the dead letter queue (KIP-298, KIP-610).
+
+Built by `source_task.py` and `sink_task.py`, which have all letters acknowledged before they store or commit an offset that
+is beyond the records: Kafka Connect does not wait, and loses what its dead letter queue refuses. Read next:
+`core/task/errors.py`, which decides what fails.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import confluent_kafka as ck
+import orjson
+
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
+from kconnect.converters.json import JsonConverter
+from kconnect.core.settings.errors import ErrorSettings
+from kconnect.core.task.chain import Outgoing, sendable
+from kconnect.core.task.errors import Component, Errors, Failure, Stage, error_class, place_of
+from kconnect.errors import ConnectError
+from kconnect.kafka import clients, servers
+from kconnect.kafka.admin import ensure_topic
+from kconnect.kafka.codes import AWAY
+from kconnect.kafka.producer import TaskProducer
+from kconnect.processes import logs
+from kconnect.units.unit import Unit, trace
+
+log = logging.getLogger(__name__)
+
+_PREFIX = "__connect.errors."
+
+
+class Reports:
+    """
+    `errors` is for the task's chain; `start` before its first record, `close` at the end. Kafka Connect has no queue for a
+    `source`, whose left-over setting must not hurt: there it comes to be with the first letter, and only where records may be
+    dropped.
+    """
+
+    def __init__(self, unit: Unit, config: Mapping[str, str], source: bool = False) -> None:
+        self._unit, self._config, self._late = unit, config, source
+        self.settings = ErrorSettings.of(config)
+        if source and not self.settings.tolerant:
+            self.settings = replace(self.settings, topic=None)
+        self.errors = Errors(
+            self.settings,
+            self._report,
+            lambda seconds: not unit.stopping.wait(seconds),
+            time.monotonic,
+            lambda longest: random.uniform(0, longest),
+        )
+        self._producer: TaskProducer | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether a report goes anywhere."""
+        return self.settings.topic is not None or self.settings.log
+
+    def start(self) -> None:
+        """Create the queue's topic if it is missing, unless that is for later. ConnectError if it can't be had."""
+        if self.settings.topic is not None and not self._late:
+            self._open(self.settings.topic)
+
+    def _open(self, topic: str) -> None:
+        unit, worker = self._unit, self._unit.ports.settings
+        remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to what there are brokers for."
+        admin = clients.topic_admin(worker, unit.spec.connector, self._config)
+        servers.require(admin)
+        while True:
+            try:
+                ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)
+                break
+            except ConnectError as error:
+                cause = error.__cause__
+                away = isinstance(cause, ck.KafkaException) and cause.args[0].code() in AWAY
+                # In the midst of its work a task waits for brokers that are away, as its other clients do.
+                if not (self._late and away) or unit.stopping.wait(0.5):
+                    raise
+        client = clients.producer(worker, unit.spec.connector, unit.spec.task or 0, self._config)
+        client["client.id"] = f"connector-dlq-producer-{unit.spec.connector}-{unit.spec.task}"
+        self._producer = TaskProducer(client, unit.stopping.is_set)
+
+    def flush(self, timeout: float) -> bool:
+        """Whether all letters are acknowledged within `timeout` seconds. ConnectError if one can't be delivered."""
+        if self._producer is None:
+            return True
+        try:
+            return self._producer.flush(timeout)
+        except ConnectError as error:
+            self.errors.counts.letters_failed += 1
+            raise ConnectError(f"A record that failed can't be put into the dead letter queue either: {error}") from error
+
+    def close(self, timeout: float) -> None:
+        """After a failure too: what ended the task is in the queue as well."""
+        if self._producer is None:
+            return
+        abandoned = self._unit.abandoned
+        try:
+            if not abandoned and not self.flush(timeout):
+                log.warning("The dead letter queue has not taken all within %.0f s: these records come again", timeout)
+        except ConnectError as error:
+            log.warning("%s", error)
+        self._producer.close(abandon=abandoned)
+
+    def _report(self, failure: Failure) -> None:
+        counts = self.errors.counts
+        counts.last_ms = int(time.time() * 1000)
+        if self.settings.log:
+            counts.logged += 1
+            log.error("%s", self._line(failure), exc_info=failure.error)
+        if self.settings.topic is not None and self._producer is None:
+            self._open(self.settings.topic)
+        counts.letters += self._producer is not None
+        if self._producer is not None and not self._producer.send([self._letter(failure)]):
+            raise ConnectError("Stopped while a record waited for the dead letter queue: it comes again")
+
+    def _line(self, failure: Failure) -> str:
+        of = f" with class '{failure.component.class_name}'" if failure.component.class_name else ""
+        text = (
+            f"Error encountered in task {self._unit.spec.unit}. Executing stage '{failure.stage.value}'{of}, "
+            f"where the record is {place_of(failure.origin)}, attempts {failure.attempts}."
+        )
+        return f"{text} {_content(failure.origin)}" if self.settings.log_messages else text
+
+    def _letter(self, failure: Failure) -> Outgoing:
+        origin = failure.origin
+        if isinstance(origin, SourceRecord):
+            key, value, headers = _as_json(origin)
+            timestamp = origin.timestamp or 0
+        else:
+            key, value, headers = origin.key(), origin.value(), list(origin.headers() or ())
+            kind, at = origin.timestamp()
+            timestamp = at if kind else 0
+        if self.settings.headers:
+            headers += self._context(failure)
+        assert self.settings.topic is not None
+        return self.settings.topic, value, key, -1, None, None, timestamp, headers or None
+
+    def _context(self, failure: Failure) -> list[tuple[str, bytes | None]]:
+        origin, error, spec = failure.origin, failure.error, self._unit.spec
+        if isinstance(origin, SourceRecord):
+            place = {
+                "topic": origin.topic,
+                "source.partition": orjson.dumps(origin.source_partition).decode(),
+                "source.offset": orjson.dumps(origin.source_offset).decode(),
+            }
+        else:
+            place = {"topic": origin.topic(), "partition": str(origin.partition()), "offset": str(origin.offset())}
+        known = {
+            **place,
+            "connector.name": spec.connector,
+            "task.id": str(spec.task),
+            "stage": failure.stage.value,
+            "class.name": failure.component.class_name,
+            "exception.class.name": error_class(error),
+            "exception.message": logs.hide(str(error)),
+            "exception.stacktrace": logs.hide(trace(error)),
+        }
+        return [(_PREFIX + name, text.encode()) for name, text in known.items()]
+
+
+class Errant:
+    """
+    What `kconnect.api.task.ErrantRecordReporter` promises, for one sink task: records that it can't deliver go the way of
+    those that can't be converted. Once `wanted`, it keeps messages until they are committed: a letter has the very bytes
+    that were consumed.
+    """
+
+    def __init__(self, errors: Errors, task_class: str) -> None:
+        self.wanted = False
+        self._errors = errors
+        self._component = Component("the task's put()", task_class)
+        self._kept: dict[TopicPartition, dict[int, Any]] = {}
+
+    def keep(self, messages: Iterable[Any]) -> None:
+        if self.wanted:
+            for message in messages:
+                place = TopicPartition(message.topic(), message.partition())
+                self._kept.setdefault(place, {})[message.offset()] = message
+
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        for place, end in offsets.items():
+            kept = self._kept.get(place, {})
+            self._kept[place] = {offset: message for offset, message in kept.items() if offset >= end.offset}
+
+    def closed(self, places: Iterable[TopicPartition]) -> None:
+        for place in places:
+            self._kept.pop(place, None)
+
+    def report(self, record: SinkRecord, error: Exception) -> None:
+        """ConnectError if `errors.tolerance` does not allow to drop a record; it has been reported all the same."""
+        place = TopicPartition(record.original_topic, record.original_partition)
+        origin = self._kept.get(place, {}).get(record.original_offset)
+        if origin is None:
+            raise ConnectError(
+                f"The record {place_of(record)} can't be reported: it was committed, or taken away, before. Report a record "
+                "before `pre_commit` gives an offset beyond it, and ask for the reporter in `start`."
+            )
+        self._errors.handle(Stage.TASK_PUT, self._component, origin, error)
+
+
+def _content(origin: Any) -> str:
+    if isinstance(origin, SourceRecord):
+        return repr(origin)
+    return f"key {origin.key()!r}, value {origin.value()!r}, headers {origin.headers()!r}"
+
+
+def _as_json(record: SourceRecord) -> tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]:
+    """
+    A source's record never had bytes, so its letter is JSON with schemas. What is no valid data, which may be the very
+    reason for the letter, is put down as Python shows it.
+    """
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": "true"}, False)
+
+    def convert(schema: Any, value: Any) -> bytes | None:
+        if value is None:
+            return None
+        try:
+            return converter.from_connect_data(record.topic, schema, value)
+        except Exception:  # noqa: BLE001 - whatever ails it, it must not be lost
+            return repr(value).encode()
+
+    headers = [(sendable(header.key), convert(header.schema, header.value)) for header in record.headers]
+    return convert(record.key_schema, record.key), convert(record.value_schema, record.value), headers

@@ -1,0 +1,53 @@
+"""
+Sees to it, once a topic, that the topics a source task writes to are there.
+
+By the connector's own rules where it has some and the worker lets it (KIP-158), else the brokers create them or nobody does.
+Part of what `source_batches.py` gives to both ways of delivery. Read next: `kafka/topics.py`,
+`core/settings/topic_creation.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+
+from kconnect.core.settings import topic_creation
+from kconnect.core.settings.topic_creation import TopicCreation
+from kconnect.kafka import clients, topics
+from kconnect.kafka.producer import TaskProducer
+from kconnect.units.unit import Unit
+
+log = logging.getLogger(__name__)
+
+
+class SourceTopics:
+    """ConfigError, naming the setting, for rules that can't be used."""
+
+    def __init__(self, unit: Unit, config: Mapping[str, str], gives_up: Callable[[], bool]) -> None:
+        settings = unit.ports.settings
+        self._gives_up = gives_up
+        self._rules: TopicCreation | None = None
+        if settings.topic_creation_enable:
+            self._rules = TopicCreation.from_config(config)
+        elif topic_creation.is_used(config):
+            log.warning("The worker's topic.creation.enable is false: the connector's topic.creation.* settings have no effect")
+        if self._rules is not None:
+            self._client = clients.topic_admin(settings, unit.spec.connector, config)
+        self._ready: set[str] = set()
+
+    def new(self, asked: Collection[str]) -> list[str]:
+        """Those that have not been `written` to yet."""
+        return [topic for topic in asked if topic not in self._ready]
+
+    def require(self, new: list[str], producer: TaskProducer) -> bool:
+        """
+        Have them there, for this producer. False if the task is to end first.
+
+        ConnectError, naming topic and remedy, if that can't be.
+        """
+        if new and self._rules is not None and not topics.create_missing(self._client, self._rules, new, self._gives_up):
+            return False
+        return all(producer.require_topic(topic) for topic in new)
+
+    def written(self, new: Collection[str]) -> None:
+        self._ready.update(new)

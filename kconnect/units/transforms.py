@@ -1,0 +1,88 @@
+"""
+The transforms and predicates of one task. Built in the task's thread by `source_task.py` and `sink_task.py`.
+
+Read next: `core/task/steps.py`, which runs them, and `core/settings/aliases.py` for how a config names them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kconnect.api.transformation import Transformation
+from kconnect.core.settings import aliases
+from kconnect.core.settings.aliases import Alias
+from kconnect.core.settings.worker import for_plugins, tell
+from kconnect.core.task.steps import Step, Steps, by_topic
+from kconnect.errors import ConfigError, ConnectError
+from kconnect.plugins import chain
+from kconnect.plugins.registry import Registry, class_name
+from kconnect.transforms.common import OnPart
+
+log = logging.getLogger(__name__)
+
+
+class Transforms:
+    """
+    `steps` are those of a connector's config, each configured once; `close` when the task ends. With `owned`, the records
+    that they are given are nobody else's, and may come back changed instead of copied. `worker` are the worker's texts, of
+    which those plugins get to know that ask for them (`worker_settings`).
+    """
+
+    def __init__(
+        self, config: Mapping[str, str], plugins: Registry, owned: bool = False, worker: Mapping[str, str] | None = None
+    ) -> None:
+        """ConfigError, naming alias and setting, if one can't be had or does not take its settings."""
+        self._plugins, self._owned = plugins, owned
+        self._worker = for_plugins(worker or {})
+        self._made: list[tuple[str, Any]] = []
+        known = aliases.predicates(config)
+        try:
+            self.steps = Steps([self._step(alias, known) for alias in aliases.transforms(config)])
+        except Exception:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        for name, made in self._made:
+            try:
+                made.close()
+            except Exception:
+                log.exception("Closing %s failed", name)
+        self._made = []
+
+    def _step(self, alias: Alias, known: Mapping[str, Alias]) -> Step:
+        transform = self._make(alias, chain.transform(alias))
+        transform.owns_records = self._owned
+        batch = type(transform).apply_all is not Transformation.apply_all
+        # Columns change records in place.
+        by_column = self._owned and isinstance(transform, OnPart) and hasattr(transform, "columns")
+        step = Step(
+            alias.name,
+            transform.apply,
+            class_name=class_name(type(transform)),
+            apply_all=transform.apply_all if batch else None,
+            columns=transform.columns if by_column else None,
+            part=transform.part if by_column else "",
+        )
+        if alias.predicate is None:
+            return step
+        if alias.predicate not in known:
+            raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
+        predicate = self._make(known[alias.predicate], chain.predicate(known[alias.predicate]))
+        test = by_topic(predicate.test) if predicate.of_topic else predicate.test
+        return replace(step, test=test, negate=alias.negate, of_topic=predicate.of_topic)
+
+    def _make(self, alias: Alias, part: chain.Part) -> Any:
+        if not alias.type:
+            raise ConfigError(f'Missing required configuration "{alias.prefix}type" which has no default value.')
+        try:
+            made = part.load(self._plugins)()
+            tell(made, self._worker)
+            made.configure(dict(alias.properties))
+        except ConnectError as error:
+            raise ConfigError(f"{alias.prefix.rstrip('.')} ({alias.type}) can't be used: {error}") from error
+        self._made.append((f"{alias.prefix.rstrip('.')} ({alias.type})", made))
+        return made

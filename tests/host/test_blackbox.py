@@ -1,0 +1,164 @@
+"""What a process that crashes leaves for the next one, with real processes and real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kconnect.core.state.records import UnitId
+from kconnect.host import blackbox
+
+pytestmark = pytest.mark.process
+
+_PROCESS = """
+import os, threading, time, types
+import plugin
+from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.state.records import TargetState
+from kconnect.worker import blackbox, owners
+from kconnect.units.starts import StartTurns
+from kconnect.units.unit import Unit
+
+blackbox._DUMP_S, blackbox._LIMIT_S = 0.3, 3.0
+box = blackbox.open_box("i-1")
+owners.follow(box.note)
+host = types.SimpleNamespace(status=lambda *args: None, starts=StartTurns())
+
+class Runs(Unit):
+    what = None
+    def run(self):
+        self.what()
+
+def unit(name, what):
+    made = Runs(UnitSpec(name, 0, {}, {}, 41, 2), host, TargetState.STARTED)
+    made.what = what
+    made.start()
+    return made
+
+unit("gone", int).join(60)
+unit("good", threading.Event().wait)
+bad = lambda what: unit("bad", what)
+"""
+
+
+def run(directory: Path, script: str) -> tuple[int, dict[UnitId, blackbox.Blame]]:
+    """How a process that does this ends, and whom what it leaves blames."""
+    (directory / "plugin.py").write_text(
+        "import ctypes, os, threading, time\n"
+        "def crash():\n    ctypes.string_at(0)\n"
+        "def abort():\n    os.abort()\n"
+        "def start():\n    threading.Thread(target=ctypes.string_at, args=(0,)).start()\n    time.sleep(60)\n"
+        "def hold():\n    ctypes.PyDLL(None).sleep(60)\n"
+        "def nap():\n    time.sleep(60)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", _PROCESS + script],
+        env={**os.environ, "PYTHONPATH": str(directory), "TMPDIR": str(directory)},
+        timeout=120,
+        check=False,
+        capture_output=True,
+    )
+    return ended.returncode, blackbox.Found("i-1").blames()
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_a_crash_is_the_unit_s_whose_thread_it_was(tmp_path: Path) -> None:
+    status, blames = run(tmp_path, "bad(plugin.crash).join(60)")
+    assert status == -signal.SIGSEGV
+    [(unit, blame)] = blames.items()
+    assert (unit, blame.config_offset, blame.run) == (UnitId("bad", 0), 41, 2)
+    assert blame.reason.startswith("SIGSEGV: the code of this task has ended its host's process")
+    assert 'plugin.py", line 3 in crash' in blame.reason
+    assert "kconnect" not in blame.reason, "how our own code came to call it helps nobody"
+    assert blackbox.Found("i-1").blames() == {}, "it is told once"
+
+
+def test_an_abort_is_told_as_such(tmp_path: Path) -> None:
+    status, blames = run(tmp_path, "bad(plugin.abort).join(60)")
+    assert status == -signal.SIGABRT
+    assert blames[UnitId("bad", 0)].reason.startswith("SIGABRT")
+
+
+def test_a_crash_in_a_thread_that_the_unit_has_started_is_the_unit_s(tmp_path: Path) -> None:
+    _, blames = run(tmp_path, "bad(plugin.start).join(60)")
+    assert blames.keys() == {UnitId("bad", 0)}
+
+
+def test_it_is_found_among_more_threads_than_the_interpreter_shows(tmp_path: Path) -> None:
+    script = """
+go = threading.Event()
+first = bad(lambda: (go.wait(60), plugin.crash()))
+for number in range(150):
+    unit(f"good-{number}", threading.Event().wait)
+go.set()
+first.join(60)
+"""
+    assert run(tmp_path, script)[1].keys() == {UnitId("bad", 0)}
+
+
+def test_for_a_crash_of_anybody_else_no_unit_is_blamed(tmp_path: Path) -> None:
+    status, blames = run(tmp_path, "plugin.crash()")
+    assert (status, blames) == (-signal.SIGSEGV, {})
+    status, blames = run(tmp_path, "bad(lambda: os.kill(os.getpid(), 9)).join(60)")
+    assert (status, blames) == (-signal.SIGKILL, {})
+
+
+def test_a_process_that_ends_itself_can_say_for_whom(tmp_path: Path) -> None:
+    script = "made = unit('bad', plugin.nap); box.accuse(made.spec, 'it took 9 MiB\\n\u00e9'); os.kill(os.getpid(), 9)"
+    status, blames = run(tmp_path, script)
+    assert status == -signal.SIGKILL
+    assert blames == {UnitId("bad", 0): (41, 2, "it took 9 MiB\n\u00e9")}
+
+
+def test_a_process_that_ends_in_order_leaves_nothing(tmp_path: Path) -> None:
+    status, blames = run(tmp_path, "box.alive(); box.close(); os._exit(0)")
+    assert (status, blames) == (0, {})
+    [directory] = tmp_path.glob("kconnect-hosts-*")
+    assert os.stat(directory).st_mode & 0o777 == 0o700
+    assert list(directory.iterdir()) == []
+
+
+def test_who_holds_the_interpreter_s_lock_for_too_long_is_blamed_for_the_end_of_the_process(tmp_path: Path) -> None:
+    status, blames = run(tmp_path, "unit('naps', plugin.nap); box.alive(); bad(plugin.hold).join(60)")
+    assert status == -signal.SIGALRM
+    assert blames.keys() == {UnitId("bad", 0)}
+    assert "let nothing else run" in blames[UnitId("bad", 0)].reason
+
+
+def test_a_process_that_was_suspended_blames_nobody(tmp_path: Path) -> None:
+    """One dump is written when it wakes up, and then the timer ends it: nobody is to be seen to have held anything."""
+    # Only once it is suspended: whoever is woken up before sleeps for ever.
+    asleep = "until grep -q '^State:.T' /proc/$0/status; do sleep 0.1; done"
+    wakes = f"""import subprocess; subprocess.Popen(["sh", "-c", "{asleep}; sleep 4; kill -CONT $0", str(os.getpid())])\n"""
+    script = f"{wakes}bad(lambda: [plugin.nap() for _ in range(9)]); box.alive(); os.kill(os.getpid(), 19)\ntime.sleep(60)"
+    status, blames = run(tmp_path, script)
+    assert status == -signal.SIGALRM
+    assert blames == {}
+
+
+def test_a_directory_that_others_can_write_to_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / f"kconnect-hosts-{os.getuid()}").mkdir(0o777)
+    (tmp_path / f"kconnect-hosts-{os.getuid()}").chmod(0o777)
+    assert blackbox.open_box("i-1") is None
+    assert "is not this user's alone" in caplog.text
+
+
+def test_files_that_nobody_has_asked_for_are_swept_away(tmp_path: Path) -> None:
+    directory = tmp_path / f"kconnect-hosts-{os.getuid()}"
+    directory.mkdir(0o700)
+    for name, age in (("old", 3 * 86_400), ("new", 60)):
+        (directory / name).touch()
+        now = (directory / name).stat().st_mtime
+        os.utime(directory / name, (now - age, now - age))
+    run(tmp_path, "box.close(); os._exit(0)")
+    assert [file.name for file in directory.iterdir()] == ["new"]

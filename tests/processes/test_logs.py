@@ -1,0 +1,187 @@
+"""The worker's log, as it is written."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from kconnect.core.state.records import LoggerLevel
+from kconnect.processes import logs
+from kconnect.processes.levels import PythonLoggers
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    chatty = {name: logging.getLogger(name).level for name in logs._CHATTY}
+    monkeypatch.setattr(logs, "_secrets", set())
+    monkeypatch.setattr(logs, "_covered", {})
+    yield
+    logs.unbind()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, before in chatty.items():
+        logging.getLogger(name).setLevel(before)
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+
+
+def lines(format: str, write: Callable[[], Any], level: str = "INFO") -> list[str]:
+    stream = io.StringIO()
+    logs.configure(format, level, stream)
+    write()
+    return stream.getvalue().splitlines()
+
+
+log = logging.getLogger("kconnect.demo")
+
+
+def test_text_for_people() -> None:
+    (line,) = lines("text", lambda: log.warning("It is %s", "late"))
+    assert line[4] == line[7] == "-"
+    assert line.endswith(" WARNING kconnect.demo It is late")
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_what_a_terminal_would_obey_is_shown_instead(format: str) -> None:
+    said = "\x1b[31mred\x1b[0m \x9b2J \u202eback\tthere\rover é\x7f"
+
+    def write() -> None:
+        try:
+            raise ValueError(said)
+        except ValueError:
+            log.exception("It failed: %s", said)
+
+    written = "\n".join(lines(format, write))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", written)
+    assert written.count("\\u001b[31mred\\u001b[0m \\u009b2J \\u202eback") == 2
+    if format == "json":
+        assert json.loads(written)["message"] == f"It failed: {said}"
+
+
+def test_a_json_object_a_line() -> None:
+    def write() -> None:
+        try:
+            raise ValueError("bad")
+        except ValueError:
+            log.exception("It failed\nbadly")
+
+    (line,) = lines("json", write)
+    written = json.loads(line)
+    assert (written["message"], written["level"], written["logger"]) == ("It failed\nbadly", "error", "kconnect.demo")
+    assert written["timestamp"].endswith("Z")
+    assert "ValueError: bad" in written["exception"]
+
+
+def test_lines_carry_connector_and_task_of_their_thread() -> None:
+    def unit() -> None:
+        logs.bind("orders", 3)
+        log.info("polls")
+        logs.bind("orders")
+        log.info("starts")
+        logs.unbind()
+        log.info("nobody's")
+
+    def write() -> None:
+        thread = threading.Thread(target=unit)
+        thread.start()
+        thread.join()
+        log.info("the worker's")
+
+    task, connector, nobody, worker = lines("text", write)
+    assert "kconnect.demo [orders|task-3] polls" in task
+    assert "kconnect.demo [orders] starts" in connector
+    assert nobody.endswith("kconnect.demo nobody's")
+    assert worker.endswith("kconnect.demo the worker's")
+    written = json.loads(lines("json", write)[0])
+    assert (written["connector"], written["task"]) == ("orders", 3)
+
+
+def test_libraries_warnings_and_structlog_look_alike() -> None:
+    def write() -> None:
+        logging.getLogger("uvicorn.error").info("not of interest")
+        logging.getLogger("uvicorn.error").warning("of interest")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("pyspark warns", stacklevel=1)
+        structlog.get_logger("a.plugin").info("seen", rows=3)
+
+    uvicorn, warning, *_, plugin = lines("text", write)
+    assert uvicorn.endswith("WARNING uvicorn.error of interest")
+    assert "py.warnings" in warning
+    assert "pyspark warns" in warning
+    assert plugin.endswith("INFO    a.plugin seen rows=3")
+
+
+def test_levels_by_logger() -> None:
+    def write() -> None:
+        log.debug("not shown")
+        log.setLevel(5)
+        log.log(5, "shown")
+        log.setLevel(logging.NOTSET)
+
+    (line,) = lines("text", write)
+    assert line.endswith("TRACE   kconnect.demo shown")
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_secrets_are_blotted_out_wherever_they_are(format: str) -> None:
+    canary, quoted = "canary-5f1d", 'pass"word\\9\'s'
+
+    def write() -> None:
+        logs.hide_secrets({"db.password": canary, "name": "orders", "ssl.key.password": "no", "sasl.jaas.config": quoted})
+        log.info("login with %s", canary)
+        log.info("login with %s", {"deep": [quoted]})
+        structlog.get_logger("x").info("y", value={"a": canary})
+        try:
+            raise ValueError(f"refused: {canary} {quoted}")
+        except ValueError:
+            log.exception("orders failed, no?")
+
+    text = "\n".join(lines(format, write))
+    assert canary not in text
+    assert "pass" not in text
+    assert "word" not in text
+    assert "[hidden]" in text
+    assert "orders failed, no?" in text
+
+
+def test_one_secret_may_be_part_of_another() -> None:
+    def write() -> None:
+        logs.register_secret("abcd")
+        logs.register_secret("abcdefgh")
+        log.info("it is abcdefgh!")
+
+    assert lines("text", write)[0].endswith("it is [hidden]!")
+
+
+def test_a_level_for_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = logging.getLogger("org.example.whole")
+    monkeypatch.setattr(logger, "level", logging.NOTSET)
+
+    def change() -> None:
+        for level in ("debug", "loud"):
+            logs.set_level(PythonLoggers(), LoggerLevel("org.example.whole", level))
+
+    said = lines("text", change)
+    assert logger.level == logging.DEBUG
+    assert "INFO" in said[0]
+    assert "Log level of org.example.whole for the whole cluster: DEBUG" in said[0]
+    assert "Ignoring the log level 'loud'" in said[1]
+
+
+def test_a_header_that_quotes_a_secret_shows_its_reference() -> None:
+    logs.cover({"s3cret-1": "${file:/f:k}"})
+    logs.cover({"other-one": "${file:/f:l}"})
+    # The base64 of `user:s3cret-1`.
+    assert logs.hide("Authorization: Basic dXNlcjpzM2NyZXQtMQ==") == "Authorization: Basic dXNlcj${file:/f:k}=="

@@ -1,0 +1,150 @@
+"""Requests about connectors that run: reads, states, restarts, changes of config, topics, and what is left of them."""
+
+from __future__ import annotations
+
+from tests.rig.parity.script.creation import SINK, SOURCE, create
+from tests.rig.parity.step import (
+    Step,
+    configured,
+    delete,
+    get,
+    gone,
+    no_topics,
+    patch,
+    post,
+    put,
+    send,
+    some_topics,
+    states,
+    tasks,
+)
+
+SRC, OUT, BAD, IDLE = "/connectors/$N-src", "/connectors/$N-out", "/connectors/$N-bad", "/connectors/$N-idle"
+MOVED = ("/connectors/$N-osrc", "/connectors/$N-oout")
+"""Those of `offsets.py`, whose deletion the records of all topics wait for."""
+
+RUNNING: list[Step] = [
+    create("a source", "$N-src", SOURCE),
+    get("source: status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    create("a sink", "$N-out", {**SINK, "tasks.max": "2"}),
+    get("sink: status", f"{OUT}/status", states("RUNNING", "RUNNING", "RUNNING")),
+    create("one whose task fails", "$N-bad", {**SINK, "file": "$DIR/none/out.txt"}),
+    get("bad: status", f"{BAD}/status", states("RUNNING", "FAILED")),
+    get("bad: task status", f"{BAD}/tasks/0/status"),
+    get("source: info", SRC),
+    get("source: config", f"{SRC}/config"),
+    get("source: tasks", f"{SRC}/tasks", tasks(1)),
+    get("source: task status", f"{SRC}/tasks/0/status"),
+    get("source: status of a task that it has not", f"{SRC}/tasks/7/status"),
+    get("source: topics", f"{SRC}/topics", some_topics),
+    get("sink: info", OUT),
+    get("sink: tasks", f"{OUT}/tasks", tasks(2)),
+    get("sink: topics", f"{OUT}/topics", some_topics),
+    send("source: head", "HEAD", SRC),
+    send("source: head of its status", "HEAD", f"{SRC}/status"),
+    get("list", "/connectors"),
+    get("list: status", "/connectors?expand=status"),
+    get("list: info", "/connectors?expand=info"),
+    get("list: both", "/connectors?expand=info&expand=status"),
+    get("list: unknown expansion", "/connectors?expand=bogus"),
+    get("list: unknown and known", "/connectors?expand=bogus&expand=info"),
+    get("list: two in one", "/connectors?expand=info,status"),
+    get("list: empty expansion", "/connectors?expand="),
+]
+
+STATES: list[Step] = [
+    put("states: pause", f"{SRC}/pause"),
+    get("states: paused", f"{SRC}/status", states("PAUSED", "PAUSED")),
+    put("states: pause again", f"{SRC}/pause"),
+    post("states: restart while paused", f"{SRC}/restart"),
+    put("states: resume", f"{SRC}/resume"),
+    get("states: resumed", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    put("states: resume again", f"{SRC}/resume"),
+    put("states: stop", f"{SRC}/stop"),
+    get("states: stopped", f"{SRC}/status", states("STOPPED")),
+    get("states: stopped, tasks", f"{SRC}/tasks", tasks(0)),
+    get("states: stopped, info", SRC),
+    get("states: stopped, status of its task", f"{SRC}/tasks/0/status"),
+    put("states: stop again", f"{SRC}/stop"),
+    post("states: restart a stopped one's task", f"{SRC}/tasks/0/restart"),
+    put("states: pause a stopped one", f"{SRC}/pause"),
+    get("states: stopped, then paused", f"{SRC}/status", states("PAUSED")),
+    get("states: stopped, then paused, tasks", f"{SRC}/tasks", tasks(0)),
+    put("states: resume a stopped one", f"{SRC}/resume"),
+    get("states: resumed from stopped", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    create("paused", "$N-idle", SOURCE, initial_state="PAUSED"),
+    get("initial state: paused", f"{IDLE}/status", states("PAUSED")),
+    get("initial state: paused, tasks", f"{IDLE}/tasks"),
+    put("initial state: resume", f"{IDLE}/resume"),
+    get("initial state: resumed", f"{IDLE}/status", states("RUNNING", "RUNNING")),
+]
+
+RESTARTS: list[Step] = [
+    post("restart: only failed, none", f"{SRC}/restart?onlyFailed=true"),
+    post("restart: only failed with tasks, none", f"{SRC}/restart?onlyFailed=true&includeTasks=true"),
+    get("restart: only failed, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    post("restart: plain", f"{SRC}/restart"),
+    get("restart: plain, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    post("restart: false and false", f"{SRC}/restart?includeTasks=false&onlyFailed=false"),
+    get("restart: false and false, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    post("restart: neither true nor false", f"{SRC}/restart?includeTasks=bogus"),
+    get("restart: neither, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    post("restart: with tasks", f"{SRC}/restart?includeTasks=true"),
+    get("restart: with tasks, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    post("restart: with a body", f"{SRC}/restart", {}),
+    get("restart: with a body, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    post("restart: a task", f"{SRC}/tasks/0/restart"),
+    get("restart: a task, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    post("restart: a task that it has not", f"{SRC}/tasks/9/restart"),
+    post("restart: what failed, without tasks", f"{BAD}/restart?onlyFailed=true"),
+    post("restart: what failed, with tasks", f"{BAD}/restart?onlyFailed=true&includeTasks=true"),
+    get("restart: it fails again", f"{BAD}/status", states("RUNNING", "FAILED")),
+]
+
+CHANGES: list[Step] = [
+    put("change: put", f"{SRC}/config", {**SOURCE, "batch.size": "50"}),
+    get("change: put, config", f"{SRC}/config"),
+    get("change: put, tasks", f"{SRC}/tasks", configured(batch_size="50")),
+    get("change: put, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    patch("change: patch", f"{SRC}/config", {"batch.size": "60", "extra": "x"}),
+    get("change: patched once, tasks", f"{SRC}/tasks", configured(batch_size="60", extra="x")),
+    patch("change: patch a number and a boolean", f"{SRC}/config", {"tasks.max": 1, "other": False}),
+    get("change: patched twice, tasks", f"{SRC}/tasks", configured(other="false", tasks_max="1")),
+    patch("change: patch away", f"{SRC}/config", {"extra": None, "never": None, "other": None}),
+    get("change: patched thrice, tasks", f"{SRC}/tasks", configured(other=None, extra=None)),
+    patch("change: empty patch", f"{SRC}/config", {}),
+    patch("change: invalid patch", f"{SRC}/config", {"tasks.max": "0"}),
+    patch("change: patch away what is required", f"{SRC}/config", {"topic": None}),
+    patch("change: patch away the class", f"{SRC}/config", {"connector.class": None}),
+    patch("change: patch is a list", f"{SRC}/config", []),
+    patch("change: nested patch", f"{SRC}/config", {"a": {"b": 1}}),
+    patch("change: no patch", f"{SRC}/config"),
+    get("change: patched", f"{SRC}/config"),
+    get("change: patched, status", f"{SRC}/status", states("RUNNING", "RUNNING")),
+    put("change: tasks of a sink", f"{OUT}/config", {**SINK, "tasks.max": "1"}),
+    get("change: fewer tasks", f"{OUT}/status", states("RUNNING", "RUNNING")),
+    put("change: put with a null", f"{SRC}/config", {**SOURCE, "tasks.max": None}),
+    put("change: put with an unknown setting that is null", f"{IDLE}/config", {**SOURCE, "nobody.knows": None}),
+    get("change: null is kept", f"{IDLE}/config"),
+]
+
+TOPICS: list[Step] = [
+    put("topics: reset", f"{OUT}/topics/reset"),
+    get("topics: after a reset", f"{OUT}/topics", no_topics),
+]
+
+GONE: list[Step] = [
+    delete("gone: delete a source", SRC),
+    get("gone: source", SRC),
+    get("gone: config", f"{SRC}/config"),
+    get("gone: tasks", f"{SRC}/tasks"),
+    get("gone: status", f"{SRC}/status", gone),
+    get("gone: task status", f"{SRC}/tasks/0/status", gone),
+    get("gone: topics", f"{SRC}/topics", no_topics),
+    delete("gone: delete again", SRC),
+    delete("gone: delete a sink", OUT),
+    delete("gone: delete a failed one", BAD),
+    delete("gone: delete the other source", IDLE),
+    *(get(f"gone: {path[12:]}", f"{path}/status", gone) for path in (OUT, BAD, IDLE, *MOVED)),
+    get("gone: list", "/connectors"),
+]

@@ -1,0 +1,325 @@
+"""
+Runs cells of the fault matrix on one real worker: each in a lane, beside a good source and a good sink of the same host.
+
+`scripts/plugin-faults` runs all of them, some lanes at a time; the tests run those that matter most. A cell: wait until the
+neighbours' data flows (the control), create the connector, look what becomes of it, restart it, delete it, look what is left.
+Read next: `watch.py`, `judge.py`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from kconnect.rest.client import ConnectClient, RestError
+from kconnect.testing.processes import WorkerProcess
+from tests.rig.plugin_faults import package, places
+from tests.rig.plugin_faults.judge import LOUD, MILD, THREADS_LEFT, Seen
+from tests.rig.plugin_faults.places import KINDS, Phase, Place
+from tests.rig.plugin_faults.watch import Answers, Neighbours, Struck, journal, threads_of
+
+PROVIDER = "bad"
+_PROVIDER_PACKAGE = "faulty_provider"
+_SETTLE_S = 180.0
+_STAY_S = 5.0
+_GONE_S = 150.0
+_LOOK_S = 0.2
+
+PROPERTIES = {
+    "task.hosts": "1",
+    "task.shutdown.graceful.timeout.ms": "3000",
+    "offset.flush.interval.ms": "500",
+    "sandbox.memory.max.bytes": str(512 << 20),
+    "task.host.memory.max.bytes": str(700 << 20),
+    # A sink whose host died is missed after this; the default of Kafka's clients is 45 s.
+    "consumer.session.timeout.ms": "6000",
+    "consumer.heartbeat.interval.ms": "1500",
+    "config.providers": PROVIDER,
+    f"config.providers.{PROVIDER}.class": f"{_PROVIDER_PACKAGE}.bad_parts.BadProvider",
+}
+"""What a worker's file needs."""
+
+Cell = tuple[Place, str]
+
+
+def write_plugins(directory: Path, lanes: int) -> str:
+    """Make what `plugin.path` needs for so many lanes; gives its value."""
+    for name in (_PROVIDER_PACKAGE, *map(lane_name, range(lanes))):
+        package.write(directory, name, tuple(KINDS))
+    return str(directory)
+
+
+def lane_name(number: int) -> str:
+    return f"faulty_{number}"
+
+
+class Lane:
+    """A plugin directory and its two good connectors. One cell at a time."""
+
+    def __init__(self, worker: WorkerProcess, plugins: Path, name: str, extra: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self._worker, self._extra = worker, dict(extra or {})
+        self._client = ConnectClient(worker.url)
+        self._homes = [plugins / f"{each}-1.0" / each / "home" for each in (name, _PROVIDER_PACKAGE)]
+        self._pid = worker.pid
+        self._file = worker.directory / f"{name}.txt"
+        self._good = (f"{name}-source", f"{name}-sink")
+        self._cells = 0
+        self.neighbours = Neighbours(self._file)
+
+    def open(self) -> None:
+        """Start the good connectors, and wait until their data flows."""
+        source, sink = self._good
+        topic = places.good_topic(self.name)
+        common = {"tasks.max": "1"}
+        self._client.create(source, {**common, "connector.class": f"{self.name}.good.GoodSource", "topic": topic})
+        self._client.wait_for(source, "RUNNING", 1, timeout=_SETTLE_S)
+        reads = {"topics": topic, "file": str(self._file)}
+        self._client.create(sink, {**common, "connector.class": f"{self.name}.good.GoodSink", **reads})
+        self.neighbours.start()
+        self._wait_flow("before the first fault")
+
+    def close(self) -> None:
+        """Look at nothing any more. What was created ends with the worker."""
+        self.neighbours.end()
+
+    def run(self, place: Place, kind: str, answers: Answers) -> Seen:
+        """One cell. ConnectError if not even the control holds."""
+        self._wait_flow(f"before {kind} in {place.name}")
+        if kind in (*LOUD, "builtins"):
+            # After something was stuck the neighbours have a new host, and what comes next goes to the one that they have left.
+            self._wait(lambda: self._hosts() <= 1)
+        before = len(self._struck(place, kind))
+        self._cells += 1
+        name = f"{self.name}-bad-{self._cells}"
+        patched, lines = len(self.neighbours.patched), self._flood()
+        # The last record before it counts: a fault may strike at once.
+        began = self.neighbours.last()
+        seen = self._create(place, kind, name)
+        try:
+            if seen.accepted:
+                self._watch(place, kind, name, seen, before)
+        except RestError as error:
+            seen.failed_to = str(error)
+        if seen.accepted:
+            self._delete(name, seen)
+        if place.phase is Phase.STOP and kind:
+            self._wait(lambda: len(self._struck(place, kind)) > before)
+        self._wait_gone(self._struck(place, kind)[before:], seen, time.monotonic())
+        # With what was met only when it was to stop.
+        seen.struck = len(self._struck(place, kind)) - before
+        pids = {each.pid for each in self._struck(place, kind)[before:]}
+        seen.beside = place.phase is Phase.VALIDATION or bool(pids & self.neighbours.pids)
+        seen.neighbours = self._neighbours()
+        ended = time.monotonic()
+        seen.gap_s = self.neighbours.longest_gap(began, ended)
+        seen.rest_s = answers.longest(began, ended)
+        seen.missing = self.neighbours.missing()
+        met = self.neighbours.patched[patched:]
+        seen.patched_s = met[-1] - met[0] if met else 0.0
+        seen.flood_lines = self._flood() - lines
+        seen.same_worker = self._is_same_worker()
+        return seen
+
+    def run_slow(self, count: int, answers: Answers) -> Seen:
+        """F14: so many connectors of which every call takes a second, at the same time, for a while."""
+        self._wait_flow("before the slow ones")
+        began = self.neighbours.last()
+        names = [f"{self.name}-slow-{number}" for number in range(count)]
+        config = {**places.config(places.BY_NAME["source.poll"], "slow", self.name, PROVIDER), "fault.place": "*"}
+        with ThreadPoolExecutor(8) as pool, ConnectClient(self._worker.url) as client:
+            clients = [ConnectClient(self._worker.url) for _ in names]
+            list(pool.map(lambda each: each[0].create(each[1], config), zip(clients, names)))
+            for name in names:
+                client.wait_for(name, "RUNNING", 1, timeout=_SETTLE_S)
+            self._wait_flow("beside the slow ones")
+            time.sleep(2 * _STAY_S)
+            seen = Seen(True, state="RUNNING", struck=len(names))
+            deleting = time.monotonic()
+            list(pool.map(lambda each: each[0].delete(each[1]), zip(clients, names)))
+            seen.delete_s = time.monotonic() - deleting
+        self._wait_gone([], seen, time.monotonic())
+        seen.neighbours, ended = self._neighbours(), time.monotonic()
+        seen.gap_s, seen.rest_s = self.neighbours.longest_gap(began, ended), answers.longest(began, ended)
+        seen.missing, seen.same_worker = self.neighbours.missing(), self._is_same_worker()
+        return seen
+
+    def _is_same_worker(self) -> bool:
+        return self._worker.running and self._worker.pid == self._pid
+
+    def _create(self, place: Place, kind: str, name: str) -> Seen:
+        config = {**places.config(place, kind, self.name, PROVIDER), **self._extra}
+        began = time.monotonic()
+        try:
+            self._client.create(name, config)
+        except RestError as error:
+            return Seen(False, error.message, time.monotonic() - began)
+        return Seen(True, "", time.monotonic() - began)
+
+    def _watch(self, place: Place, kind: str, name: str, seen: Seen, before: int) -> None:
+        """Until the connector is what it should become, or will not become it any more."""
+        self._settle(place, kind, name, seen, before)
+        if place.name == "connector.alter_offsets":
+            self._alter_offsets(name, seen)
+        elif place.phase is not Phase.STOP and kind in ("hang", "slow", "exception"):
+            began = time.monotonic()
+            self._client.restart(name, include_tasks=True)
+            seen.restart_s = time.monotonic() - began
+            if kind == "slow":
+                self._settle(place, kind, name, seen, before)
+
+    def _settle(self, place: Place, kind: str, name: str, seen: Seen, before: int) -> None:
+        end = time.monotonic() + _SETTLE_S
+        stays = not kind or kind in MILD or place.tolerated or place.phase in (Phase.STOP, Phase.VALIDATION)
+        met_at: float | None = None
+        while time.monotonic() < end:
+            seen.state, seen.reason = self._status(name)
+            met = len(self._struck(place, kind)) > before
+            if met and met_at is None:
+                met_at = time.monotonic()
+            if seen.state == "FAILED" and (met or place.phase is Phase.VALIDATION):
+                return
+            waited = met_at is not None and time.monotonic() - met_at > _STAY_S
+            if kind == "hang" and waited:
+                return
+            if stays and seen.state == "RUNNING" and (waited or place.phase in (Phase.STOP, Phase.VALIDATION) or not kind):
+                return
+            time.sleep(_LOOK_S)
+
+    def _alter_offsets(self, name: str, seen: Seen) -> None:
+        self._client.stop(name)
+        self._client.wait_for(name, "STOPPED", 0, timeout=_SETTLE_S)
+        began = time.monotonic()
+        try:
+            self._client.alter_offsets(name, [{"partition": {"bad": "1"}, "offset": {"number": 1}}])
+        except RestError as error:
+            seen.accepted, seen.answer = False, error.message
+        seen.answer_s = time.monotonic() - began
+        if not seen.accepted:
+            self._delete(name, seen)
+
+    def _delete(self, name: str, seen: Seen) -> None:
+        began = time.monotonic()
+        try:
+            self._client.delete(name)
+        except RestError as error:
+            seen.failed_to = f"DELETE: {error}"
+        seen.delete_s = time.monotonic() - began
+
+    def _wait_gone(self, struck: Iterable[Struck], seen: Seen, began: float) -> None:
+        """Until no thread of it is left, and the neighbours are whole again."""
+        threads, known = list(struck), len(self._struck_all())
+        while time.monotonic() - began < _GONE_S:
+            # What stops strikes only now.
+            found = self._struck_all()
+            threads, known = threads + found[known:], len(found)
+            alive = [each for each in threads if each.lives() and not _is_main(each)]
+            many = [each.pid for each in threads if each.kind == "threads" and threads_of(each.pid) > THREADS_LEFT * 10]
+            if not alive and not many and self._is_flowing() and self._neighbours() == "RUNNING":
+                seen.gone_s = time.monotonic() - began
+                return
+            time.sleep(_LOOK_S)
+        left = sorted({f"a thread in {each.place} of pid {each.pid}" for each in alive})
+        seen.left = ", ".join(left) or "no data, or failures"
+
+    # --- what the cell is seen by ---
+
+    def _struck_all(self) -> list[Struck]:
+        return journal(self._homes[:1])
+
+    def _struck(self, place: Place, kind: str) -> list[Struck]:
+        return [each for each in journal(self._homes) if (each.place, each.kind) == (place.name, kind)]
+
+    def _flood(self) -> int:
+        with open(self._worker.log, "rb") as log:
+            return sum(f"a flood from {self.name}".encode() in line for line in log)
+
+    def _status(self, name: str) -> tuple[str, str]:
+        try:
+            return _state(self._client.status(name))
+        except RestError as error:
+            if error.status != 404:
+                raise
+            return "", ""
+
+    def _neighbours(self) -> str:
+        """The worst state of the good connectors and their tasks."""
+        try:
+            return min((_state(self._client.status(name))[0] for name in self._good), key=_WORST.index)
+        except RestError as error:
+            return str(error)
+
+    def _hosts(self) -> int:
+        """How many hosts this lane's units have."""
+        workers = self._client.cluster()["workers"]
+        return sum(any(self.name in part for part in host["directories"]) for each in workers for host in each["hosts"])
+
+    def _is_flowing(self) -> bool:
+        return time.monotonic() - self.neighbours.last() < 1.5
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + _SETTLE_S
+        while not condition() and time.monotonic() < end:
+            time.sleep(_LOOK_S)
+
+    def _wait_flow(self, when: str) -> None:
+        end = time.monotonic() + _SETTLE_S
+        while not (self._is_flowing() and self._neighbours() == "RUNNING"):
+            if time.monotonic() > end:
+                raise RestError(None, f"{self.name}: the good connectors moved no data {when}: {self._neighbours()}")
+            time.sleep(_LOOK_S)
+
+
+def _is_main(struck: Struck) -> bool:
+    """The sandbox asks plugins in its processes' main threads, which live on for other requests."""
+    return struck.pid == struck.tid
+
+
+_WORST = ("FAILED", "", "UNASSIGNED", "STOPPED", "RESTARTING", "PAUSED", "RUNNING")
+
+
+def _state(status: Mapping[str, Any]) -> tuple[str, str]:
+    """The worst state of a connector and its tasks, and the first line of its trace. Without a task: ""."""
+    units = [status["connector"], *status["tasks"]]
+    states = [(unit["state"], unit.get("trace") or "") for unit in units]
+    if len(units) == 1 and states[0][0] == "RUNNING":
+        states.append(("", ""))
+    state, trace = min(states, key=lambda each: _WORST.index(each[0]))
+    return state, trace.strip().partition("\n")[0]
+
+
+def open_all(lanes: list[Lane]) -> None:
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        list(pool.map(Lane.open, lanes))
+
+
+def run_all(lanes: list[Lane], cells: Iterable[Cell], answers: Answers, tell: Callable[[Cell, Seen], None]) -> None:
+    """All cells, each in the lane that is free next. A lane whose control fails is given up; if none is left, so is the run."""
+    todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
+    for cell in cells:
+        todo.put(cell)
+
+    def work(lane: Lane) -> None:
+        while True:
+            try:
+                cell = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                seen = lane.run(*cell, answers)
+            except RestError as error:
+                tell(cell, Seen(False, failed_to=str(error)))
+                return
+            tell(cell, seen)
+
+    # Daemons: whoever is asked to end in the middle need not wait for them.
+    threads = [threading.Thread(target=work, args=(lane,), name=lane.name, daemon=True) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
