@@ -8,17 +8,14 @@ counts only from the host that holds the task now. Readers should bear what they
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kconnect.core.herder.desk import Desk
 from kconnect.core.metrics.report import HostReport, Report, UnitReport
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.records import UnitId
 
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
-
-
-def all_of(herder: Herder, reports: Collection[Report], names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+def all_of(desk: Desk, reports: Collection[Report], names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
     """
     `{connector: {"tasks": [{"id", "host", "memory", "retrying"}]}}`; what does not apply, or is not known, is null.
 
@@ -26,7 +23,7 @@ def all_of(herder: Herder, reports: Collection[Report], names: Iterable[str] | N
     of a task that has a host of its own; `max` null is no limit. `retrying` is `{"since", "reason"}`: a call that failed is
     made again and again, since so many milliseconds after 1970.
     """
-    config, state = herder.config, herder.assignment
+    config, state = desk.log.config, desk.log.assignment
     holders = {unit: held for held in state.held.values() for unit in held.units or ()}
     processes = {(each.worker, each.host, each.incarnation): each for each in reports if isinstance(each, HostReport)}
     said = {(each.worker, each.host, each.incarnation, each.unit): each for each in reports if isinstance(each, UnitReport)}

@@ -1,5 +1,5 @@
 """
-Target states as requests name them. Called by `answers.py`.
+Target states as requests name them. Called by `requests/configs.py`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class HangingWorker(MemoryWorker):
 
     hung: list[effects.DescribePlugin]
 
-    def _perform(self, effect: effects.Effect) -> None:
+    def _perform(self, effect: effects.Effect[Any]) -> None:
         if isinstance(effect, effects.DescribePlugin) and "Hangs" in effect.plugin:
             self.hung.append(effect)
         else:

@@ -67,33 +67,32 @@ class HistoryWorker(MemoryWorker):
     def _fail(self, effect: Any) -> None:
         self._inbox.append(events.Failed(effect.id, ConnectError("no answer in time")))
 
-    def _perform(self, effect: effects.Effect) -> None:
-        cluster = self.cluster
-        match effect:
-            case effects.Write(_, True):
-                before = len(cluster.log.records)
-                self._perform_or_lose(effect)
-                for record in cluster.log.records[before:]:
-                    if record.topic is Topic.OFFSET:
-                        cluster.alter_source(record)
-            case effects.AskConnector(id=id) if cluster.random.random() < 0.2:
-                self._inbox.append(events.Failed(id, effects.RefusedError(REFUSAL)))
-            case effects.Fence(id=id) if cluster.emitting and cluster.random.random() < 0.3:
-                kind = RetriableError if cluster.random.random() < 0.7 else ConnectError
-                self._inbox.append(events.Failed(id, kind("the producers can't be fenced")))
-            case effects.GroupOffsets(connector, _, id):
-                stored = [(*place, offset) for place, offset in cluster.group_of(connector).stored.items() if offset]
-                self._inbox.append(events.Done(id, stored))
-            case effects.AlterGroup(id=id):
-                try:
-                    cluster.alter_group(effect)
-                    self._inbox.append(events.Done(id, None))
-                except effects.GroupInUseError as error:
-                    self._inbox.append(events.Failed(id, error))
-            case _:
-                self._perform_or_lose(effect)
+    def _perform(self, effect: effects.Effect[Any]) -> None:
+        before = len(self.cluster.log.records)
+        self._perform_or_lose(effect)
+        if isinstance(effect, effects.Write) and effect.as_leader:
+            for record in self.cluster.log.records[before:]:
+                if record.topic is Topic.OFFSET:
+                    self.cluster.alter_source(record)
 
-    def _perform_or_lose(self, effect: effects.Effect) -> None:
+    def ask_connector(self, effect: effects.AskConnector) -> bool:
+        if self.cluster.random.random() < 0.2:
+            raise effects.RefusedError(REFUSAL)
+        return super().ask_connector(effect)
+
+    def fence(self, effect: effects.Fence) -> None:
+        if self.cluster.emitting and self.cluster.random.random() < 0.3:
+            kind = RetriableError if self.cluster.random.random() < 0.7 else ConnectError
+            raise kind("the producers can't be fenced")
+        super().fence(effect)
+
+    def group_offsets(self, effect: effects.GroupOffsets) -> Any:
+        return [(*place, offset) for place, offset in self.cluster.group_of(effect.connector).stored.items() if offset]
+
+    def alter_group(self, effect: effects.AlterGroup) -> None:
+        self.cluster.alter_group(effect)
+
+    def _perform_or_lose(self, effect: effects.Effect[Any]) -> None:
         if self.lose is not None and isinstance(effect, effects.Write | effects.TakeLead):
             when, self.lose = self.lose, None
             if when == "after":
