@@ -17,8 +17,12 @@ from pathlib import Path
 TOP = {"kconnect"}
 """The folders that a wheel may install, beside its own metadata."""
 
-RIG = ("chaos", "compat", "golden", "parity", "plugin_faults", "histories", "systems")
-"""Folders of the project's own tests; as modules of `kconnect.testing` they would be the rig, too."""
+RIG = (
+    *("chaos", "compat", "golden", "parity", "plugin_faults", "systems"),
+    *("cluster", "counting", "histories", "history", "history_actors", "history_users", "invariants", "scripted"),
+    *("holding_proxy", "proxy", "recorder", "spark_cluster", "verifiable", "watcher"),
+)
+"""Folders and modules of the project's own tests, which belong to tests/rig: `kconnect.testing` is for authors of plugins."""
 
 NEEDED = (
     "kconnect/py.typed",
@@ -38,7 +42,7 @@ def wheel_problems(names: list[str]) -> list[str]:
     for part in RIG:
         inside = [name for name in files if name.startswith((f"kconnect/testing/{part}/", f"kconnect/testing/{part}.py"))]
         if inside:
-            found.append(f"kconnect/testing/{part} is part of the rig, with {len(inside)} files: it belongs to tests/rig")
+            found.append(f"kconnect/testing/{part} is part of the rig ({', '.join(inside[:3])}): it belongs to tests/rig")
     found += [f"{name} is missing" for name in NEEDED if name not in files]
     found += [f"{name} is missing from the metadata" for name in LICENCE if f"{metadata}/{name}" not in files]
     found += [f"{name} is compiled" for name in files if name.endswith((".pyc", ".so"))]
