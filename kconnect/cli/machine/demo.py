@@ -87,7 +87,7 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
             click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{gone}")
         if ok:
             lines = [f"  {_typed(command):<53}  {what}" for command, what in _NEXT.items()]
-            console.print("\n".join(["Try next (README.md goes on with `Use it`):", *lines]), soft_wrap=True)
+            console.print("\n".join(["Try next (docs/getting-started.md goes on from here):", *lines]), soft_wrap=True)
     finally:
         if keep or (once and not ok):
             console.print(f"Everything is kept in {directory}", soft_wrap=True)
