@@ -4,7 +4,7 @@ A connector's chain on single records, step by step, without a worker: what each
 It runs what tasks run: `transforms.Transforms`, `core/task/steps.py` and the conversions of `core/task/chain.py`, with a look
 at the record between the steps. A record that fails is reported and the next one is taken, whatever `errors.tolerance` says,
 and nothing is tried again. Called by `cli/chains/preview.py` and `cli/chains/testing.py`, which print; records from Kafka come
-from `sample.py`. The form of records is that of `preview/envelopes.py`.
+from `kafka/sample.py`. The form of records is that of `preview/envelopes.py`.
 """
 
 from __future__ import annotations
