@@ -34,7 +34,7 @@ _RETRY_DELAY_MAX = LONG(
     width=Width.MEDIUM,
     display_name="Maximum Delay Between Retries for Errors",
 )
-_TOLERANCE = STRING(
+TOLERANCE = STRING(
     "errors.tolerance",
     "none",
     validator=OneOf(("none", "all")),
@@ -62,7 +62,7 @@ _LOG_MESSAGES = BOOLEAN(
     width=Width.SHORT,
     display_name="Log Error Details",
 )
-_TOPIC = STRING(
+LETTERS_TOPIC = STRING(
     DLQ_TOPIC,
     "",
     doc="The topic for records that could not be processed; default: they are lost, if `errors.tolerance` allows it.",
@@ -80,7 +80,7 @@ _REPLICATION_FACTOR = SHORT(
     width=Width.MEDIUM,
     display_name="Dead Letter Queue Topic Replication Factor",
 )
-_HEADERS = BOOLEAN(
+CONTEXT_HEADERS = BOOLEAN(
     "errors.deadletterqueue.context.headers.enable",
     False,
     doc="Whether headers tell where a dead letter came from and what went wrong.",
@@ -90,8 +90,8 @@ _HEADERS = BOOLEAN(
     display_name="Enable Error Context Headers",
 )
 
-KEYS = (_RETRY_TIMEOUT.key, _RETRY_DELAY_MAX.key, _TOLERANCE.key, _LOG.key, _LOG_MESSAGES.key)
-DEAD_LETTER_KEYS = (_TOPIC.key, _REPLICATION_FACTOR.key, _HEADERS.key)
+KEYS = (_RETRY_TIMEOUT.key, _RETRY_DELAY_MAX.key, TOLERANCE.key, _LOG.key, _LOG_MESSAGES.key)
+DEAD_LETTER_KEYS = (LETTERS_TOPIC.key, _REPLICATION_FACTOR.key, CONTEXT_HEADERS.key)
 _TABLE = ConfigDef(*KEYS, *DEAD_LETTER_KEYS)
 
 
@@ -117,10 +117,10 @@ class ErrorSettings:
         return cls(
             retry_timeout_s=None if timeout < 0 else timeout / 1000,
             retry_delay_max_s=_RETRY_DELAY_MAX.of(parsed) / 1000,
-            tolerant=_TOLERANCE.of(parsed) == "all",
+            tolerant=TOLERANCE.of(parsed) == "all",
             log=_LOG.of(parsed),
             log_messages=_LOG_MESSAGES.of(parsed),
-            topic=_TOPIC.of(parsed).strip() or None,
+            topic=LETTERS_TOPIC.of(parsed).strip() or None,
             replication_factor=_REPLICATION_FACTOR.of(parsed),
-            headers=_HEADERS.of(parsed),
+            headers=CONTEXT_HEADERS.of(parsed),
         )

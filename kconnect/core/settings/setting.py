@@ -1,9 +1,11 @@
 """
 Rows of a table of settings that know the type of what they hold, so that whoever reads a setting has a type, too.
 
-`INT("tasks.max", 1)` is a row whose value is an `int`, and that of `STRING("plugin.path", None)` may be None. A row is declared
-once and read in one of two ways: as an attribute of the class that it stands in (`worker.py`, whose `WorkerSettings` is its own
-table), or by `row.of(parsed)` from what `ConfigDef.parse` gave (`errors.py`, `operation.py`, `common.py`).
+`INT("tasks.max", 1)` is a row whose value is an `int`, and that of `LIST("plugin.path", None)` may be None. A row is
+declared once and read in one of three ways: as an attribute of the class that it stands in (`worker.py`, whose
+`WorkerSettings` is its own table), by `row.of(parsed)` from what `ConfigDef.parse` gave (`errors.py`, `operation.py`,
+`common.py`), or by `row.read(config)`, for whoever needs one setting of a connector and not all. Nobody but the table
+parses a setting's text.
 
 A dataclass of a hundred fields beside the table would name each setting twice, and nothing would keep the two alike; plugins'
 tables stay plain `ConfigKey`s, which is Kafka's form. Read next: `kconnect/api/config.py`.
@@ -14,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, NoDefault, Type, Validator, Width
+from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, NoDefault, Type, Validator, Width, parse
+from kconnect.errors import ConfigError
 
 T = TypeVar("T")
 
@@ -34,6 +37,17 @@ class Setting(Generic[T]):
     def of(self, parsed: Mapping[str, Any]) -> T:
         """Its value among those of a table that has parsed it."""
         value: T = parsed[self.key.name]
+        return value
+
+    def read(self, config: Mapping[str, str | None]) -> T:
+        """
+        Its value among a config's texts: by the row's type, with its default where it is not given or null. Its rule is left to
+        validation, so that a config which was stored before there was the rule can be read. ConfigError for another type.
+        """
+        key, text = self.key, config.get(self.key.name)
+        if text is None and key.required:
+            raise ConfigError(f'Missing required configuration "{key.name}" which has no default value.')
+        value: T = parse(key.name, key.default if text is None else text, key.type)
         return value
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kconnect.api.config import Importance, NonEmptyString, OneOf, Range
-from kconnect.core.settings import browsers
+from kconnect.core.settings import browsers, references
 from kconnect.core.settings.common import IfGiven
 from kconnect.core.settings.overrides import UNSAFE_ALLOWLIST, Policy, policy_name
 from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, LONG, SHORT, STRING, table
@@ -199,7 +199,7 @@ class WorkerSettings:
     plugin_discovery = STRING(
         "plugin.discovery", "hybrid_warn", OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True)
     )
-    config_providers = LIST("config.providers", [])
+    config_providers = references.PROVIDER_NAMES
     _connector_client_config_override_policy = STRING(
         "connector.client.config.override.policy", "All", _policy, importance=_MEDIUM
     )

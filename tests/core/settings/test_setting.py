@@ -10,6 +10,7 @@ import pytest
 from kconnect.api.config import NO_DEFAULT, ConfigDef, Importance, Range, Type
 from kconnect.core.settings.setting import BOOLEAN, INT, LIST, STRING, table
 from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings
+from kconnect.errors import ConfigError
 
 
 class House:
@@ -55,3 +56,21 @@ def test_every_setting_of_a_worker_is_an_attribute() -> None:
     for name in WORKER_CONFIG.keys:
         attribute = name.replace(".", "_")
         assert hasattr(WorkerSettings, attribute) or hasattr(WorkerSettings, f"_{attribute}"), name
+
+
+def test_one_setting_is_read_by_its_type_and_default() -> None:
+    rooms, street = House.rooms_max, House.street
+    assert rooms.read({"rooms.max": " 4 "}) == 4
+    assert rooms.read({"rooms.max": None}) == rooms.read({}) == 3
+    # Its rule is validation's.
+    assert rooms.read({"rooms.max": "0"}) == 0
+    with pytest.raises(ConfigError, match="Not a number of type INT"):
+        rooms.read({"rooms.max": "many"})
+    with pytest.raises(ConfigError, match='Missing required configuration "street"'):
+        street.read({})
+
+
+def test_a_list_that_is_a_default_is_not_shared() -> None:
+    row = LIST("names", [])
+    row.read({}).append("one")
+    assert row.read({}) == []
