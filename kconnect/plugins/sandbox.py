@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
+from kconnect import errors
 from kconnect.core.herder.effects import RefusedError, UnsupportedError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.connector import framework_config
@@ -39,7 +40,7 @@ _IDLE_S = 60.0
 _LARGE_CONFIG = 2**15
 """In characters. So many aliases of transforms still make an answer that a child may send."""
 _ANY = Policy()
-_ERRORS = {error.__name__: error for error in (NotFoundError, BadRequestError, ConnectError, RefusedError, UnsupportedError)}
+_ERRORS = {**errors.BY_NAME, RefusedError.__name__: RefusedError, UnsupportedError.__name__: UnsupportedError}
 
 
 class Sandbox:

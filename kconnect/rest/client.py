@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 import orjson
 
-from kconnect.errors import ConfigError, ConnectError
+from kconnect.errors import TABLE, ConfigError, ConnectError, UnavailableError
 from kconnect.rest import tls_errors
 
 Config = Mapping[str, "str | int | float | bool | None"]
@@ -42,6 +42,12 @@ _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
 
 
+_EXITS = {row.status: row.exit for row in TABLE.values() if 400 <= row.status < 500}
+"""By status, of what the caller may mend. A status of the server's own stands for too many errors to tell one."""
+_LIKE = {401: 403, 405: 400, 406: 400, 415: 400}
+"""Statuses that come before any error of ours, and mean to a caller what others do."""
+
+
 class RestError(ConnectError):
     """
     A request that was refused, failed, or had no answer.
@@ -56,10 +62,10 @@ class RestError(ConnectError):
 
     @property
     def exit_code(self) -> int:
-        """3 no answer, 4 not found, 5 conflict, 6 refused as wrong, 8 not allowed, 1 anything else."""
+        """That of the error which the status stands for; of no answer at all UnavailableError's; 1 for anything else."""
         if self.status is None:
-            return 3
-        return {404: 4, 409: 5, 400: 6, 401: 8, 403: 8, 405: 6, 406: 6, 415: 6}.get(self.status, 1)
+            return TABLE[UnavailableError].exit
+        return _EXITS.get(_LIKE.get(self.status, self.status), 1)
 
 
 class WaitError(RestError):
