@@ -70,8 +70,21 @@ _SYNONYMS = {
 
 _SECTIONS = {
     "Connectors": (
-        *("get", "describe", "create", "apply", "diff", "edit", "patch", "delete"),
-        *("pause", "resume", "stop", "restart", "wait", "logs", "top"),
+        "get",
+        "describe",
+        "create",
+        "apply",
+        "diff",
+        "edit",
+        "patch",
+        "delete",
+        "pause",
+        "resume",
+        "stop",
+        "restart",
+        "wait",
+        "logs",
+        "top",
     ),
     "Data": ("offsets", "dlq", "topics", "migrate"),
     "Cluster": ("cluster", "plugin", "set", "doctor"),

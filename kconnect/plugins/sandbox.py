@@ -82,8 +82,10 @@ class Sandbox:
             "providers": dict(provider_settings or {}),
         }
         self._greeting = {
-            **{"plugin_path": list(plugin_path or ()), "plugins": registry.directories},
-            **{"worker": worker, "memory": memory},
+            "plugin_path": list(plugin_path or ()),
+            "plugins": registry.directories,
+            "worker": worker,
+            "memory": memory,
         }
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(_CHILDREN)
@@ -290,7 +292,8 @@ class Sandbox:
             if answer.get("left"):
                 log.info(
                     "%s has left something behind in its process, which is therefore not used again: %s",
-                    *(child.where(plugin), ", ".join(answer["left"])),
+                    child.where(plugin),
+                    ", ".join(answer["left"]),
                 )
                 self._drop(child)
             else:

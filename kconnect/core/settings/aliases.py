@@ -108,13 +108,29 @@ def config_def(
     what = "Transformation" if kind == "transforms" else "Predicate"
     of_the_class = [
         ConfigKey(
-            *(f"{prefix}type", Type.CLASS, NO_DEFAULT, Importance.HIGH, f"Class of the {what.lower()} {alias}.", None),
-            *(group, 0, Width.LONG, f"{what} type for {alias}"),
+            f"{prefix}type",
+            Type.CLASS,
+            NO_DEFAULT,
+            Importance.HIGH,
+            f"Class of the {what.lower()} {alias}.",
+            None,
+            group,
+            0,
+            Width.LONG,
+            f"{what} type for {alias}",
             recommender=lambda name, parsed: list(classes),
         ),
         ConfigKey(
-            *(f"{prefix}plugin.version", Type.STRING, next(iter(versions), None), Importance.HIGH, VERSION_DOC, None),
-            *(group, 1, Width.LONG, f"{what} version for {alias}"),
+            f"{prefix}plugin.version",
+            Type.STRING,
+            next(iter(versions), None),
+            Importance.HIGH,
+            VERSION_DOC,
+            None,
+            group,
+            1,
+            Width.LONG,
+            f"{what} version for {alias}",
             recommender=lambda name, parsed: list(versions),
         ),
     ]
