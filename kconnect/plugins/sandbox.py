@@ -144,7 +144,7 @@ class Sandbox:
         except NotFoundError as error:
             raise BadRequestError(str(error)) from error
         try:
-            return self._call("validate", environment, timeout, plugin=named, config=dict(config))
+            infos: dict[str, Any] = self._call("validate", environment, timeout, plugin=named, config=dict(config))
         except (RequestTimeoutError, ConnectError) as error:
             size = sum(len(name) + len(value or "") for name, value in config.items())
             if size <= _LARGE_CONFIG or type(error) not in (RequestTimeoutError, ConnectError):
@@ -152,6 +152,7 @@ class Sandbox:
             raise BadRequestError(
                 f"The config has {size:,} characters and could not be validated; make it smaller: {error}"
             ) from error
+        return infos
 
     def resolve(self, texts: Mapping[str, str], timeout: float | None = None) -> WorkerTexts:
         """A worker's own texts with their references replaced. ConfigError with all that can't be had."""
