@@ -205,9 +205,10 @@ class WorkerProcess:
 
 def _name(process: psutil.Process) -> str:
     try:
-        return process.name()
+        name: str = process.name()
     except psutil.Error:
         return ""
+    return name
 
 
 def still_alive(processes: list[psutil.Process], timeout: float) -> list[psutil.Process]:
@@ -223,9 +224,10 @@ def still_alive(processes: list[psutil.Process], timeout: float) -> list[psutil.
 
 def _lives(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        lives: bool = process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+    return lives
 
 
 def _end(processes: list[psutil.Process], timeout: float) -> None:

@@ -333,9 +333,17 @@ def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: floa
     tries = "\n".join(f"  {_typed(command)} --url {url.rstrip('/')}" for command in _MEANWHILE)
     flow.add_row("lag", f"{lag:,} records; {max(0, size - view['position']):,} bytes of the file")
     return Group(
-        *(Text(f"REST API: {url}   Ctrl-C ends it"), Text(), states, Text(), flow, Text()),
-        *(Text("The last records at the sink"), _records(_newest(target)), Text()),
-        *(Text("Try in another terminal"), Text(tries, no_wrap=True, overflow="ignore")),
+        Text(f"REST API: {url}   Ctrl-C ends it"),
+        Text(),
+        states,
+        Text(),
+        flow,
+        Text(),
+        Text("The last records at the sink"),
+        _records(_newest(target)),
+        Text(),
+        Text("Try in another terminal"),
+        Text(tries, no_wrap=True, overflow="ignore"),
     )
 
 

@@ -121,7 +121,7 @@ class Leading:
             return []
         units, now = herder.config.units(), herder.now
         entries = self._handover.decide(
-            *(herder.assignment, units, herder.members, herder.config.offset, now, herder.weights(), herder.dead_hosts)
+            herder.assignment, units, herder.members, herder.config.offset, now, herder.weights(), herder.dead_hosts
         )
         assignments = herder.assignment.assignments
         gone = sorted(assignments.keys() - herder.members)

@@ -16,6 +16,7 @@ from kconnect.core.herder import effects
 from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.requests import ConfigMap
+from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.core.state import offsets
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, SourceOffset
@@ -60,7 +61,7 @@ def read(herder: Herder, name: str, config: ConfigMap, prepare: bool = False) ->
 def may_have_own(herder: Herder, config: ConfigMap) -> bool:
     """False if it has none for sure. The rest is for whoever knows the addresses: `kafka/own_offsets.py`."""
     identity = herder.identity
-    if (config.get("offsets.storage.topic") or "").strip():
+    if OFFSETS_STORAGE_TOPIC.read(config):
         return True
     return identity.exactly_once and (identity.redirects_producers or "producer.override.bootstrap.servers" in config)
 
