@@ -1,22 +1,30 @@
 """
-The error tree. The class of an error is policy: it decides whether work is retried, a task fails, what REST answers.
+The error tree, and what each class means elsewhere. The class of an error is policy: it decides whether work is retried, a
+task fails, what REST answers.
 
-    ConnectError                 whatever goes wrong in a connector, task or worker; ends the task, REST answers 500
+    ConnectError                 whatever goes wrong in a connector, task or worker; ends the task
     ├── RetriableError           the same call may succeed later: `poll` and `put` are called again
     ├── DataError                a record or value that can't be used
     ├── ConfigError              a setting that can't be used: names the setting, the value and the rule
-    ├── NotFoundError            REST answers 404
-    ├── AlreadyExistsError       REST answers 409
-    ├── ConflictError            not now, because of a conflicting operation: REST answers 409
-    ├── BadRequestError          REST answers 400
-    ├── ForbiddenError           REST answers 403
-    ├── RequestTimeoutError      the request's limit passed: REST answers 500
-    └── UnavailableError         the worker is starting: REST answers 503
+    ├── NotFoundError            what was asked for is not there
+    ├── AlreadyExistsError       what was to be made is there
+    ├── ConflictError            not now, because of a conflicting operation
+    ├── BadRequestError          not so, now or later
+    ├── ForbiddenError           not allowed, by settings or by rights
+    ├── RequestTimeoutError      the request's limit passed
+    └── UnavailableError         the worker is starting
 
-Raised by plugins and by kconnect itself; `kconnect/rest/errors.py` has the table of HTTP statuses.
+Raised by plugins and by kconnect itself. `TABLE`, at the end, has the numbers and the names: REST's status
+(`rest/errors.py`), the command line's exit status (`cli/main.py`, and from a status `rest/client.py`), the name of the Java
+class that stands in statuses and dead letters (`core/task/errors.py`), and the classes that the plugins' process tells by
+their names (`plugins/sandbox.py`). A new class gets a row there.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 
 class ConnectError(Exception):
@@ -80,3 +88,48 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"[{', '.join(map(_text, value))}]" if isinstance(value, list | tuple) else str(value)
+
+
+class Row(NamedTuple):
+    """What an error of a class is to those who see no Python. `java` is None for what is no relative of Connect's."""
+
+    status: int
+    """Of HTTP."""
+    exit: int
+    """Of the command line, for this class alone: one derived from it is a 1 unless its `exit_code` says otherwise."""
+    java: str | None
+
+
+_OF_CONNECT = "org.apache.kafka.connect.errors"
+_CONNECT = f"{_OF_CONNECT}.ConnectException"
+
+TABLE: Mapping[type[BaseException], Row] = MappingProxyType(
+    {
+        ConnectError: Row(500, 1, _CONNECT),
+        RetriableError: Row(500, 1, f"{_OF_CONNECT}.RetriableException"),
+        DataError: Row(500, 1, f"{_OF_CONNECT}.DataException"),
+        ConfigError: Row(500, 6, "org.apache.kafka.common.config.ConfigException"),
+        # Of these the Java names are REST's own: a plugin that raises one is told as any other that fails.
+        NotFoundError: Row(404, 4, _CONNECT),
+        AlreadyExistsError: Row(409, 5, _CONNECT),
+        ConflictError: Row(409, 5, _CONNECT),
+        BadRequestError: Row(400, 6, _CONNECT),
+        ForbiddenError: Row(403, 8, _CONNECT),
+        RequestTimeoutError: Row(500, 3, _CONNECT),
+        UnavailableError: Row(503, 3, _CONNECT),
+        # Not of the tree.
+        ValueError: Row(500, 1, "java.lang.IllegalArgumentException"),
+        Exception: Row(500, 1, None),
+        BaseException: Row(500, 1, None),
+    }
+)
+
+BY_NAME: Mapping[str, type[ConnectError]] = MappingProxyType(
+    {kind.__name__: kind for kind in TABLE if issubclass(kind, ConnectError)}
+)
+"""The classes of the tree, for what another process has told."""
+
+
+def row_of(kind: type[BaseException]) -> Row:
+    """That of the nearest class of its family that the table knows."""
+    return next(TABLE[known] for known in kind.__mro__ if known in TABLE)

@@ -20,9 +20,10 @@ import hypothesis
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
+from tests.rig.systems.connect import ConnectProcess
 from tests.support import EXPLORE
 
 # How long an example takes says something about the machine only.

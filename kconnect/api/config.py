@@ -40,12 +40,12 @@ class Width(enum.Enum):
     LONG = "LONG"
 
 
-class _NoDefault:
+class NoDefault:
     def __repr__(self) -> str:
         return "NO_DEFAULT"
 
 
-NO_DEFAULT = _NoDefault()
+NO_DEFAULT = NoDefault()
 """Marks a setting that must be given."""
 
 HIDDEN = "[hidden]"

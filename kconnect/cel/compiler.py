@@ -236,7 +236,7 @@ def _decided(args: list[Evaluate], deciding: bool, at: int) -> Evaluate:
         failed: CelError | None = None
         for arg in args:
             try:
-                found = arg(frame)
+                found: object = arg(frame)
             except CelError as error:
                 failed = failed or error
                 continue
@@ -276,7 +276,7 @@ def _quantifier(deciding: bool) -> Callable[[Evaluate, Evaluate | None, Macro], 
                 frame.spend(cost)
                 frame.locals[place] = item if type(item) in PLAIN else plain(item)
                 try:
-                    found = body(frame)
+                    found: object = body(frame)
                 except CelError as error:
                     failed = failed or error
                     continue

@@ -112,8 +112,23 @@ MACROS = ("all", "exists", "exists_one", "existsOne", "filter", "map")
 
 _RESERVED = frozenset(
     (
-        *("as", "break", "const", "continue", "else", "for", "function", "if", "import"),
-        *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
     )
 )
 _WORDS = {"true": True, "false": False, "null": None}

@@ -54,7 +54,12 @@ _OF_FUNCTION = {
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in", "!x", "&&", "||", "bool"), BOOL),
     **dict.fromkeys(("contains", "startsWith", "endsWith", "matches", "all", "exists", "exists_one"), BOOL),
     **dict.fromkeys(("size", "int", *times.PARTS), INT),
-    **{"uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES, "timestamp": TIMESTAMP, "duration": DURATION},
+    "uint": UINT,
+    "double": DOUBLE,
+    "string": STRING,
+    "bytes": BYTES,
+    "timestamp": TIMESTAMP,
+    "duration": DURATION,
 }
 _OF_CLASS: Mapping[type, Schema] = {
     int: INT,

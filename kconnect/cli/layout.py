@@ -32,8 +32,26 @@ _QUOTED = re.compile(r"`[^`]+`")
 _NO_BREAK = "\x1f"
 _HAVE_STATES = ("STATE", "TASKS")
 _HAVE_NAMES = {
-    *("NAME", "CONNECTOR", "CONNECTORS", "TASK", "UNIT", "WORKER", "NODE", "CLASS", "LOGGER", "TOPIC", "TOPICS", "QUEUE"),
-    *("URL", "USER", "BOOTSTRAP SERVER", "COMMAND CONFIG", "WORKER FILE", "LOCATION", "VALUE", "MESSAGE"),
+    "NAME",
+    "CONNECTOR",
+    "CONNECTORS",
+    "TASK",
+    "UNIT",
+    "WORKER",
+    "NODE",
+    "CLASS",
+    "LOGGER",
+    "TOPIC",
+    "TOPICS",
+    "QUEUE",
+    "URL",
+    "USER",
+    "BOOTSTRAP SERVER",
+    "COMMAND CONFIG",
+    "WORKER FILE",
+    "LOCATION",
+    "VALUE",
+    "MESSAGE",
 }
 _LEAST = 12
 """Of a column of names. Numbers are shorter, and so they are never cut, though a heading may stand for either."""

@@ -1,10 +1,10 @@
 """
 The command line, `kconnect`: a click group whose commands are modules, imported when they are called.
 
-Errors go to standard error in one line that says what to do, `-v` adds the traceback. The exit status tells their kind, with
-the same numbers as `rest/client.py`: 2 a wrong use of the command line (click's), 3 not running or no answer, 4 not found,
-5 conflict, 6 a setting or request that is wrong, 7 not reached in time, 8 not allowed, 9 asked and answered with no,
-1 anything else, 130 Ctrl-C. Read next: the module named after a command.
+Errors go to standard error in one line that says what to do, `-v` adds the traceback. The exit status tells their kind, by the
+table of `kconnect.errors`, which `rest/client.py` follows: 2 a wrong use of the command line (click's), 3 not running or no
+answer, 4 not found, 5 conflict, 6 a setting or request that is wrong, 7 not reached in time, 8 not allowed, 9 asked and
+answered with no, 1 anything else, 130 Ctrl-C. Read next: the module named after a command.
 """
 
 from __future__ import annotations
@@ -18,28 +18,7 @@ import click
 
 from kconnect.cli import interrupt
 from kconnect.cli.lazy import LazyGroup
-from kconnect.errors import (
-    AlreadyExistsError,
-    BadRequestError,
-    ConfigError,
-    ConflictError,
-    ConnectError,
-    ForbiddenError,
-    NotFoundError,
-    RequestTimeoutError,
-    UnavailableError,
-)
-
-_STATUS: dict[type[Exception], int] = {
-    UnavailableError: 3,
-    RequestTimeoutError: 3,
-    NotFoundError: 4,
-    AlreadyExistsError: 5,
-    ConflictError: 5,
-    BadRequestError: 6,
-    ConfigError: 6,
-    ForbiddenError: 8,
-}
+from kconnect.errors import TABLE, ConnectError
 
 _COMMANDS = {
     "apply": ("kconnect.cli.apply.apply", "Make connectors what files say: create, change, leave alone."),
@@ -91,8 +70,21 @@ _SYNONYMS = {
 
 _SECTIONS = {
     "Connectors": (
-        *("get", "describe", "create", "apply", "diff", "edit", "patch", "delete"),
-        *("pause", "resume", "stop", "restart", "wait", "logs", "top"),
+        "get",
+        "describe",
+        "create",
+        "apply",
+        "diff",
+        "edit",
+        "patch",
+        "delete",
+        "pause",
+        "resume",
+        "stop",
+        "restart",
+        "wait",
+        "logs",
+        "top",
     ),
     "Data": ("offsets", "dlq", "topics", "migrate"),
     "Cluster": ("cluster", "plugin", "set", "doctor"),
@@ -167,5 +159,6 @@ def in_one_line(error: Exception) -> str:
 
 def status_of(error: Exception) -> int:
     """The exit status that tells an error's kind."""
-    found: int = getattr(error, "exit_code", _STATUS.get(type(error), 1))
+    row = TABLE.get(type(error))
+    found: int = getattr(error, "exit_code", 1 if row is None else row.exit)
     return found

@@ -18,7 +18,7 @@ from kconnect.errors import ConnectError
 USUAL_S = 2.0
 
 
-class _Seconds(click.ParamType):
+class _Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:

@@ -64,7 +64,7 @@ _LOADERS = {
 }
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
     """Puts quotes around texts that either version of YAML would take for something else: other programs read 1.1."""
 
 

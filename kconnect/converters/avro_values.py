@@ -298,9 +298,10 @@ def _is_own(schema: Schema, avro: Avro) -> bool:
     """Whether a schema's values are of that type as they are."""
     if schema.type is SchemaType.STRUCT:
         return avro.type == "record" and avro.name == schema.name
-    return {"INT8": "int", "INT16": "int", "INT32": "int", "INT64": "long", "FLOAT32": "float", "FLOAT64": "double"}.get(
+    own: object = {"INT8": "int", "INT16": "int", "INT32": "int", "INT64": "long", "FLOAT32": "float", "FLOAT64": "double"}.get(
         schema.type.value, schema.type.value.lower()
-    ) == avro.type
+    )
+    return own == avro.type
 
 
 def _as_it_is(schema: Schema, avro: Avro) -> type | None:

@@ -154,9 +154,11 @@ def is_exact(value: Any) -> bool:
     if kind is str or kind is bool or value is None:
         return True
     if kind is int:
-        return -(1 << 63) <= value < 1 << 63
+        is_long: bool = -(1 << 63) <= value < 1 << 63
+        return is_long
     if kind is float:
-        return value == 0 or 1e-3 <= abs(value) < 1e7
+        is_plain: bool = value == 0 or 1e-3 <= abs(value) < 1e7
+        return is_plain
     if kind is dict:
         for key in value:
             if type(key) is not str:

@@ -1,20 +1,18 @@
 """
 How to reach a schema registry over HTTP: the settings of its URLs, of credentials and of TLS, and what they come to.
 
-Secrets are in headers and TLS contexts only, never in messages or URLs. Used by `schema_registry.py`.
+They are those of Confluent's converter in Java. Confluent's client for Python has others: files instead of stores and texts of
+PEM, one login for all URLs, no SASL_INHERIT. Secrets are in what is handed to it only, never in messages or URLs. Used by
+`schema_registry_http.py`.
 """
 
 from __future__ import annotations
 
-import base64
 import re
-import ssl
-import tempfile
+import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import httpx
 
 from kconnect.api.config import ConfigKey, Importance, Password, Type
 from kconnect.errors import ConfigError
@@ -62,7 +60,7 @@ CONFIG_KEYS = (
     _auth(PROXY_HOST, Type.STRING, "The host of an HTTP proxy."),
     _auth(PROXY_PORT, Type.INT, "The port of an HTTP proxy."),
     _ssl("truststore.type", Type.STRING, "PEM; keystores of Java can't be read."),
-    _ssl("truststore.location", Type.STRING, "A PEM file of the certificates to trust; without, those of the system."),
+    _ssl("truststore.location", Type.STRING, "A PEM file of certificates to trust; without, the system's and certifi's."),
     _ssl("truststore.certificates", Type.PASSWORD, "The certificates to trust themselves, in PEM."),
     _ssl("keystore.type", Type.STRING, "PEM; keystores of Java can't be read."),
     _ssl("keystore.location", Type.STRING, "A PEM file of the client's private key and certificates."),
@@ -77,21 +75,25 @@ CONFIG_KEYS = (
 )
 
 
-def without_login(url: str) -> tuple[httpx.URL, str | None]:
+def without_login(url: str) -> tuple[str, str | None]:
     """The URL to show and call, and the `user:password` that was in it."""
     # The text itself stays out of messages: there may be a password in it.
     try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL:
+        parsed = urllib.parse.urlsplit(url)
+        _ = parsed.port
+    except ValueError:
         raise ConfigError(f"Invalid value for configuration {URL}: must be a URL like http://host:8081") from None
-    login = f"{parsed.username}:{parsed.password}" if parsed.userinfo else None
-    parsed = parsed.copy_with(username=None, password=None)
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise ConfigError(URL, str(parsed), "must be a URL like http://host:8081, https://host or mock://scope")
-    return parsed, login
+    given, _, place = parsed.netloc.rpartition("@")
+    if parsed.scheme not in ("http", "https") or not parsed.hostname:
+        shown = f"{parsed.scheme}://{place}"
+        raise ConfigError(URL, shown, "must be a URL like http://host:8081, https://host or mock://scope")
+    user, _, password = given.partition(":")
+    login = f"{urllib.parse.unquote(user)}:{urllib.parse.unquote(password)}" if given else None
+    return f"{parsed.scheme}://{place}{parsed.path}", login
 
 
-def authorization(settings: Mapping[str, Any], login: str | None) -> dict[str, str]:
+def credentials(settings: Mapping[str, Any], login: str | None) -> tuple[str | None, str | None]:
+    """A login as `user:password`, or a token, or neither. `login` is what was in the URL."""
     token: Password | None = settings.get(BEARER_TOKEN)
     if settings[BEARER_SOURCE] not in (None, "", "STATIC_TOKEN"):
         raise ConfigError(BEARER_SOURCE, settings[BEARER_SOURCE], "of its sources only STATIC_TOKEN is supported")
@@ -105,13 +107,9 @@ def authorization(settings: Mapping[str, Any], login: str | None) -> dict[str, s
         login = _sasl_login(settings.get("sasl.jaas.config"))
     elif source != "URL":
         raise ConfigError(BASIC_SOURCE, source, "must be URL, USER_INFO or SASL_INHERIT")
-    if token is not None:
-        if source != "URL" or login is not None:
-            raise ConfigError(f"{BEARER_TOKEN} and basic authentication are both set; only one of them can be")
-        return {"Authorization": f"Bearer {token.value}"}
-    if login is None:
-        return {}
-    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
+    if token is not None and login is not None:
+        raise ConfigError(f"{BEARER_TOKEN} and basic authentication are both set; only one of them can be")
+    return login, None if token is None else token.value
 
 
 def _sasl_login(jaas: Password | None) -> str:
@@ -122,28 +120,29 @@ def _sasl_login(jaas: Password | None) -> str:
     return ":".join(match.group(1) or match.group(2) or "" for match in found if match is not None)
 
 
-def tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
+def tls(settings: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    """The client's settings of TLS; what the user gave as text becomes files of the directory."""
+
     def setting(name: str) -> Any:
         value = settings.get(f"{SSL}{name}")
         return value.value if isinstance(value, Password) else value
 
+    def file(name: str, text: str) -> str:
+        path = directory / name
+        path.touch(mode=0o600)
+        path.write_text(text)
+        return str(path)
+
+    conf: dict[str, Any] = {}
     trusted = setting("truststore.certificates") or _pem(settings, "truststore")
-    try:
-        context = ssl.create_default_context(cadata=trusted)
-        if setting("endpoint.identification.algorithm") == "":
-            context.check_hostname = False
-        key = setting("keystore.key")
-        own = f"{key}\n{setting('keystore.certificate.chain') or ''}" if key else _pem(settings, "keystore")
-        if own:
-            # OpenSSL takes a client's key from files only.
-            with tempfile.TemporaryDirectory() as directory:
-                path = Path(directory, "client.pem")
-                path.touch(mode=0o600)
-                path.write_text(own)
-                context.load_cert_chain(path, password=setting("key.password") or "")
-    except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"The certificates or key of {SSL}* can't be used: {error}") from None
-    return context
+    if trusted:
+        conf["ssl.ca.location"] = file("trusted.pem", trusted)
+    key = setting("keystore.key")
+    own = f"{key}\n{setting('keystore.certificate.chain') or ''}" if key else _pem(settings, "keystore")
+    if own:
+        conf["ssl.certificate.location"] = file("client.pem", own)
+        conf["ssl.key.password"] = setting("key.password") or ""
+    return conf
 
 
 def _pem(settings: Mapping[str, Any], store: str) -> str | None:

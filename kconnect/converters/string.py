@@ -23,7 +23,11 @@ ENCODING = "converter.encoding"
 CONFIG = ConfigDef(
     CONVERTER_TYPE,
     ConfigKey(
-        *(ENCODING, Type.STRING, "UTF-8", Importance.HIGH, "Name of the character set."),
+        ENCODING,
+        Type.STRING,
+        "UTF-8",
+        Importance.HIGH,
+        "Name of the character set.",
         width=Width.MEDIUM,
         display_name="Encoding",
     ),

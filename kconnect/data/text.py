@@ -35,7 +35,8 @@ def to_text(value: Any, schema: Schema | None = None) -> str:
     """
     kind = type(value)
     if kind is str:
-        return value
+        text: str = value
+        return text
     if kind is int:
         return str(value)
     if kind is dict and schema is None:

@@ -32,8 +32,16 @@ log = logging.getLogger(__name__)
 
 _MODULES: tuple[ModuleType, ...] = (builtins, os, sys, time, threading, socket, json, logging, signal)
 _CLASSES: tuple[type, ...] = (
-    *(threading.Thread, threading.Condition, threading.Event, socket.socket, json.JSONEncoder, json.JSONDecoder),
-    *(logging.Logger, logging.Handler, logging.StreamHandler, logging.Formatter),
+    threading.Thread,
+    threading.Condition,
+    threading.Event,
+    socket.socket,
+    json.JSONEncoder,
+    json.JSONDecoder,
+    logging.Logger,
+    logging.Handler,
+    logging.StreamHandler,
+    logging.Formatter,
 )
 _HOOKS = frozenset({"excepthook", "unraisablehook", "displayhook", "breakpointhook", "last_exc", "last_type", "last_value"})
 """What is there to be set."""

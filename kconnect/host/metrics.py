@@ -51,7 +51,7 @@ class Reporter:
     def __init__(
         self, settings: WorkerSettings, host: int, incarnation: str, worker_incarnation: str, memory: Memory
     ) -> None:
-        self._interval_s: float = settings.metrics_report_interval_ms / 1000
+        self._interval_s = settings.metrics_report_interval_ms / 1000
         self._where = (settings.worker_id, host, incarnation)
         self._worker_incarnation = worker_incarnation
         self._writer = MetricsWriter(clients.internal(settings, f"metrics-{host}"), settings.metrics_storage_topic)

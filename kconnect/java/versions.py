@@ -61,7 +61,7 @@ class _WordNumber:
     number: int
 
 
-_Item = int | _Word | _WordNumber | list
+_Item = int | _Word | _WordNumber | list[Any]
 
 
 def compare(left: str, right: str) -> int:

@@ -100,7 +100,11 @@ def transactional_producer(
         given = asked.get(name, "").strip()
         if given and given.lower() not in (str(value).lower(), *(("-1",) if name == "acks" else ())):
             log.warning(
-                *("The producer setting %s=%s of %s is ignored: exactly-once sources have %s", name, given, connector, value),
+                "The producer setting %s=%s of %s is ignored: exactly-once sources have %s",
+                name,
+                given,
+                connector,
+                value,
             )
     client = {**producer(settings, connector, task, config), **forced}
     # Brokers end a transaction by themselves after this time. Java's default of a minute is also the default interval between

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import confluent_kafka as ck
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
 from kconnect.errors import ConnectError
 from kconnect.java import regex
 from kconnect.kafka import servers
@@ -84,13 +85,13 @@ class TaskConsumer:
     def __init__(
         self, client: Mapping[str, Any], config: Mapping[str, str], listener: Listener, patience_s: float = _PATIENCE_S
     ) -> None:
-        self._topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+        self._topics = [topic for topic in TOPIC_NAMES.read(config) if topic]
         for topic in self._topics:
             # What begins with ^ the client would even take for a pattern of its own.
             require_name(topic)
         servers.require(client)
         # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
-        self._pattern = None if self._topics else regex.compile(config["topics.regex"])
+        self._pattern = None if self._topics else regex.compile(TOPIC_PATTERN.read(config))
         self._look_s = int(client.get("topic.metadata.refresh.interval.ms", 30_000)) / 1000
         self._looked_at = 0.0
         self._cooperative = client["partition.assignment.strategy"] == "cooperative-sticky"

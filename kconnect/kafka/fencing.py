@@ -20,8 +20,15 @@ from kconnect.kafka.codes import FORBIDDEN
 
 _UNFIT = frozenset(
     (
-        *("message.timeout.ms", "delivery.timeout.ms", "linger.ms", "queue.buffering.max.ms", "socket.timeout.ms"),
-        *("retries", "message.send.max.retries", "max.in.flight.requests.per.connection", "max.in.flight"),
+        "message.timeout.ms",
+        "delivery.timeout.ms",
+        "linger.ms",
+        "queue.buffering.max.ms",
+        "socket.timeout.ms",
+        "retries",
+        "message.send.max.retries",
+        "max.in.flight.requests.per.connection",
+        "max.in.flight",
         "transaction.timeout.ms",
     )
 )
@@ -31,8 +38,12 @@ Settings of a task's producer, under all their names, that a transactional one m
 _AT_ONCE = 8
 _HOPELESS = (
     *FORBIDDEN,
-    *(ck.KafkaError._INVALID_ARG, ck.KafkaError._AUTHENTICATION, ck.KafkaError._SSL, ck.KafkaError._UNSUPPORTED_FEATURE),
-    *(ck.KafkaError.SASL_AUTHENTICATION_FAILED, ck.KafkaError.UNSUPPORTED_SASL_MECHANISM),
+    ck.KafkaError._INVALID_ARG,
+    ck.KafkaError._AUTHENTICATION,
+    ck.KafkaError._SSL,
+    ck.KafkaError._UNSUPPORTED_FEATURE,
+    ck.KafkaError.SASL_AUTHENTICATION_FAILED,
+    ck.KafkaError.UNSUPPORTED_SASL_MECHANISM,
 )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 
+from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, Topic
@@ -54,7 +55,7 @@ class OwnTopic:
 
 def of(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> OwnTopic | None:
     """None if the connector's offsets are in the worker's topic alone. `config` has its references resolved."""
-    named = (config.get("offsets.storage.topic") or "").strip()
+    named = OFFSETS_STORAGE_TOPIC.read(config)
     if not named and not settings.exactly_once_enabled:
         return None
     topic = named or settings.offset_storage_topic

@@ -102,7 +102,10 @@ def _create(admin: AdminClient, missing: list[TopicSettings]) -> None:
             futures[settings.topic].result()
             log.info(
                 "Created the topic %s by the rules of the group %s: %d partitions, replication factor %d",
-                *(settings.topic, settings.group, settings.partitions, settings.replication_factor),
+                settings.topic,
+                settings.group,
+                settings.partitions,
+                settings.replication_factor,
             )
         except ck.KafkaException as error:
             cause = error.args[0]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api.config import Type, parse
+from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
 from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins.scan import INSTALLED
@@ -101,6 +101,6 @@ def parts(plugins: Registry, config: Config, worker: Mapping[str, str]) -> Itera
     for which, _ in CONVERTERS:
         yield converter(plugins, config, worker, which)
     for setting, part in (("transforms", transform), ("predicates", predicate)):
-        for name in parse(setting, config.get(setting) or "", Type.LIST):
+        for name in aliases.names(setting, config):
             prefix = f"{setting}.{name}."
             yield part(Alias(name, prefix, config.get(f"{prefix}type"), config.get(f"{prefix}{VERSION}"), {}))

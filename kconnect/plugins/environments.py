@@ -226,7 +226,7 @@ def _our_plugins() -> Iterator[str]:
 
 
 def _is_in(module: ModuleType, directory: str) -> bool:
-    file = getattr(module, "__file__", None)
+    file: str | None = getattr(module, "__file__", None)
     if file is not None:
         return os.path.realpath(file).startswith(directory + os.sep)
     return any(os.path.realpath(place).startswith(directory + os.sep) for place in getattr(module, "__path__", ()))

@@ -89,7 +89,8 @@ class Listing:
                 self._refused.add(_key(plugin))
                 log.warning(
                     "The connector plugin %s in version %s is not listed until plugins are loaded anew: %s",
-                    *(*_key(plugin), found["error"]),
+                    *_key(plugin),
+                    found["error"],
                 )
             else:
                 self._described[_key(plugin)] = found
@@ -99,7 +100,9 @@ class Listing:
         if said != plugin.version and plugin.version != versions.UNDEFINED:
             log.warning(
                 "The connector plugin %s says that its version is %s; what counts, and is listed, is that of its package, %s",
-                *(plugin.python_path, said, plugin.version),
+                plugin.python_path,
+                said,
+                plugin.version,
             )
 
 

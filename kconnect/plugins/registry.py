@@ -290,7 +290,11 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
         if first.location != plugin.location:
             log.info(
                 "The %s %s in version %s of %s is not used: the same is in %s",
-                *(plugin.kind, plugin.class_name, plugin.version, plugin.location, first.location),
+                plugin.kind,
+                plugin.class_name,
+                plugin.version,
+                plugin.location,
+                first.location,
             )
     return list(plugins.values())
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
+from kconnect import errors
 from kconnect.core.herder.effects import RefusedError, UnsupportedError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.connector import framework_config
@@ -39,7 +40,7 @@ _IDLE_S = 60.0
 _LARGE_CONFIG = 2**15
 """In characters. So many aliases of transforms still make an answer that a child may send."""
 _ANY = Policy()
-_ERRORS = {error.__name__: error for error in (NotFoundError, BadRequestError, ConnectError, RefusedError, UnsupportedError)}
+_ERRORS = {**errors.BY_NAME, RefusedError.__name__: RefusedError, UnsupportedError.__name__: UnsupportedError}
 
 
 class Sandbox:
@@ -81,8 +82,10 @@ class Sandbox:
             "providers": dict(provider_settings or {}),
         }
         self._greeting = {
-            **{"plugin_path": list(plugin_path or ()), "plugins": registry.directories},
-            **{"worker": worker, "memory": memory},
+            "plugin_path": list(plugin_path or ()),
+            "plugins": registry.directories,
+            "worker": worker,
+            "memory": memory,
         }
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(_CHILDREN)
@@ -141,7 +144,7 @@ class Sandbox:
         except NotFoundError as error:
             raise BadRequestError(str(error)) from error
         try:
-            return self._call("validate", environment, timeout, plugin=named, config=dict(config))
+            infos: dict[str, Any] = self._call("validate", environment, timeout, plugin=named, config=dict(config))
         except (RequestTimeoutError, ConnectError) as error:
             size = sum(len(name) + len(value or "") for name, value in config.items())
             if size <= _LARGE_CONFIG or type(error) not in (RequestTimeoutError, ConnectError):
@@ -149,6 +152,7 @@ class Sandbox:
             raise BadRequestError(
                 f"The config has {size:,} characters and could not be validated; make it smaller: {error}"
             ) from error
+        return infos
 
     def resolve(self, texts: Mapping[str, str], timeout: float | None = None) -> WorkerTexts:
         """A worker's own texts with their references replaced. ConfigError with all that can't be had."""
@@ -289,7 +293,8 @@ class Sandbox:
             if answer.get("left"):
                 log.info(
                     "%s has left something behind in its process, which is therefore not used again: %s",
-                    *(child.where(plugin), ", ".join(answer["left"])),
+                    child.where(plugin),
+                    ", ".join(answer["left"]),
                 )
                 self._drop(child)
             else:

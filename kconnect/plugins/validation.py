@@ -11,13 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kconnect.api.config import Config, ConfigDef, ConfigKey, Type, parse
+from kconnect.api.config import Config, ConfigDef, ConfigKey
 from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
 from kconnect.core.settings import aliases, overrides, references, secrets, topic_creation
 from kconnect.core.settings.common import CONVERTERS, common_keys
 from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.hiding import Submitted
 from kconnect.core.settings.references import Resolved
+from kconnect.core.settings.source import BOUNDARY, EXACTLY_ONCE_SUPPORT
 from kconnect.core.settings.validation import Asked, Section, validate
 from kconnect.core.settings.worker import tell
 from kconnect.errors import BadRequestError, ConnectError
@@ -118,7 +119,7 @@ class Validation:
     def _exactly_once(
         self, found: PluginDesc, connector: SourceConnector, given: dict[str, str], errors: list[tuple[str, str]]
     ) -> None:
-        if given.get("exactly.once.support", "").strip().lower() == "required":
+        if EXACTLY_ONCE_SUPPORT.read(given).lower() == "required":
             if not self._asking.worker.get("exactly_once"):
                 errors.append(
                     ("exactly.once.support", "This worker does not have exactly-once source support enabled.")
@@ -145,7 +146,7 @@ class Validation:
                             "The connector does not support exactly-once semantics with the provided configuration.",
                         )
                     )
-        if given.get("transaction.boundary", "").strip().lower() == "connector":
+        if BOUNDARY.read(given).lower() == "connector":
             self._asking.at("can_define_transaction_boundaries()", found)
             try:
                 can_define = connector.can_define_transaction_boundaries(dict(given))
@@ -201,7 +202,7 @@ class Validation:
         kind = "transformation" if setting == "transforms" else "predicate"
         classes = self._asking.registry.class_names(kind)
         sections: list[Section] = []
-        for name in dict.fromkeys(parse(setting, given.get(setting) or "", Type.LIST)):
+        for name in dict.fromkeys(aliases.names(setting, given)):
             prefix = f"{setting}.{name}."
             named = given.get(f"{prefix}type")
             alias = aliases.Alias(name, prefix, named, given.get(f"{prefix}plugin.version"), {})

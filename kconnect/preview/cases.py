@@ -2,7 +2,7 @@
 Cases of `kconnect test`: a record, a connector's config, and what is to become of the record.
 
 `cases_of` reads what a YAML file holds, `differences` compares a case with what really happened (`preview.py`). Only what a
-case gives is compared, unless it says `exact: true`. The README's "Try a chain before production" tells the format.
+case gives is compared, unless it says `exact: true`. Read next: docs/connectors.md, "Try a chain before production".
 """
 
 from __future__ import annotations

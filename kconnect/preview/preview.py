@@ -4,7 +4,7 @@ A connector's chain on single records, step by step, without a worker: what each
 It runs what tasks run: `transforms.Transforms`, `core/task/steps.py` and the conversions of `core/task/chain.py`, with a look
 at the record between the steps. A record that fails is reported and the next one is taken, whatever `errors.tolerance` says,
 and nothing is tried again. Called by `cli/chains/preview.py` and `cli/chains/testing.py`, which print; records from Kafka come
-from `sample.py`. The form of records is that of `preview/envelopes.py`.
+from `kafka/sample.py`. The form of records is that of `preview/envelopes.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from kconnect.api.config import Type
 from kconnect.api.connector import SinkConnector, SourceConnector
 from kconnect.api.record import SinkRecord, SourceRecord
-from kconnect.core.settings import aliases, secrets
+from kconnect.core.settings import aliases, secrets, worker
 from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.settings.worker import WorkerSettings, with_environment
@@ -404,9 +404,10 @@ def _check(config: Mapping[str, str], kind: str) -> None:
 def _check_classes(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
     """ConfigError for the first class that is not installed. Whoever loads one says so too, with the names of all others."""
     asked = [(f"{alias.prefix}type", alias.type, kind) for kind, alias in _plugins(config)]
+    inherited = worker.converters(settings)
     for which, kind in (("key", "converter"), ("value", "converter"), ("header", "header_converter")):
         setting = f"{which}.converter"
-        asked.append((setting, config.get(setting) or getattr(settings, f"{which}_converter"), kind))
+        asked.append((setting, config.get(setting) or inherited[setting], kind))
     for setting, name, kind in asked:
         if not name:
             continue

@@ -33,8 +33,9 @@ def is_dead(life: Held | Placement) -> bool:
     if life.process is None or life.process[0] != platform.node():
         return False
     try:
-        return abs(psutil.Process(life.process[1]).create_time() - life.process[2]) > 1.0
+        began: float = psutil.Process(life.process[1]).create_time()
     except psutil.NoSuchProcess:
         return True
     except psutil.Error:
         return False
+    return abs(began - life.process[2]) > 1.0

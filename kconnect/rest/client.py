@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 import orjson
 
-from kconnect.errors import ConfigError, ConnectError
+from kconnect.errors import TABLE, ConfigError, ConnectError, UnavailableError
 from kconnect.rest import tls_errors
 
 Config = Mapping[str, "str | int | float | bool | None"]
@@ -42,6 +42,12 @@ _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
 
 
+_EXITS = {row.status: row.exit for row in TABLE.values() if 400 <= row.status < 500}
+"""By status, of what the caller may mend. A status of the server's own stands for too many errors to tell one."""
+_LIKE = {401: 403, 405: 400, 406: 400, 415: 400}
+"""Statuses that come before any error of ours, and mean to a caller what others do."""
+
+
 class RestError(ConnectError):
     """
     A request that was refused, failed, or had no answer.
@@ -56,10 +62,10 @@ class RestError(ConnectError):
 
     @property
     def exit_code(self) -> int:
-        """3 no answer, 4 not found, 5 conflict, 6 refused as wrong, 8 not allowed, 1 anything else."""
+        """That of the error which the status stands for; of no answer at all UnavailableError's; 1 for anything else."""
         if self.status is None:
-            return 3
-        return {404: 4, 409: 5, 400: 6, 401: 8, 403: 8, 405: 6, 406: 6, 415: 6}.get(self.status, 1)
+            return TABLE[UnavailableError].exit
+        return _EXITS.get(_LIKE.get(self.status, self.status), 1)
 
 
 class WaitError(RestError):
@@ -138,7 +144,7 @@ class ConnectClient:
 
     def root(self) -> dict[str, Any]:
         """version, commit, kafka_cluster_id."""
-        return self._json("GET", "/")
+        return self._object("GET", "/")
 
     def health(self) -> dict[str, Any]:
         """`{"status": "healthy" | "starting" | "unhealthy", "message": ...}`, whatever the HTTP status."""
@@ -166,7 +172,7 @@ class ConnectClient:
 
     def cluster(self) -> dict[str, Any]:
         """Members, leader, units by worker and host, and what moves: see `core/herder/cluster.py`. kconnect only."""
-        return self._json("GET", "/cluster")
+        return self._object("GET", "/cluster")
 
     def own(self) -> dict[str, Any]:
         """What only kconnect tells of connectors, by name. Of Kafka Connect nothing, which is not asked a second time."""
@@ -186,7 +192,7 @@ class ConnectClient:
         if url is not None:
             with self.at(url) as other:
                 return other.reload_plugins()
-        return self._json("POST", "/kconnect/plugins/reload")
+        return self._object("POST", "/kconnect/plugins/reload")
 
     def metrics(self, url: str | None = None) -> str:
         """In Prometheus' text format, of this worker, or of another one as `at` asks it. kconnect only."""
@@ -199,21 +205,21 @@ class ConnectClient:
         return response.text
 
     def plugins(self, connectors_only: bool = True) -> list[dict[str, Any]]:
-        return self._json("GET", "/connector-plugins", params={"connectorsOnly": str(connectors_only).lower()})
+        return self._objects("GET", "/connector-plugins", params={"connectorsOnly": str(connectors_only).lower()})
 
     def plugin_config(self, plugin: str, version: str | None = None) -> list[dict[str, Any]]:
         params = None if version is None else {"version": version}
-        return self._json("GET", _path("connector-plugins", plugin, "config"), params=params)
+        return self._objects("GET", _path("connector-plugins", plugin, "config"), params=params)
 
     def validate(self, plugin: str, config: Config) -> dict[str, Any]:
-        return self._json("PUT", _path("connector-plugins", plugin, "config", "validate"), config)
+        return self._object("PUT", _path("connector-plugins", plugin, "config", "validate"), config)
 
     def loggers(self) -> dict[str, Any]:
-        return self._json("GET", "/admin/loggers")
+        return self._object("GET", "/admin/loggers")
 
     def logger(self, name: str) -> dict[str, Any]:
         """One of any name, also one that `loggers` does not list, as the Java names that lead to kconnect's."""
-        return self._json("GET", _path("admin", "loggers", name))
+        return self._object("GET", _path("admin", "loggers", name))
 
     def set_logger(self, name: str, level: str, cluster: bool = False) -> list[str] | None:
         """Set a level on this worker; gives the loggers that changed. On the whole cluster: None, it takes a moment."""
@@ -221,7 +227,8 @@ class ConnectClient:
         if cluster:
             self._call("PUT", path, {"level": level}, params={"scope": "cluster"})
             return None
-        return self._json("PUT", path, {"level": level})
+        changed: list[str] = self._json("PUT", path, {"level": level})
+        return changed
 
     # -- connectors: reads --------------------------------------------------------------------------------------------
 
@@ -233,26 +240,28 @@ class ConnectClient:
         return found
 
     def connector(self, name: str) -> dict[str, Any]:
-        return self._json("GET", _path("connectors", name))
+        return self._object("GET", _path("connectors", name))
 
     def get_config(self, name: str) -> dict[str, str | None]:
-        return self._json("GET", _path("connectors", name, "config"))
+        return self._object("GET", _path("connectors", name, "config"))
 
     def status(self, name: str) -> dict[str, Any]:
-        return self._json("GET", _path("connectors", name, "status"))
+        return self._object("GET", _path("connectors", name, "status"))
 
     def tasks(self, name: str) -> list[dict[str, Any]]:
-        return self._json("GET", _path("connectors", name, "tasks"))
+        return self._objects("GET", _path("connectors", name, "tasks"))
 
     def task_status(self, name: str, task: int) -> dict[str, Any]:
-        return self._json("GET", _path("connectors", name, "tasks", str(task), "status"))
+        return self._object("GET", _path("connectors", name, "tasks", str(task), "status"))
 
     def topics(self, name: str) -> list[str]:
-        return self._json("GET", _path("connectors", name, "topics"))[name]["topics"]
+        topics: list[str] = self._object("GET", _path("connectors", name, "topics"))[name]["topics"]
+        return topics
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """`[{"partition": ..., "offset": ...}]`."""
-        return self._json("GET", _path("connectors", name, "offsets"))["offsets"]
+        offsets: list[dict[str, Any]] = self._object("GET", _path("connectors", name, "offsets"))["offsets"]
+        return offsets
 
     # -- connectors: writes -------------------------------------------------------------------------------------------
 
@@ -272,15 +281,15 @@ class ConnectClient:
             body["initial_state"] = initial_state
         if initial_offsets is not None:
             body["initial_offsets"] = initial_offsets
-        return self._json("POST", "/connectors", body)
+        return self._object("POST", "/connectors", body)
 
     def put_config(self, name: str, config: Config) -> dict[str, Any]:
         """Create the connector, or replace its whole config."""
-        return self._json("PUT", _path("connectors", name, "config"), config)
+        return self._object("PUT", _path("connectors", name, "config"), config)
 
     def patch_config(self, name: str, patch: Config) -> dict[str, Any]:
         """Change some settings; None removes one (KIP-477)."""
-        return self._json("PATCH", _path("connectors", name, "config"), patch)
+        return self._object("PATCH", _path("connectors", name, "config"), patch)
 
     def pause(self, name: str) -> None:
         self._call("PUT", _path("connectors", name, "pause"))
@@ -305,10 +314,12 @@ class ConnectClient:
 
     def alter_offsets(self, name: str, offsets: list[dict[str, Any]]) -> str:
         """Of a stopped connector, as `offsets` gives them; None as an offset resets it. Gives what the worker says."""
-        return self._json("PATCH", _path("connectors", name, "offsets"), {"offsets": offsets})["message"]
+        said: str = self._object("PATCH", _path("connectors", name, "offsets"), {"offsets": offsets})["message"]
+        return said
 
     def reset_offsets(self, name: str) -> str:
-        return self._json("DELETE", _path("connectors", name, "offsets"))["message"]
+        said: str = self._object("DELETE", _path("connectors", name, "offsets"))["message"]
+        return said
 
     def delete(self, name: str) -> None:
         self._call("DELETE", _path("connectors", name))
@@ -381,6 +392,15 @@ class ConnectClient:
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     # -- the wire -----------------------------------------------------------------------------------------------------
+
+    def _object(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The answer, which is taken for an object without a look: what is no worker is found out by `_json`."""
+        found: dict[str, Any] = self._json(method, path, body, params)
+        return found
+
+    def _objects(self, method: str, path: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._json(method, path, params=params)
+        return found
 
     def _json(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         response = self._call(method, path, body, params)

@@ -1,8 +1,8 @@
 """
-The one table from an error's class to its HTTP status, and the error bodies.
+What REST answers when something went wrong: the status and the body.
 
 Called by `resource.py` for whatever a handler or the herder raised, and by `app.py` for paths that nobody serves.
-The classes themselves are in `kconnect.errors`.
+The classes and the statuses are in `kconnect.errors`.
 """
 
 from __future__ import annotations
@@ -13,35 +13,13 @@ from http import HTTPStatus
 import orjson
 from starlette.responses import Response
 
-from kconnect.errors import (
-    AlreadyExistsError,
-    BadRequestError,
-    ConflictError,
-    ConnectError,
-    ForbiddenError,
-    NotFoundError,
-    RequestTimeoutError,
-    UnavailableError,
-)
+from kconnect.errors import ConnectError, row_of
 
 log = logging.getLogger("kconnect.rest")
 
-STATUS: dict[type[BaseException], int] = {
-    BadRequestError: 400,
-    ForbiddenError: 403,
-    NotFoundError: 404,
-    AlreadyExistsError: 409,
-    ConflictError: 409,
-    RequestTimeoutError: 500,
-    UnavailableError: 503,
-    ConnectError: 500,
-    Exception: 500,
-}
-
 
 def status_of(error: Exception) -> int:
-    """The status of the nearest class of the error's family that the table knows."""
-    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+    return row_of(type(error)).status
 
 
 def respond(error: Exception, method: str, path: str) -> Response:

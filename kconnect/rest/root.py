@@ -38,7 +38,9 @@ def _health(status: int, word: str, message: str) -> Response:
 
 
 _WORKER = Answer(
-    *(200, "The worker.", "Worker"),
+    200,
+    "The worker.",
+    "Worker",
     (("X-Kconnect-Version", "kconnect's own version; the one in the body is Kafka Connect's, whose API this is."),),
 )
 

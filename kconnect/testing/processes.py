@@ -1,5 +1,5 @@
 """
-A real worker as a child process, with everything that belongs to it: for the demo, the benches and the integration tests.
+A real worker as a child process, with everything that belongs to it: for the demo, `LocalConnect` and kconnect's own tests.
 
 `WorkerProcess` writes a worker file, starts `kconnect worker`, waits until it is healthy, and knows the processes of its
 tree, so that a test can kill exactly one of them. Read next: `worker/main.py`.
@@ -18,7 +18,6 @@ from pathlib import Path
 import psutil
 
 from kconnect.errors import ConnectError
-from kconnect.local import jars, java
 from kconnect.local.broker import free_port
 from kconnect.rest.client import ConnectClient, RestError
 
@@ -204,42 +203,12 @@ class WorkerProcess:
         return None
 
 
-class ConnectProcess(WorkerProcess):
-    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java with Kafka's usual options."""
-
-    def __init__(
-        self,
-        directory: Path,
-        bootstrap_servers: str,
-        group: str = "kconnect",
-        port: int = 0,
-        properties: Mapping[str, str] | None = None,
-        version: str = jars.KAFKA_VERSION,
-    ) -> None:
-        super().__init__(directory, bootstrap_servers, group, port, properties)
-        self.version = version
-
-    def _is_up(self) -> bool:
-        # Before 3.9 there was no /health, and a list comes at once, empty. This is answered by who has read its topics.
-        try:
-            self.client.get_config("no-such-connector")
-        except RestError as error:
-            return "no-such-connector not found" in error.message
-        return True
-
-    def _command(self) -> list[str]:
-        options = ("-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
-        # Connect sets the levels of Log4j's loggers, which its own artefacts leave to whoever packs them.
-        loggers = map(str, sorted(jars.kafka().glob("log4j-*.jar")))
-        classes = os.pathsep.join((jars.class_path(jars.connect(self.version)), *loggers))
-        return [java.checked(), *options, "-cp", classes, "org.apache.kafka.connect.cli.ConnectDistributed", str(self._file)]
-
-
 def _name(process: psutil.Process) -> str:
     try:
-        return process.name()
+        name: str = process.name()
     except psutil.Error:
         return ""
+    return name
 
 
 def still_alive(processes: list[psutil.Process], timeout: float) -> list[psutil.Process]:
@@ -255,9 +224,10 @@ def still_alive(processes: list[psutil.Process], timeout: float) -> list[psutil.
 
 def _lives(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        lives: bool = process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+    return lives
 
 
 def _end(processes: list[psutil.Process], timeout: float) -> None:

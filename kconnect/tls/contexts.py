@@ -102,7 +102,8 @@ def _choose(
     if newer and ssl.TLSVersion.TLSv1_3 in versions and set(newer) != set(suites.TLS_1_3):
         log.warning(
             "%sssl.cipher.suites: those of TLS 1.3 can't be chosen one by one here; %s are all on",
-            *(settings.prefix, ", ".join(suites.TLS_1_3)),
+            settings.prefix,
+            ", ".join(suites.TLS_1_3),
         )
     usable = {ssl.TLSVersion.TLSv1_2: older, ssl.TLSVersion.TLSv1_3: newer}
     left = [version for version in versions if usable[version]]

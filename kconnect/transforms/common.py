@@ -80,7 +80,8 @@ class OnKey(OnPart):
     part = "key"
 
     def schema_of(self, record: Any) -> Schema | None:
-        return record.key_schema
+        schema: Schema | None = record.key_schema
+        return schema
 
     def value_of(self, record: Any) -> Any:
         return record.key
@@ -96,7 +97,8 @@ class OnValue(OnPart):
     part = "value"
 
     def schema_of(self, record: Any) -> Schema | None:
-        return record.value_schema
+        schema: Schema | None = record.value_schema
+        return schema
 
     def value_of(self, record: Any) -> Any:
         return record.value

@@ -108,7 +108,7 @@ class Python(Transformation[Any]):
             )
         file, attribute = _place(name)
         module = _module(name, file, folders)
-        function = getattr(module, attribute, None)
+        function: Callable[..., Any] | None = getattr(module, attribute, None)
         if not callable(function):
             raise ConfigError("function", name, f"{file} has no function {attribute}")
         _check_settings(name, function, settings)

@@ -44,8 +44,8 @@ class AtLeastOnce:
         settings = unit.ports.settings
         self._unit, self._batches, self._store = unit, batches, store
         self._errors, self._tracks, self._topics = batches.errors, batches.tracks, batches.topics
-        self._flush_s: float = settings.offset_flush_timeout_ms / 1000
-        self._interval_s: float = settings.offset_flush_interval_ms / 1000
+        self._flush_s = settings.offset_flush_timeout_ms / 1000
+        self._interval_s = settings.offset_flush_interval_ms / 1000
         self._due = 0.0
         self._untold: Counter[str] = Counter()
         """How many messages were handed over since the last flush, by topics that nobody was told of."""

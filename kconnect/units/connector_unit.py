@@ -13,6 +13,7 @@ from typing import Any
 from kconnect.api.connector import Connector, SinkConnector
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings import references
+from kconnect.core.settings.common import TASKS_MAX, TASKS_MAX_ENFORCE
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.lifecycle import Event
@@ -100,14 +101,14 @@ class ConnectorUnit(Unit):
     def _publish(self, connector: Connector, config: dict[str, str]) -> None:
         framework = SINK_CONFIG if isinstance(connector, SinkConnector) else SOURCE_CONFIG
         settings = framework.parse(config)
-        limit: int = settings["tasks.max"]
+        limit = TASKS_MAX.of(settings)
         configs = connector.task_configs(limit)
         if len(configs) > limit:
             message = (
                 f"The connector {self.spec.connector} has generated {len(configs)} tasks, which is greater than "
                 f"{limit}, the maximum number of tasks it is configured to create. "
             )
-            if settings["tasks.max.enforce"]:
+            if TASKS_MAX_ENFORCE.of(settings):
                 raise ConnectError(
                     f"{message}This behaviour should be considered a bug and is disallowed. If necessary, it can be "
                     "permitted by reconfiguring the connector with 'tasks.max.enforce' set to false; however, this "

@@ -45,8 +45,8 @@ class ExactlyOnce:
     ) -> None:
         settings, source = unit.ports.settings, SourceSettings.from_config(config)
         self._unit, self._batches, self._store, self._gives_up = unit, batches, store, gives_up
-        self._flush_s: float = settings.offset_flush_timeout_ms / 1000
-        self._offsets_topic: str = source.offsets_storage_topic or settings.offset_storage_topic
+        self._flush_s = settings.offset_flush_timeout_ms / 1000
+        self._offsets_topic = source.offsets_storage_topic or settings.offset_storage_topic
         interval_ms = source.transaction_boundary_interval_ms
         if interval_ms is None:
             interval_ms = settings.offset_flush_interval_ms

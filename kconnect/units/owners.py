@@ -32,7 +32,12 @@ MOST_THREADS = 500
 
 _PLUGINS = tuple(f"kconnect.{name}" for name in ("connectors", "converters", "predicates", "providers", "transforms"))
 _NOBODYS = (
-    *("confluent_kafka", "kconnect.api", "kconnect.core.task", "kconnect.data", "kconnect.errors", "kconnect.java"),
+    "confluent_kafka",
+    "kconnect.api",
+    "kconnect.core.task",
+    "kconnect.data",
+    "kconnect.errors",
+    "kconnect.java",
     "kconnect.units.owners",
 )
 """What both the engine and plugins call, and what calls plugins back."""

@@ -57,8 +57,8 @@ class SinkLoop:
         self._chain = SinkChain(converters.make(config, settings, plugins), self._errors)
         self._transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
         self._steps = self._transforms.steps
-        self._interval_s: float = settings.offset_flush_interval_ms / 1000
-        self._flush_s: float = settings.offset_flush_timeout_ms / 1000
+        self._interval_s = settings.offset_flush_interval_ms / 1000
+        self._flush_s = settings.offset_flush_timeout_ms / 1000
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
         self._limit = int(client.pop("max.poll.records", _BATCH))
         self._consumer = TaskConsumer(client, config, self)

@@ -83,9 +83,9 @@ class SourceLoop:
         settings = unit.ports.settings
         self._unit, self._task, self._properties = unit, task, properties
         self._reports = Reports(unit, config, source=True)
-        self._flush_s: float = settings.offset_flush_timeout_ms / 1000
-        self._interval_s: float = settings.offset_flush_interval_ms / 1000
-        self._shutdown_s: float = settings.task_shutdown_graceful_timeout_ms / 1000
+        self._flush_s = settings.offset_flush_timeout_ms / 1000
+        self._interval_s = settings.offset_flush_interval_ms / 1000
+        self._shutdown_s = settings.task_shutdown_graceful_timeout_ms / 1000
         self._batches = SourceBatches(unit, task, config, self._reports, self._gives_up)
         self._store = unit.ports.offset_store(unit.spec.connector, config)
         # What may refuse the config comes before the producer: only `run` closes that.

@@ -20,6 +20,7 @@ from kconnect.api.config import HIDDEN
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.metrics.task import About, SinkMeter, SourceMeter, Times
 from kconnect.core.settings import secrets
+from kconnect.core.settings.common import RELOAD_ACTION
 from kconnect.core.settings.references import Resolved
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
@@ -252,7 +253,7 @@ class Unit(ABC):
         logs.cover({**plain, **self.resolved.cover()})
         found = [self.resolved.config(config) for config in configs]
         ttl_ms = self.resolved.ttl_ms
-        if ttl_ms is not None and found[0].get("config.action.reload", "").strip().lower() != "none":
+        if ttl_ms is not None and RELOAD_ACTION.read(found[0]).lower() != "none":
             self.expires_at = time.monotonic() + max(_SHORTEST_TTL_S, ttl_ms / 1000)
         return found
 

@@ -17,7 +17,8 @@ import httpx
 from capacity import wait
 
 from kconnect.local.broker import Broker
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
+from tests.rig.systems.connect import ConnectProcess
 
 QUESTIONS = ("connectors?expand=status&expand=info", "connectors?expand=status", "connectors", "connectors/c-0/status")
 CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"

@@ -22,7 +22,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
+from tests.rig.systems.connect import ConnectProcess
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"

@@ -21,7 +21,8 @@ from capacity import wait
 
 from kconnect.local import jars, java
 from kconnect.local.broker import Broker
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
+from tests.rig.systems.connect import ConnectProcess
 
 SOURCE = Path(__file__).with_name("round_robin")
 RULES = {"topic.creation.default.replication.factor": "1", "topic.creation.default.partitions": "1"}

@@ -14,7 +14,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.plugins.registry import Registry
 from tests.cli.calls import call
-from tests.cli.internal_topics.logs import NOW_MS, Log
+from tests.cli.topics.logs import NOW_MS, Log
 
 WORKER = {
     "bootstrap.servers": "localhost:9092",

@@ -1,4 +1,4 @@
-"""`kconnect test`, and what the README says about it and about `kconnect preview`."""
+"""`kconnect test`, and what docs/connectors.md says about it and about `kconnect preview`."""
 
 from __future__ import annotations
 
@@ -157,13 +157,13 @@ def test_yaml_as_people_mean_it() -> None:
     assert yaml_file.load("{a: 1.50, b: 010, c: true}", numbers=False) == {"a": "1.50", "b": "010", "c": True}
 
 
-# --- the README ---
+# --- docs/connectors.md ---
 
 
-def test_the_readme_shows_what_really_happens(tmp_path: Path) -> None:
+def test_the_page_shows_what_really_happens(tmp_path: Path) -> None:
     """Its commands, in their order, and below each what it prints."""
-    readme = (HERE.parents[1] / "README.md").read_text("utf-8")
-    section = readme.split("## Try a chain before production\n")[1].split("\n## ")[0]
+    page = (HERE.parents[1] / "docs" / "connectors.md").read_text("utf-8")
+    section = page.split("## Try a chain before production\n")[1].split("\n## ")[0]
     blocks = [re.sub(r"(?m)^    ", "", block) for block in re.findall(r"(?:(?:^    .*)?\n)+", section, re.M) if block.strip()]
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
     command = ""

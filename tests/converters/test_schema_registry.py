@@ -11,8 +11,12 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +43,7 @@ from kconnect.data import schema as s
 from kconnect.data.schema import Struct
 from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
 from tests.support import wait_until
+from tests.tls.authority import Authority, write
 
 MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 SECRET = "s3cr3t"
@@ -47,7 +52,7 @@ SECRET = "s3cr3t"
 class Server:
     """See the head of this file. `trouble` is a status to answer with, whatever is asked; `users` the logins it takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, **listener: Any) -> None:
         self.schemas: list[dict[str, Any]] = []
         self.subjects: dict[str, list[int]] = {}
         self.users: set[str] = set()
@@ -59,12 +64,12 @@ class Server:
             Route("/subjects/{subject}/versions/{version}", self.version),
             Route("/schemas/ids/{id:int}", self.schema),
         ]
-        config = uvicorn.Config(Starlette(routes=routes), log_config=None, access_log=False, lifespan="off")
+        config = uvicorn.Config(Starlette(routes=routes), log_config=None, access_log=False, lifespan="off", **listener)
         self._server = uvicorn.Server(config)
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http{'s' if listener else ''}://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
 
     def start(self) -> None:
@@ -176,8 +181,12 @@ def opened(url: str, **more: Any) -> Registry:
 
 
 def converter(url: str, **more: Any) -> AvroConverter:
+    return converter_of(settings(url, **more))
+
+
+def converter_of(given: dict[str, Any]) -> AvroConverter:
     made = AvroConverter()
-    made.configure(settings(url, **more), False)
+    made.configure(given, False)
     return made
 
 
@@ -194,9 +203,9 @@ def test_a_record_there_and_back(server: Server) -> None:
             Struct(POINT.replace(version=1), {"x": 5}),
         )
     assert server.asked == [
-        "POST /subjects/%3A.ctx%3At-value/versions",
+        "POST /subjects/%3A.ctx%3At-value/versions?normalize=False",
         "GET /schemas/ids/1?subject=%3A.ctx%3At-value",
-        "POST /subjects/%3A.ctx%3At-value",
+        "POST /subjects/%3A.ctx%3At-value?normalize=False&deleted=False",
     ]
 
 
@@ -221,12 +230,11 @@ def test_both_kinds_of_registry_are_alike(server: Server, kind: str) -> None:
     for call in (lambda: made.by_id(9), lambda: made.by_version("outer", 9), lambda: made.by_version("nowhere")):
         with pytest.raises(DataError):
             call()
-    made.close()
 
 
 def test_a_normal_form_is_asked_for_if_so_set(server: Server) -> None:
     converter(server.url, normalize_schemas="true").from_connect_data("t", POINT, Struct(POINT, {"x": 5}))
-    assert server.asked == ["POST /subjects/t-value/versions?normalize=true"]
+    assert server.asked == ["POST /subjects/t-value/versions?normalize=True"]
 
 
 def test_a_schema_that_is_refused_is_bad_data(server: Server) -> None:
@@ -306,6 +314,7 @@ def test_credentials(server: Server, given: dict[str, str], header: str) -> None
         ({"schema.registry.url": f"http://a:{SECRET}@b", "bearer.auth.token": SECRET}, "only one of them can be"),
         ({"schema.registry.url": f"mock://m,http://a:{SECRET}@b"}, "Only one mock scope"),
         ({"schema.registry.url": f"ftp://a:{SECRET}@b"}, "must be a URL like http://host:8081"),
+        ({"schema.registry.url": f"a:{SECRET}@b"}, "must be a URL like http://host:8081"),
         ({"schema.registry.url": f"http://a:{SECRET}@b:port"}, "must be a URL like http://host:8081"),
         ({"schema.registry.url": "https://b", "schema.registry.ssl.truststore.location": "/no/such"}, "can't be read"),
         ({"schema.registry.url": "https://b", "schema.registry.ssl.truststore.location": __file__}, "not a PEM file"),
@@ -321,6 +330,57 @@ def test_settings_that_can_not_be_used(given: dict[str, str], message: str) -> N
     assert SECRET not in str(refused.value)
 
 
+def test_certificates_of_both_sides(tmp_path: Path) -> None:
+    ours, theirs = Authority("ours"), Authority("theirs")
+    # Its certificate is for another host.
+    served, client = ours.issue("registry", host="elsewhere"), theirs.issue("client")
+    made = Server(
+        ssl_certfile=write(tmp_path / "served.pem", served.pem),
+        ssl_keyfile=write(tmp_path / "served.key", served.key_pem),
+        ssl_ca_certs=write(tmp_path / "theirs.pem", theirs.root.pem),
+        ssl_cert_reqs=ssl.CERT_REQUIRED,
+    )
+    own = {
+        "schema.registry.ssl.keystore.key": client.encrypted_key_pem(SECRET),
+        "schema.registry.ssl.keystore.certificate.chain": client.pem,
+        "schema.registry.ssl.key.password": SECRET,
+    }
+    trusting = {"schema.registry.ssl.truststore.location": write(tmp_path / "ours.pem", ours.root.pem)}
+    any_host = {"schema.registry.ssl.endpoint.identification.algorithm": ""}
+    made.start()
+    try:
+        for given in ({**own, **any_host}, {**own, **trusting}, {**trusting, **any_host}):
+            with pytest.raises(RetriableError, match=r"can't be reached") as refused:
+                converter_of({**settings(made.url), **given}).from_connect_data("t", s.STRING_SCHEMA, "a")
+            assert SECRET not in str(refused.value)
+        data = converter_of({**settings(made.url), **own, **trusting, **any_host}).from_connect_data("t", s.STRING_SCHEMA, "a")
+        assert data == b"\x00\x00\x00\x00\x01\x02a"
+    finally:
+        made.stop()
+
+
+def test_each_url_has_its_own_login(server: Server) -> None:
+    """The first URL's login is not for the second one."""
+    server.users = {basic(f"bob:{SECRET}")}
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        away = f"http://ann:{SECRET}1@127.0.0.1:{taken.getsockname()[1]}"
+        made = converter(f"{away},http://bob:{SECRET}@127.0.0.1:{server.port}")
+        assert made.from_connect_data("t", s.STRING_SCHEMA, "a") is not None
+
+
+def test_the_client_is_imported_when_a_registry_is_opened_over_http() -> None:
+    program = """if True:
+        import sys
+        from kconnect.converters.avro import AvroConverter
+        AvroConverter().configure({"schema.registry.url": "mock://m"})
+        assert "confluent_kafka" not in sys.modules, "opened in this process"
+        AvroConverter().configure({"schema.registry.url": "http://localhost:1"})
+        assert "confluent_kafka.schema_registry" in sys.modules
+    """
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0
+
+
 def test_what_is_no_registry() -> None:
     async def page(request: Request) -> Response:
         return PlainTextResponse("It works!")
@@ -329,7 +389,7 @@ def test_what_is_no_registry() -> None:
     made._server.config.app = Starlette(routes=[Route("/site/{path:path}", page, methods=["GET", "POST"])])
     made.start()
     try:
-        with pytest.raises(ConnectError, match=r"no JSON object; is schema\.registry\.url that of a schema registry\?"):
+        with pytest.raises(ConnectError, match=r"no JSON object of a registry; is schema\.registry\.url that of"):
             converter(f"{made.url}/site").from_connect_data("t", s.STRING_SCHEMA, "a")
         # That a page is not there does not mean that the schema isn't.
         with pytest.raises(DataError, match="look up a schema of subject t-value: status 404"):

@@ -199,9 +199,9 @@ def test_published_ports() -> None:
     # What Kafka says of itself to those outside must be what is published.
     assert published["9092"] == "kafka"
     assert "OUTSIDE://localhost:9092" in environment("kafka")["KAFKA_ADVERTISED_LISTENERS"].split(",")
-    readme = (image.ROOT / "README.md").read_text("utf-8")
-    assert "docker compose -f docker/compose.yml up" in readme
-    assert not [port for port in published if port not in readme]
+    page = (image.ROOT / "docs" / "getting-started.md").read_text("utf-8")
+    assert "docker compose -f docker/compose.yml up" in page
+    assert not [port for port in published if port not in page]
 
 
 @pytest.mark.parametrize("worker", WORKERS)

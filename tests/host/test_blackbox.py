@@ -21,7 +21,8 @@ import os, threading, time, types
 import plugin
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.state.records import TargetState
-from kconnect.worker import blackbox, owners
+from kconnect.host import blackbox
+from kconnect.units import owners
 from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit
 

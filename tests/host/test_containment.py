@@ -21,7 +21,8 @@ _PROCESS = """
 import builtins, contextlib, io, json, logging.config, os, signal, socket, subprocess, sys, threading, time
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.state.records import TargetState
-from kconnect.worker import logs, output
+from kconnect.host import output
+from kconnect.processes import logs
 from kconnect.host.containment import Containment
 from kconnect.units.unit import Unit
 from tests.integration.units import MemoryHost, until

@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from kconnect.rest.client import ConnectClient
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
 from tests.cli.calls import call, complete
+from tests.rig.systems.connect import ConnectProcess
 from tests.support import wait_until
 
 LIMIT_S = 240.0

@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 
 from kconnect.rest.client import ConnectClient
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
 from tests.cli.calls import call
+from tests.rig.systems.connect import ConnectProcess
 from tests.support import wait_until
 
 Names = Callable[[str], str]

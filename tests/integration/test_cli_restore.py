@@ -17,10 +17,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
 from tests.cli.calls import call
 from tests.conftest import QUICK
 from tests.integration import units
+from tests.rig.systems.connect import ConnectProcess
 from tests.support import wait_until
 
 # Two workers start for it.

@@ -9,7 +9,8 @@ import pytest
 
 from kconnect.local.broker import free_port
 from kconnect.rest.client import RestError
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
+from tests.rig.systems.connect import ConnectProcess
 from tests.support import wait_until
 
 QUICK = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "1000", "task.hosts": "1"}

@@ -17,7 +17,7 @@ from kconnect.data.schema import Schema, SchemaType, Struct
 from kconnect.errors import DataError
 from kconnect.preview import envelopes
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 RECORDS = ("transforms", "chains", "predicates")
 FILES = (*RECORDS, "converters", "converter_sequences", "header_converters", "projector", "validate")
 

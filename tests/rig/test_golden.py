@@ -120,7 +120,7 @@ def test_each_line_counts(tmp_path: Path) -> None:
 
 
 def scripts_golden(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "tests/rig/golden/__main__.py"), *arguments]
+    command = [sys.executable, "-m", "tests.rig.golden", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 

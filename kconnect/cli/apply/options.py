@@ -18,7 +18,9 @@ def files(command: Callable[..., Any]) -> Callable[..., Any]:
     path = click.Path(path_type=Path, allow_dash=True)
     recursive = click.option("-R", "--recursive", is_flag=True, help="Also the directories below.")
     return click.option(
-        *("-f", "--filename", "paths"),
+        "-f",
+        "--filename",
+        "paths",
         required=True,
         multiple=True,
         type=path,

@@ -159,7 +159,7 @@ def _of_topic(
     offset: int | None,
     newest: bool,
 ) -> Iterator[list[engine.Outcome]]:
-    from kconnect.preview import sample
+    from kconnect.kafka import sample
 
     for message in sample.messages(settings, chains[0].config, topic, limit, partition, offset, newest):
         yield [chain.message(message) for chain in chains]

@@ -83,12 +83,18 @@ def _refused(where: str, protocol: str, errors: Sequence[ck.KafkaError], last: c
     error = _hopeless(errors)
     if error is not None and error.code() == ck.KafkaError._AUTHENTICATION:
         return Finding(
-            *(ERROR, "sasl", where, f"The login over {protocol} was refused ({_reason(error)})"),
+            ERROR,
+            "sasl",
+            where,
+            f"The login over {protocol} was refused ({_reason(error)})",
             "correct sasl.mechanism and sasl.jaas.config, or the user at the broker",
         )
     if error is not None:
         return Finding(
-            *(ERROR, "tls", where, f"No TLS with it ({_reason(error)})"),
+            ERROR,
+            "tls",
+            where,
+            f"No TLS with it ({_reason(error)})",
             "correct ssl.truststore.*, ssl.keystore.* and security.protocol; is it a listener with TLS?",
         )
     said = [error for error in errors if error.code() != ck.KafkaError._ALL_BROKERS_DOWN] or [last]

@@ -34,7 +34,7 @@ A restart that no status has shown is taken for done after so long: Connect lets
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-class _Duration(click.ParamType):
+class _Duration(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:

@@ -117,7 +117,7 @@ class _Moment(moments.Moment):
         return value if isinstance(value, int) else moments.milliseconds(super().convert(value, param, ctx))
 
 
-class _Range(click.ParamType):
+class _Range(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
     name = "A:B"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int | None, int | None]:

@@ -47,8 +47,14 @@ class Letter:
     def of(cls, message: Any, gap: int = 0) -> Letter:
         kind, at = message.timestamp()
         return cls(
-            *(message.topic(), message.partition(), message.offset(), at if kind else None),
-            *(message.key(), message.value(), tuple(message.headers() or ()), gap),
+            message.topic(),
+            message.partition(),
+            message.offset(),
+            at if kind else None,
+            message.key(),
+            message.value(),
+            tuple(message.headers() or ()),
+            gap,
         )
 
     @property

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +18,10 @@ from kconnect.cli.connection import Target
 from kconnect.cli.dlq.choice import Choice
 from kconnect.cli.dlq.letters import CONTEXT, Letter
 from kconnect.cli.dlq.memory import Done, group_of
-from kconnect.core.settings.errors import DLQ_TOPIC
-from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
+from kconnect.core.settings.errors import CONTEXT_HEADERS, LETTERS_TOPIC
+from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
 from kconnect.kafka.codes import AWAY
 
-_HEADERS = "errors.deadletterqueue.context.headers.enable"
 _ANSWER_S = 30.0
 _STEP_S = 5.0
 """Python hears no Ctrl-C while the client waits."""
@@ -49,11 +49,17 @@ def _configs(target: Target, timeout: float | None = None) -> dict[str, Any]:
 
 def owners_in(configs: Mapping[str, Mapping[str, str | None]]) -> list[Owner]:
     made = [
-        Owner(name, topic, (config.get(_HEADERS) or "").strip().lower() == "true")
+        Owner(name, topic, _has_headers(config))
         for name, config in configs.items()
-        if (topic := (config.get(DLQ_TOPIC) or "").strip())
+        if (topic := LETTERS_TOPIC.read(config))
     ]
     return sorted(made, key=lambda owner: (owner.queue, owner.connector))
+
+
+def _has_headers(config: Mapping[str, str | None]) -> bool:
+    with suppress(ConfigError):
+        return CONTEXT_HEADERS.read(config)
+    return False
 
 
 class Queue:
@@ -184,7 +190,7 @@ def find(brokers: Brokers, target: Target, name: str) -> Queue:
     if named != name:
         raise NotFoundError(f"The connector {name} names the queue {named}, but no task has made that topic yet")
     if asked is not None and name in asked:
-        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {DLQ_TOPIC}")
+        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {LETTERS_TOPIC.key.name}")
     known = f"and no worker could be asked ({why})" if asked is None else "and no connector of that name"
     raise NotFoundError(f"There is no topic {name}, {known}. `kconnect dlq list` shows the queues")
 

@@ -82,8 +82,14 @@ def replay(
         queues.require_queue(queue)
         chains = stack.enter_context(Chains(brokers, target, queue.name, chain_of)) if through_chain else None
         rules = Rules(
-            *(queue.name, functools.cache(queue.partitions), to_topic, chains.run if chains else None),
-            *(by_key, again, max_replays, limit),
+            queue.name,
+            functools.cache(queue.partitions),
+            to_topic,
+            chains.run if chains else None,
+            by_key,
+            again,
+            max_replays,
+            limit,
         )
         made = _plan(queue, choice, rules, queue.replayed())
         _tell(made, queue.name, dry_run or yes, form, dry_run)

@@ -104,7 +104,10 @@ class Sender:
         while True:
             try:
                 self._producer.produce(
-                    *(each.topic, each.value, each.key, each.partition),
+                    each.topic,
+                    each.value,
+                    each.key,
+                    each.partition,
                     on_delivery=told,
                     timestamp=each.timestamp,
                     headers=headers,

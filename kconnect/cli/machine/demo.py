@@ -87,7 +87,7 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
             click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{gone}")
         if ok:
             lines = [f"  {_typed(command):<53}  {what}" for command, what in _NEXT.items()]
-            console.print("\n".join(["Try next (README.md goes on with `Use it`):", *lines]), soft_wrap=True)
+            console.print("\n".join(["Try next (docs/getting-started.md goes on from here):", *lines]), soft_wrap=True)
     finally:
         if keep or (once and not ok):
             console.print(f"Everything is kept in {directory}", soft_wrap=True)
@@ -333,9 +333,17 @@ def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: floa
     tries = "\n".join(f"  {_typed(command)} --url {url.rstrip('/')}" for command in _MEANWHILE)
     flow.add_row("lag", f"{lag:,} records; {max(0, size - view['position']):,} bytes of the file")
     return Group(
-        *(Text(f"REST API: {url}   Ctrl-C ends it"), Text(), states, Text(), flow, Text()),
-        *(Text("The last records at the sink"), _records(_newest(target)), Text()),
-        *(Text("Try in another terminal"), Text(tries, no_wrap=True, overflow="ignore")),
+        Text(f"REST API: {url}   Ctrl-C ends it"),
+        Text(),
+        states,
+        Text(),
+        flow,
+        Text(),
+        Text("The last records at the sink"),
+        _records(_newest(target)),
+        Text(),
+        Text("Try in another terminal"),
+        Text(tries, no_wrap=True, overflow="ignore"),
     )
 
 

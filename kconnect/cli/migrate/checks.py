@@ -16,6 +16,7 @@ from kconnect.cli.migrate.decision import Decision, Doing, Pair, decide
 from kconnect.cli.migrate.journal import Entry
 from kconnect.cli.migrate.side import Seen, Side
 from kconnect.core.settings import references, secrets
+from kconnect.core.settings.source import EXACTLY_ONCE_SUPPORT, OFFSETS_STORAGE_TOPIC
 from kconnect.rest.client import RestError
 
 _STOP, _OFFSETS, _INITIAL_STATE = (3, 5), (3, 6), (3, 7)
@@ -76,12 +77,12 @@ def _before(side: Side, needed: tuple[int, int]) -> bool:
 
 def _immovable(seen: Seen) -> Iterator[str]:
     config = seen.config or {}
-    if config.get("offsets.storage.topic"):
+    if OFFSETS_STORAGE_TOPIC.read(config):
         yield (
             "its offsets are in a topic of its own (offsets.storage.topic), which both clusters would write to. Take the whole "
             "cluster over on its topics (--same-topics), or take the setting away first: the worker's topic has a copy"
         )
-    if str(config.get("exactly.once.support", "")).lower() == "required":
+    if EXACTLY_ONCE_SUPPORT.read(config).lower() == "required":
         yield (
             "exactly.once.support=required: its old tasks are fenced by transactional ids with the cluster's group.id, and the "
             "other cluster has another one. Take the whole cluster over on its topics (--same-topics)"

@@ -45,7 +45,7 @@ def shown(moment: datetime.datetime) -> str:
     return text.replace("+00:00", "Z").replace(".000Z", "Z")
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
     name = "TIME"
 
     def convert(

@@ -18,7 +18,7 @@ from kconnect.cli.offsets.entries import Entries
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 
 if TYPE_CHECKING:
-    from kconnect.rest.client import ConnectClient
+    from kconnect.rest.client import ConnectClient, RestError
 
 _KNOWN_S = 30.0
 _STOP_S = 120.0
@@ -157,11 +157,11 @@ def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: E
     return said
 
 
-def _not_yet(error: Any) -> bool:
+def _not_yet(error: RestError) -> bool:
     return error.status == 409 or (error.status in (400, 500) and any(text in error.message for text in _NOT_YET))
 
 
-def explained(client: ConnectClient, name: str, error: Any) -> ConnectError:
+def explained(client: ConnectClient, name: str, error: RestError) -> ConnectError:
     """A refusal by a worker, with what helps where its own words don't say it."""
     from kconnect.rest.client import RestError
 
@@ -176,7 +176,7 @@ def explained(client: ConnectClient, name: str, error: Any) -> ConnectError:
     return RestError(error.status, said) if error.status is not None else error
 
 
-def lacks_offsets(error: Any) -> bool:
+def lacks_offsets(error: RestError) -> bool:
     """Whether that is a worker's answer to a path that it has not, or not for that method. Of 3.5 and before."""
     return error.status == 405 or (error.status == 404 and error.message.startswith("HTTP 404"))
 

@@ -178,6 +178,8 @@ def _remove_older(root: Path, wanted: Plan) -> list[Path]:
 
 
 def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
+    from packaging.utils import canonicalize_name
+
     from kconnect.plugins import examination
 
     after = _registry(directories)
@@ -187,7 +189,7 @@ def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
         click.echo(f"  {each.kind.replace('_', ' ')}  {each.class_name} {each.version}")
     elsewhere = examination.differences(wanted.target, examination.beside_kconnect(), directories)
     for name, distribution in sorted(examination.inside(wanted.target).items()):
-        if name == examination.canonicalize_name(wanted.plugin.name):
+        if name == canonicalize_name(wanted.plugin.name):
             continue
         others = ", ".join(f"{where} has {version}" for where, version in elsewhere.get(name, {}).items())
         apart = "each keeps its own"

@@ -82,7 +82,9 @@ def _broken(later: View) -> Iterator[Finding]:
     if later.assignment.newer is not None:
         newer = later.assignment.newer
         yield Finding(
-            *(Severity.ERROR, "newer-format", Topic.ASSIGNMENT),
+            Severity.ERROR,
+            "newer-format",
+            Topic.ASSIGNMENT,
             f"{newer.key} was written by a newer kconnect, in format {newer.format}: workers of this version do not lead.",
             "Update the workers; or stop them all and delete the assignment topic, which a worker makes anew.",
             (newer.key,),
@@ -95,7 +97,9 @@ def _offsets(now: View) -> Iterator[Finding]:
             wrong = [field for field, value in (each.offset or {}).items() if isinstance(value, dict | list)]
             if wrong:
                 yield Finding(
-                    *(Severity.ERROR, "offset-value", Topic.OFFSET),
+                    Severity.ERROR,
+                    "offset-value",
+                    Topic.OFFSET,
                     f"An offset of {name} holds more than plain values, in {', '.join(wrong)}: Connect's workers refuse it.",
                     f"Set it anew with `kconnect offsets set {name}`.",
                     (name,),
@@ -112,7 +116,9 @@ def _topic_uses(kept: list[Stored]) -> Iterator[Finding]:
         said = orjson.loads(record.value or b"{}").get("topic", {})
         if said.get("name", decoded.topic) != decoded.topic or said.get("connector", decoded.connector) != decoded.connector:
             yield Finding(
-                *(Severity.WARNING, "topic-use-differs", Topic.STATUS),
+                Severity.WARNING,
+                "topic-use-differs",
+                Topic.STATUS,
                 f"{decoded.connector} uses {decoded.topic}, says the key, and the value says {said.get('connector')} uses "
                 f"{said.get('name')}: Connect lists the latter, and a reset does not remove it.",
                 f"PUT /connectors/{decoded.connector}/topics/reset, and delete the key by a tombstone if it stays.",
@@ -128,8 +134,10 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
         base64.b64decode(keys[0].key, validate=True)
     except (binascii.Error, ValueError):
         yield Finding(
-            *(Severity.ERROR, "session-key", Topic.CONFIG, "The session key is no base64: workers can't sign what they ask "
-            "others."),
+            Severity.ERROR,
+            "session-key",
+            Topic.CONFIG,
+            "The session key is no base64: workers can't sign what they ask others.",
             "Restart the workers: a new leader writes another one.",
         )
     age_ms = now_ms - keys[0].created_ms
@@ -137,7 +145,8 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
         old = f"The session key is {age_ms // _HOUR_MS} hours old"
         yield Finding(
             Severity.WARNING if workers_live else Severity.NOTE,
-            *("session-key-old", Topic.CONFIG),
+            "session-key-old",
+            Topic.CONFIG,
             f"{old}, and the leader has not replaced it: there may be none that can write."
             if workers_live
             else f"{old}: no leader has been there since. The next one replaces it.",
@@ -148,6 +157,9 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
         )
     elif age_ms < -_HOUR_MS:
         yield Finding(
-            *(Severity.WARNING, "session-key-future", Topic.CONFIG, "The session key was made in the future: clocks differ."),
+            Severity.WARNING,
+            "session-key-future",
+            Topic.CONFIG,
+            "The session key was made in the future: clocks differ.",
             "Set the clocks of the workers' machines.",
         )

@@ -34,17 +34,24 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         written = _written_tasks(name, contents.of(Topic.CONFIG))
         missing = listed(task for task in range(each.task_count) if task not in written)
         yield Finding(
-            *(Severity.ERROR, "commit-incomplete", Topic.CONFIG),
+            Severity.ERROR,
+            "commit-incomplete",
+            Topic.CONFIG,
             f"The commit of {name} says {counted(each.task_count, 'task')}, and the config of task {missing} is missing "
             "before it: "
             "the connector runs no tasks.",
-            *(heal, (name,)),
+            heal,
+            (name,),
         )
     unfinished = [name for name, each in now.config.connectors.items() if each.deferred]
     yield from about(
-        *(Severity.WARNING, "tasks-uncommitted", Topic.CONFIG, unfinished),
-        lambda names, several: f"Task configs of {names} have no commit behind them, so they don't hold: a leader ended "
-        "between the two.",
+        Severity.WARNING,
+        "tasks-uncommitted",
+        Topic.CONFIG,
+        unfinished,
+        lambda names, several: (
+            f"Task configs of {names} have no commit behind them, so they don't hold: a leader ended between the two."
+        ),
         heal,
     )
     gets_lost = [
@@ -54,9 +61,14 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         and (after.inconsistent or after.task_count != each.task_count)
     ]
     yield from about(
-        *(Severity.NOTE, "tasks-lost-by-compaction", Topic.CONFIG, gets_lost),
-        lambda names, several: f"Once the topic is compacted, the task set{'s' if several else ''} of {names} can't be read "
-        "any more: what was written last does not stand in the order config, tasks, commit.",
+        Severity.NOTE,
+        "tasks-lost-by-compaction",
+        Topic.CONFIG,
+        gets_lost,
+        lambda names, several: (
+            f"Once the topic is compacted, the task set{'s' if several else ''} of {names} can't be read "
+            "any more: what was written last does not stand in the order config, tasks, commit."
+        ),
         heal,
     )
     outdated = [
@@ -66,7 +78,10 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         and now.config.target_state(name) is TargetState.STARTED
     ]
     yield from about(
-        *(Severity.NOTE, "tasks-outdated", Topic.CONFIG, outdated),
+        Severity.NOTE,
+        "tasks-outdated",
+        Topic.CONFIG,
+        outdated,
         lambda names, several: f"The config of {names} has changed since {'their' if several else 'its'} tasks were made.",
         heal,
     )
@@ -76,7 +91,10 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         if each.tasks_offset < 0 and not each.inconsistent and now.config.target_state(name) is TargetState.STARTED
     ]
     yield from about(
-        *(Severity.NOTE, "tasks-never-made", Topic.CONFIG, without),
+        Severity.NOTE,
+        "tasks-never-made",
+        Topic.CONFIG,
+        without,
         lambda names, several: f"No tasks were ever made for {names}.",
         "A worker makes them as soon as it runs the connector; if one does, look at the connector's status.",
     )
@@ -106,9 +124,14 @@ def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
         if now.config.target_state(name) is TargetState.STOPPED and each.task_count > 0
     ]
     yield from about(
-        *(Severity.ERROR, "stopped-with-tasks", Topic.CONFIG, stopped),
-        lambda names, several: f"{names} {'are' if several else 'is'} STOPPED and still {'have' if several else 'has'} tasks: "
-        "Connect's workers don't start these again when the connector is resumed.",
+        Severity.ERROR,
+        "stopped-with-tasks",
+        Topic.CONFIG,
+        stopped,
+        lambda names, several: (
+            f"{names} {'are' if several else 'is'} STOPPED and still {'have' if several else 'has'} tasks: "
+            "Connect's workers don't start these again when the connector is resumed."
+        ),
         "Stop it once more with `kconnect stop`, which commits an empty set of tasks.",
     )
     for record in kept:
@@ -121,7 +144,9 @@ def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
         wanted = "PAUSED" if body["state.v2"] == "STOPPED" else body["state.v2"]
         if body.get("state") != wanted:
             yield Finding(
-                *(Severity.WARNING, "states-differ", Topic.CONFIG),
+                Severity.WARNING,
+                "states-differ",
+                Topic.CONFIG,
                 f"The target state of {decoded.name} is {body['state.v2']} for workers since 3.5 and {body.get('state')} for "
                 "older ones.",
                 "Write it anew: pause, resume or stop the connector.",
@@ -131,14 +156,19 @@ def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
 
 def _configs(now: View) -> Iterator[Finding]:
     yield from about(
-        *(Severity.ERROR, "no-class", Topic.CONFIG),
+        Severity.ERROR,
+        "no-class",
+        Topic.CONFIG,
         [name for name, each in now.config.connectors.items() if not each.properties.get("connector.class")],
-        lambda names, several: f"The config of {names} has no connector.class: no worker can start "
-        f"{'them' if several else 'it'}.",
+        lambda names, several: (
+            f"The config of {names} has no connector.class: no worker can start {'them' if several else 'it'}."
+        ),
         "Submit the config anew, or delete the connector.",
     )
     yield from about(
-        *(Severity.WARNING, "other-name", Topic.CONFIG),
+        Severity.WARNING,
+        "other-name",
+        Topic.CONFIG,
         [name for name, each in now.config.connectors.items() if each.properties.get("name", name) != name],
         lambda names, several: f"The config of {names} has another name in it than the connector's.",
         "Submit the config anew.",
@@ -154,15 +184,23 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         if each.task_count and not (each.properties.get("topics") or each.properties.get("topics.regex"))
     ]
     yield from about(
-        *(Severity.WARNING, "fencing-missing", Topic.CONFIG, [name for name in sources if name not in now.config.fencing]),
-        lambda names, several: f"Nothing says how many tasks of {names} may have transactional producers: exactly-once tasks "
-        "don't start before the leader has written that.",
+        Severity.WARNING,
+        "fencing-missing",
+        Topic.CONFIG,
+        [name for name in sources if name not in now.config.fencing],
+        lambda names, several: (
+            f"Nothing says how many tasks of {names} may have transactional producers: exactly-once tasks "
+            "don't start before the leader has written that."
+        ),
         "A leader with exactly.once.source.support=enabled writes it when it starts the tasks; if it does not, look at its "
         "log.",
     )
     pending = [name for name in sources if name in now.config.fencing and now.config.connectors[name].pending_fencing]
     yield from about(
-        *(Severity.NOTE, "fencing-pending", Topic.CONFIG, pending),
+        Severity.NOTE,
+        "fencing-pending",
+        Topic.CONFIG,
+        pending,
         lambda names, several: f"The producers of the task set before the present one of {names} were not fenced yet.",
         "The leader does it before it starts the tasks.",
     )

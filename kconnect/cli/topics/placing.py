@@ -39,19 +39,28 @@ def _partitions(role: Topic, name: str, partitions: int, kept: list[Stored]) -> 
     remedy = "Stop the workers, `kconnect topics export` all, and `kconnect topics restore --repartition` it into new topics."
     twice = [key for key, where in at.items() if len(where) > 1]
     yield from about(
-        *(Severity.ERROR, "key-on-several-partitions", role, map(_text, twice)),
-        lambda names, several: f"{name} has records of one key on several partitions, so nobody can tell which one is newer: "
-        f"{names}.",
+        Severity.ERROR,
+        "key-on-several-partitions",
+        role,
+        map(_text, twice),
+        lambda names, several: (
+            f"{name} has records of one key on several partitions, so nobody can tell which one is newer: {names}."
+        ),
         remedy,
     )
     astray = [key for key, where in at.items() if len(where) == 1 and where != {partition_of(key, partitions)}]
     yield from about(
-        *(Severity.WARNING, "key-on-other-partition", role, map(_text, astray)),
-        lambda names, several: f"{name} has {len(astray)} key{'s' if several else ''} on another partition than Java's "
-        "clients put "
-        f"{'them' if several else 'it'}: {names}. The next write goes elsewhere, and then nobody can tell which record is "
-        "newer. "
-        "Either the number of partitions was raised, or somebody writes with another partitioner.",
+        Severity.WARNING,
+        "key-on-other-partition",
+        role,
+        map(_text, astray),
+        lambda names, several: (
+            f"{name} has {len(astray)} key{'s' if several else ''} on another partition than Java's "
+            "clients put "
+            f"{'them' if several else 'it'}: {names}. The next write goes elsewhere, and then nobody can tell which record is "
+            "newer. "
+            "Either the number of partitions was raised, or somebody writes with another partitioner."
+        ),
         remedy,
     )
 
@@ -65,7 +74,9 @@ def _same_partition(kept: list[Stored]) -> Iterator[Finding]:
     for (connector, partition), found in keys.items():
         if len(found) > 1:
             yield Finding(
-                *(Severity.WARNING, "offset-keys-differ", Topic.OFFSET),
+                Severity.WARNING,
+                "offset-keys-differ",
+                Topic.OFFSET,
                 f"An offset of {connector} is stored under {len(found)} keys that differ in the order of their fields only: "
                 f"{partition.decode('utf-8', 'replace')}. Connect's workers tell these apart, and one of the offsets is old.",
                 "Find which is the newer one with `kconnect topics dump`, and delete the other key by a tombstone.",

@@ -22,25 +22,41 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         for what in left:
             gone.setdefault(what.split(" of task ")[0], []).append(name)
     yield from about(
-        *(Severity.WARNING, "gone-target-state", Topic.CONFIG, gone.get("target state", ())),
-        lambda names, several: f"There {'are target states' if several else 'is a target state'} of {names}, which "
-        f"{'are' if several else 'is'} gone: a connector that is created by such a name begins in that state.",
+        Severity.WARNING,
+        "gone-target-state",
+        Topic.CONFIG,
+        gone.get("target state", ()),
+        lambda names, several: (
+            f"There {'are target states' if several else 'is a target state'} of {names}, which "
+            f"{'are' if several else 'is'} gone: a connector that is created by such a name begins in that state."
+        ),
         "Create and delete a connector of that name, which removes the state; or mind it when you create one.",
     )
     yield from about(
-        *(Severity.WARNING, "gone-status", Topic.STATUS, gone.get("status", ())),
+        Severity.WARNING,
+        "gone-status",
+        Topic.STATUS,
+        gone.get("status", ()),
         lambda names, several: f"There are statuses of {names}, which {'are' if several else 'is'} gone.",
         "The leader removes them after the next rebalance: restart a worker.",
     )
     yield from about(
-        *(Severity.WARNING, "gone-topic-use", Topic.STATUS, gone.get("topics used", ())),
+        Severity.WARNING,
+        "gone-topic-use",
+        Topic.STATUS,
+        gone.get("topics used", ()),
         lambda names, several: f"The topics that {names} used are listed, and {'they are' if several else 'it is'} gone.",
         "A worker that loses their tasks in a rebalance removes them: restart a worker.",
     )
     yield from about(
-        *(Severity.NOTE, "gone-offsets", Topic.OFFSET, gone.get("offsets", ())),
-        lambda names, several: f"There are offsets of {names}, which {'are' if several else 'is'} gone: that is how Connect "
-        "keeps them. A connector that is created by such a name goes on from there.",
+        Severity.NOTE,
+        "gone-offsets",
+        Topic.OFFSET,
+        gone.get("offsets", ()),
+        lambda names, several: (
+            f"There are offsets of {names}, which {'are' if several else 'is'} gone: that is how Connect "
+            "keeps them. A connector that is created by such a name goes on from there."
+        ),
         "To begin anew, create it STOPPED and `kconnect offsets reset` it.",
     )
     tasks = {
@@ -49,9 +65,14 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         if record.role is Topic.CONFIG and isinstance(decoded := decode(record.log), records.TaskConfig | records.TasksCommit)
     }
     yield from about(
-        *(Severity.NOTE, "gone-tasks", Topic.CONFIG, sorted(tasks - now.config.connectors.keys())),
-        lambda names, several: f"Task configs or commits of {names}, which {'are' if several else 'is'} gone, are left: nobody "
-        "ever removes them. Connect before 3.7.1 shows tasks of such connectors once the topic is compacted.",
+        Severity.NOTE,
+        "gone-tasks",
+        Topic.CONFIG,
+        sorted(tasks - now.config.connectors.keys()),
+        lambda names, several: (
+            f"Task configs or commits of {names}, which {'are' if several else 'is'} gone, are left: nobody "
+            "ever removes them. Connect before 3.7.1 shows tasks of such connectors once the topic is compacted."
+        ),
     )
     surplus = [
         str(unit)
@@ -59,9 +80,14 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         if (known := now.config.connectors.get(unit.connector)) and not unit.is_connector and unit.task >= known.task_count
     ]
     yield from about(
-        *(Severity.WARNING, "surplus-status", Topic.STATUS, surplus),
-        lambda names, several: f"There {'are statuses of tasks' if several else 'is the status of a task'} that the connector "
-        f"does not have: {names}.",
+        Severity.WARNING,
+        "surplus-status",
+        Topic.STATUS,
+        surplus,
+        lambda names, several: (
+            f"There {'are statuses of tasks' if several else 'is the status of a task'} that the connector "
+            f"does not have: {names}."
+        ),
         "The leader removes them after the next rebalance: restart a worker.",
     )
 
@@ -76,10 +102,15 @@ def _statuses(now: View, contents: Contents) -> Iterator[Finding]:
         return
     running = [str(unit) for unit, status in now.status.units.items() if status.state in (State.RUNNING, State.RESTARTING)]
     yield from about(
-        *(Severity.NOTE, "no-workers", Topic.STATUS, sorted(running)),
-        lambda names, several: f"No worker of the group {contents.group} lives, though statuses say that something runs: "
-        f"{names}. "
-        "They are the last that was known.",
+        Severity.NOTE,
+        "no-workers",
+        Topic.STATUS,
+        sorted(running),
+        lambda names, several: (
+            f"No worker of the group {contents.group} lives, though statuses say that something runs: "
+            f"{names}. "
+            "They are the last that was known."
+        ),
     )
 
 
@@ -94,18 +125,27 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         *(each.name for each in state.generated.values() if each.config_offset > end),
     }
     yield from about(
-        *(Severity.ERROR, "assignment-ahead", Topic.ASSIGNMENT, sorted(ahead)),
-        lambda names, several: f"{facts.name} speaks of records of {config.name} that are not there, for {names}: it belongs "
-        "to another config topic of that name, which was deleted or restored. Workers wait for these records.",
+        Severity.ERROR,
+        "assignment-ahead",
+        Topic.ASSIGNMENT,
+        sorted(ahead),
+        lambda names, several: (
+            f"{facts.name} speaks of records of {config.name} that are not there, for {names}: it belongs "
+            "to another config topic of that name, which was deleted or restored. Workers wait for these records."
+        ),
         f"Stop the workers and delete {facts.name}: a worker makes it anew.",
     )
     if contents.members is not None:
         members = {_worker_of(member) for member in contents.members}
         left = sorted(state.workers() - members)
         yield from about(
-            *(Severity.NOTE, "workers-gone", Topic.ASSIGNMENT, left),
-            lambda names, several: f"{facts.name} still knows of workers that are no members of the group {contents.group}: "
-            f"{names}.",
+            Severity.NOTE,
+            "workers-gone",
+            Topic.ASSIGNMENT,
+            left,
+            lambda names, several: (
+                f"{facts.name} still knows of workers that are no members of the group {contents.group}: {names}."
+            ),
             "The leader removes what is left of them once what they ran is handed over."
             if members
             else "That is so while no worker lives; the next leader takes over what they ran.",
@@ -113,14 +153,20 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
     held = {unit for each in state.held.values() for unit in each.units or ()}
     doubly = sorted(str(unit) for unit in held if len(state.holders(unit)) > 1)
     yield from about(
-        *(Severity.WARNING, "held-twice", Topic.ASSIGNMENT, doubly),
+        Severity.WARNING,
+        "held-twice",
+        Topic.ASSIGNMENT,
+        doubly,
         lambda names, several: f"{names} {'are' if several else 'is'} held by more than one host.",
         "During a handover that passes by itself. If it stays, look at `kconnect cluster`, and end the host that should not "
         "run it.",
     )
     gone = sorted({unit.connector for unit in held} - now.config.connectors.keys())
     yield from about(
-        *(Severity.NOTE, "held-gone", Topic.ASSIGNMENT, gone),
+        Severity.NOTE,
+        "held-gone",
+        Topic.ASSIGNMENT,
+        gone,
         lambda names, several: f"Hosts say that they run {names}, which {'are' if several else 'is'} gone.",
         "A host that lives stops that by itself; one that is gone is removed by the leader.",
     )

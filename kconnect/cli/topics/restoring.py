@@ -251,7 +251,10 @@ def _write(step: Step, client: Client) -> None:
         while True:
             try:
                 producer.produce(
-                    *(step.name, record.value, record.key, step.partition(record)),
+                    step.name,
+                    record.value,
+                    record.key,
+                    step.partition(record),
                     on_delivery=report,
                     headers=list(record.headers),
                     # 0 is now, for what has no time.

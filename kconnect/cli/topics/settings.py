@@ -21,14 +21,19 @@ def check(contents: Contents) -> Iterator[Finding]:
         if role is Topic.ASSIGNMENT:
             continue  # Connect has none.
         yield Finding(
-            *(Severity.WARNING, "topic-missing", role, f"The topic {name} does not exist; a worker creates it at its start."),
+            Severity.WARNING,
+            "topic-missing",
+            role,
+            f"The topic {name} does not exist; a worker creates it at its start.",
             "If it was there before, what it held is gone: restore a snapshot with `kconnect topics restore` first.",
         )
     for role, facts in contents.topics.items():
         yield from _layout(role, facts, contents.brokers)
         if facts.settings is None:
             yield Finding(
-                *(Severity.WARNING, "settings-unknown", role),
+                Severity.WARNING,
+                "settings-unknown",
+                role,
                 f"No right to describe the settings of {facts.name}: they are not checked.",
                 "Ask as a user who may DESCRIBE_CONFIGS the topic.",
             )
@@ -38,7 +43,9 @@ def check(contents: Contents) -> Iterator[Finding]:
             yield from _sizes(contents, role, facts)
         if facts.open_at:
             yield Finding(
-                *(Severity.WARNING, "open-transaction", role),
+                Severity.WARNING,
+                "open-transaction",
+                role,
                 f"A transaction is open on {facts.name}, partition {', '.join(map(str, facts.open_at))}: what stands behind "
                 "it is "
                 "hidden from those who read what is committed, and is not looked at here.",
@@ -51,7 +58,9 @@ def check(contents: Contents) -> Iterator[Finding]:
 def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
     if role in (Topic.CONFIG, Topic.ASSIGNMENT) and facts.partitions != 1:
         yield Finding(
-            *(Severity.ERROR, "partitions", role),
+            Severity.ERROR,
+            "partitions",
+            role,
             f"{facts.name} has {facts.partitions} partitions: workers refuse to start, for the order of its records would be "
             "lost.",
             "Stop the workers, `kconnect topics export` it, and restore it into a new topic with one partition."
@@ -61,7 +70,9 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
     copies = min(facts.replicas, default=0)
     if copies < min(_COPIES, brokers):
         yield Finding(
-            *(Severity.WARNING, "copies", role),
+            Severity.WARNING,
+            "copies",
+            role,
             f"{facts.name} has {copies} cop{'y' if copies == 1 else 'ies'} of each record on a cluster of {brokers} brokers: "
             "it is "
             f"lost, or can't be written, with {'its broker' if copies == 1 else 'these brokers'}.",
@@ -72,7 +83,9 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
     behind = [n for n, (all_of_them, now) in enumerate(zip(facts.replicas, facts.in_sync)) if now < all_of_them]
     if behind:
         yield Finding(
-            *(Severity.WARNING, "under-replicated", role),
+            Severity.WARNING,
+            "under-replicated",
+            role,
             f"Partition {', '.join(map(str, behind))} of {facts.name} has copies that are not in sync.",
             "Look after the brokers: kafka-topics.sh --bootstrap-server … --describe --under-replicated-partitions",
         )
@@ -91,14 +104,18 @@ def _policy(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
         if "delete" in policy:
             lost = f" What is older than retention.ms={facts.setting('retention.ms', '?')} is lost."
         yield Finding(
-            *(Severity.ERROR, "cleanup-policy", role),
+            Severity.ERROR,
+            "cleanup-policy",
+            role,
             f"{facts.name} has cleanup.policy={policy}, not compact: workers refuse to start.{lost}",
             _alter(facts, "cleanup.policy=compact"),
         )
     kept = facts.setting("delete.retention.ms")
     if kept.isdigit() and int(kept) < _SHORT_MS:
         yield Finding(
-            *(Severity.WARNING, "delete-retention", role),
+            Severity.WARNING,
+            "delete-retention",
+            role,
             f"{facts.name} keeps tombstones for {kept} ms only: who reads meanwhile may miss that something was deleted.",
             _alter(facts, "delete.retention.ms=86400000"),
         )
@@ -109,26 +126,34 @@ def _safety(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
     least = int(wanted) if wanted.isdigit() else 1
     if least > copies:
         yield Finding(
-            *(Severity.ERROR, "min-insync", role),
+            Severity.ERROR,
+            "min-insync",
+            role,
             f"{facts.name} wants min.insync.replicas={least} and has {copies}: brokers refuse every write of a worker.",
             _alter(facts, f"min.insync.replicas={max(1, copies - 1)}"),
         )
     elif least == copies > 1:
         yield Finding(
-            *(Severity.WARNING, "min-insync", role),
+            Severity.WARNING,
+            "min-insync",
+            role,
             f"{facts.name} wants all {copies} copies in sync (min.insync.replicas): it can't be written while one broker is "
             "away.",
             _alter(facts, f"min.insync.replicas={copies - 1}"),
         )
     elif least == 1 and copies >= _COPIES:
         yield Finding(
-            *(Severity.NOTE, "min-insync", role),
+            Severity.NOTE,
+            "min-insync",
+            role,
             f"{facts.name} has min.insync.replicas=1: a record that was acknowledged may be lost with one broker.",
             _alter(facts, "min.insync.replicas=2"),
         )
     if facts.setting("unclean.leader.election.enable") == "true":
         yield Finding(
-            *(Severity.WARNING, "unclean-election", role),
+            Severity.WARNING,
+            "unclean-election",
+            role,
             f"{facts.name} allows unclean leader elections: records that were acknowledged may be lost.",
             _alter(facts, "unclean.leader.election.enable=false"),
         )
@@ -143,13 +168,19 @@ def _sizes(contents: Contents, role: Topic, facts: TopicFacts) -> Iterator[Findi
     what = f"The record {key} of {facts.name} takes about {largest.size} bytes, and max.message.bytes is {limit}"
     if largest.size > int(limit):
         yield Finding(
-            *(Severity.ERROR, "max-message-bytes", role, f"{what}: it could be written once, and can't be any more."),
+            Severity.ERROR,
+            "max-message-bytes",
+            role,
+            f"{what}: it could be written once, and can't be any more.",
             _alter(facts, f"max.message.bytes={2 * largest.size}"),
             (key,),
         )
     elif largest.size > 0.8 * int(limit):
         yield Finding(
-            *(Severity.WARNING, "max-message-bytes", role, f"{what}: a little more, and it can't be written."),
+            Severity.WARNING,
+            "max-message-bytes",
+            role,
+            f"{what}: a little more, and it can't be written.",
             _alter(facts, f"max.message.bytes={2 * largest.size}"),
             (key,),
         )

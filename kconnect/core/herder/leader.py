@@ -99,7 +99,13 @@ class Leading(Term):
             return []
         units, now = desk.log.config.units(), desk.now
         entries = self._handover.decide(
-            *(desk.log.assignment, units, desk.members, desk.log.config.offset, now, desk.log.weights(), desk.dead_hosts)
+            desk.log.assignment,
+            units,
+            desk.members,
+            desk.log.config.offset,
+            now,
+            desk.log.weights(),
+            desk.dead_hosts,
         )
         assignments = desk.log.assignment.assignments
         gone = sorted(assignments.keys() - desk.members)

@@ -14,7 +14,7 @@ from kconnect.core.herder.desk import Desk
 from kconnect.core.herder import effects
 from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure, ask
-
+from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.core.state import offsets
 from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
@@ -56,7 +56,7 @@ def read(desk: Desk, name: str, config: Properties, prepare: bool = False) -> Pr
 def may_have_own(desk: Desk, config: Properties) -> bool:
     """False if it has none for sure. The rest is for whoever knows the addresses: `kafka/own_offsets.py`."""
     identity = desk.identity
-    if (config.get("offsets.storage.topic") or "").strip():
+    if OFFSETS_STORAGE_TOPIC.read(config):
         return True
     return identity.exactly_once and (identity.redirects_producers or "producer.override.bootstrap.servers" in config)
 

@@ -105,7 +105,10 @@ TABLE: tuple[Metric, ...] = (
     Metric(TASK, "offset-commit-success-percentage", _G, "Part of the commits in the windows that succeeded, 0 to 1"),
     Metric(TASK, "offset-commit-failure-percentage", _G, "Part of the commits in the windows that failed, 0 to 1"),
     Metric(
-        *(TASK, "last-progress-timestamp-seconds", _G, "When records last went to Kafka, or to the sink; seconds since 1970"),
+        TASK,
+        "last-progress-timestamp-seconds",
+        _G,
+        "When records last went to Kafka, or to the sink; seconds since 1970",
         ours=True,
     ),
     Metric(TRANSFORM, "info", Kind.INFO, "What a transform of the task is", ("transform-class", "transform-version")),
@@ -148,7 +151,9 @@ TABLE: tuple[Metric, ...] = (
     Metric(ERRORS, "deadletterqueue-produce-failures", _C, "Failures of the dead letter queue to take what it was given"),
     Metric(ERRORS, "last-error-timestamp", _G, "When a record last failed for good; milliseconds since 1970, 0 if none did"),
     Metric(
-        *(ERRORS, "retrying-since-timestamp-seconds", _G),
+        ERRORS,
+        "retrying-since-timestamp-seconds",
+        _G,
         "Since when the task has been making a call again that failed; seconds since 1970, 0 while it makes none again",
         ours=True,
     ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, Type, Validator, Width, parse
-from kconnect.core.settings.common import VERSION_DOC
+from kconnect.core.settings.common import PREDICATE_ALIASES, TRANSFORM_ALIASES, VERSION_DOC
 
 _Told = TypeVar("_Told")
 
@@ -30,6 +30,11 @@ class Alias:
     negate: bool = False
 
 
+def names(setting: str, config: Mapping[str, str | None]) -> list[str]:
+    """The aliases that a config gives for `transforms` or `predicates`."""
+    return (TRANSFORM_ALIASES if setting == "transforms" else PREDICATE_ALIASES).read(config)
+
+
 def transforms(config: Mapping[str, str]) -> list[Alias]:
     """In the order in which records pass them. ConfigError for a `negate` that is not a boolean."""
     return list(_aliases(config, "transforms", {"type", "plugin.version", "predicate", "negate"}))
@@ -40,7 +45,7 @@ def predicates(config: Mapping[str, str]) -> dict[str, Alias]:
 
 
 def _aliases(config: Mapping[str, str], setting: str, reserved: set[str]) -> Iterator[Alias]:
-    for name in parse(setting, config.get(setting) or "", Type.LIST):
+    for name in names(setting, config):
         prefix = f"{setting}.{name}."
         given = {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
         negate = given.get("negate") if "negate" in reserved else None
@@ -103,13 +108,29 @@ def config_def(
     what = "Transformation" if kind == "transforms" else "Predicate"
     of_the_class = [
         ConfigKey(
-            *(f"{prefix}type", Type.CLASS, NO_DEFAULT, Importance.HIGH, f"Class of the {what.lower()} {alias}.", None),
-            *(group, 0, Width.LONG, f"{what} type for {alias}"),
+            f"{prefix}type",
+            Type.CLASS,
+            NO_DEFAULT,
+            Importance.HIGH,
+            f"Class of the {what.lower()} {alias}.",
+            None,
+            group,
+            0,
+            Width.LONG,
+            f"{what} type for {alias}",
             recommender=lambda name, parsed: list(classes),
         ),
         ConfigKey(
-            *(f"{prefix}plugin.version", Type.STRING, next(iter(versions), None), Importance.HIGH, VERSION_DOC, None),
-            *(group, 1, Width.LONG, f"{what} version for {alias}"),
+            f"{prefix}plugin.version",
+            Type.STRING,
+            next(iter(versions), None),
+            Importance.HIGH,
+            VERSION_DOC,
+            None,
+            group,
+            1,
+            Width.LONG,
+            f"{what} version for {alias}",
             recommender=lambda name, parsed: list(versions),
         ),
     ]

@@ -7,12 +7,13 @@ Names, defaults, groups, orders and messages are Kafka Connect 4.3's. `source.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
-from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
+from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
 from kconnect.core.settings import errors, operation
+from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, STRING
 from kconnect.errors import ConfigError
 from kconnect.java import versions
 
@@ -99,70 +100,117 @@ def key(
     return ConfigKey(name, type, default, importance, doc, validator, *place, width, display_name)
 
 
-_S, _I, _L, _B, _LIST, _C = Type.STRING, Type.INT, Type.LONG, Type.BOOLEAN, Type.LIST, Type.CLASS
 VERSION_DOC = "The version, or a range of versions, of this class to use; default: the newest that is installed."
+
+NAME = STRING(
+    "name",
+    validator=ConnectorName(),
+    doc="The connector's name, unique in the cluster.",
+    place=(COMMON, 1),
+    width=Width.MEDIUM,
+    display_name="Connector name",
+)
+CONNECTOR_CLASS = STRING(
+    "connector.class",
+    doc="The connector's class: its Java or Python path, its simple name, or that name without `Connector`.",
+    place=(COMMON, 2),
+    width=Width.LONG,
+    display_name="Connector class",
+)
+PLUGIN_VERSION = STRING(
+    "connector.plugin.version",
+    None,
+    doc=VERSION_DOC,
+    importance=MEDIUM,
+    place=(COMMON, 3),
+    width=Width.MEDIUM,
+    display_name="Connector version",
+)
+TASKS_MAX = INT(
+    "tasks.max",
+    1,
+    Range.at_least(1),
+    doc="The most tasks that this connector may have.",
+    importance=HIGH,
+    place=(COMMON, 4),
+    width=Width.SHORT,
+    display_name="Tasks max",
+)
+TASKS_MAX_ENFORCE = BOOLEAN(
+    "tasks.max.enforce",
+    True,
+    doc="Whether a connector that makes more tasks than tasks.max fails.",
+    place=(COMMON, 5),
+    width=Width.SHORT,
+    display_name="Enforce tasks max",
+)
+TRANSFORM_ALIASES = LIST(
+    "transforms",
+    [],
+    Unique("transformation aliases"),
+    doc="Aliases of the transforms, in the order in which records pass them.",
+    place=(TRANSFORMS, 12),
+    width=Width.LONG,
+    display_name="Transforms",
+)
+PREDICATE_ALIASES = LIST(
+    "predicates",
+    [],
+    Unique("predicate aliases"),
+    doc="Aliases of the predicates that transforms refer to.",
+    place=(PREDICATES, 13),
+    width=Width.LONG,
+    display_name="Predicates",
+)
+RELOAD_ACTION = STRING(
+    "config.action.reload",
+    "restart",
+    OneOf(("none", "restart")),
+    doc="What happens when a secret that the config refers to has expired.",
+    place=(COMMON, 14),
+    width=Width.MEDIUM,
+    display_name="Reload Action",
+)
 
 
 def common_keys() -> tuple[ConfigKey, ...]:
     """The rows that begin both tables."""
     return (
-        key(
-            *("name", _S, NO_DEFAULT, HIGH, (COMMON, 1), Width.MEDIUM, "Connector name"),
-            "The connector's name, unique in the cluster.",
-            ConnectorName(),
-        ),
-        key(
-            *("connector.class", _S, NO_DEFAULT, HIGH, (COMMON, 2), Width.LONG, "Connector class"),
-            "The connector's class: its Java or Python path, its simple name, or that name without `Connector`.",
-        ),
-        key(*("connector.plugin.version", _S, None, MEDIUM, (COMMON, 3), Width.MEDIUM, "Connector version"), VERSION_DOC),
-        key(
-            *("tasks.max", _I, 1, HIGH, (COMMON, 4), Width.SHORT, "Tasks max"),
-            "The most tasks that this connector may have.",
-            Range.at_least(1),
-        ),
-        key(
-            *("tasks.max.enforce", _B, True, LOW, (COMMON, 5), Width.SHORT, "Enforce tasks max"),
-            "Whether a connector that makes more tasks than tasks.max fails.",
-        ),
+        NAME.key,
+        CONNECTOR_CLASS.key,
+        PLUGIN_VERSION.key,
+        TASKS_MAX.key,
+        TASKS_MAX_ENFORCE.key,
         *_converter_keys(),
-        key(
-            *("transforms", _LIST, [], LOW, (TRANSFORMS, 12), Width.LONG, "Transforms"),
-            "Aliases of the transforms, in the order in which records pass them.",
-            Unique("transformation aliases"),
-        ),
-        key(
-            *("predicates", _LIST, [], LOW, (PREDICATES, 13), Width.LONG, "Predicates"),
-            "Aliases of the predicates that transforms refer to.",
-            Unique("predicate aliases"),
-        ),
-        key(
-            *("config.action.reload", _S, "restart", LOW, (COMMON, 14), Width.MEDIUM, "Reload Action"),
-            "What happens when a secret that the config refers to has expired.",
-            OneOf(("none", "restart")),
-        ),
+        TRANSFORM_ALIASES.key,
+        PREDICATE_ALIASES.key,
+        RELOAD_ACTION.key,
         *errors.KEYS,
         *operation.KEYS,
     )
 
 
-def _converter_keys() -> list[ConfigKey]:
-    rows = []
+def _converter_keys() -> Iterator[ConfigKey]:
     for order, setting in enumerate(CONVERTERS):
         which = setting.split(".")[0].capitalize()
-        rows += [
-            key(
-                *(setting, _C, None, LOW, (COMMON, 6 + 2 * order), Width.SHORT, f"{which} converter class"),
-                f"The converter, with the settings `{setting}.*`; default: the worker's, with the worker's settings.",
-            ),
-            key(
-                *(f"{setting}.plugin.version", _S, None, LOW, (COMMON, 7 + 2 * order), Width.SHORT),
-                f"{which} converter version",
-                VERSION_DOC,
-                PluginVersion(),
-            ),
-        ]
-    return rows
+        named = CLASS(
+            setting,
+            None,
+            doc=f"The converter, with the settings `{setting}.*`; default: the worker's, with the worker's settings.",
+            place=(COMMON, 6 + 2 * order),
+            width=Width.SHORT,
+            display_name=f"{which} converter class",
+        )
+        version = STRING(
+            f"{setting}.plugin.version",
+            None,
+            PluginVersion(),
+            VERSION_DOC,
+            place=(COMMON, 7 + 2 * order),
+            width=Width.SHORT,
+            display_name=f"{which} converter version",
+        )
+        yield from (named.key, version.key)
 
 
 @dataclass(frozen=True)
@@ -195,18 +243,30 @@ class ConnectorSettings:
         return f"{type(self).__name__}({self.name})"
 
 
-def common_fields(table: ConfigDef, config: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+class CommonFields(TypedDict):
+    """The arguments of ConnectorSettings."""
+
+    name: str
+    connector_class: str
+    tasks_max: int
+    tasks_max_enforce: bool
+    transforms: tuple[str, ...]
+    predicates: tuple[str, ...]
+    raw: Mapping[str, str]
+
+
+def common_fields(table: ConfigDef, config: Mapping[str, str]) -> tuple[dict[str, Any], CommonFields]:
     """All parsed values of a connector's config, and of those the arguments of ConnectorSettings."""
     parsed = table.parse(config)
-    fields = {
-        "name": parsed["name"],
-        "connector_class": parsed["connector.class"],
-        "tasks_max": parsed["tasks.max"],
-        "tasks_max_enforce": parsed["tasks.max.enforce"],
-        "transforms": tuple(parsed["transforms"]),
-        "predicates": tuple(parsed["predicates"]),
-        "raw": dict(config),
-    }
+    fields = CommonFields(
+        name=NAME.of(parsed),
+        connector_class=CONNECTOR_CLASS.of(parsed),
+        tasks_max=TASKS_MAX.of(parsed),
+        tasks_max_enforce=TASKS_MAX_ENFORCE.of(parsed),
+        transforms=tuple(TRANSFORM_ALIASES.of(parsed)),
+        predicates=tuple(PREDICATE_ALIASES.of(parsed)),
+        raw=dict(config),
+    )
     return parsed, fields
 
 

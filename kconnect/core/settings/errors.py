@@ -10,55 +10,88 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type, Width
+from kconnect.api.config import ConfigDef, Importance, OneOf, Width
+from kconnect.core.settings.setting import BOOLEAN, LONG, SHORT, STRING
 
 GROUP, DLQ_TOPIC = "Error Handling", "errors.deadletterqueue.topic.name"
 _MEDIUM = Importance.MEDIUM
 
-
-def _key(name: str, type: Type, default: object, order: int, width: Width, display_name: str, doc: str) -> ConfigKey:
-    rule = OneOf(("none", "all")) if name == "errors.tolerance" else None
-    return ConfigKey(name, type, default, _MEDIUM, doc, rule, GROUP, order, width, display_name)
-
-
-KEYS = (
-    _key(
-        *("errors.retry.timeout", Type.LONG, 0, 1, Width.MEDIUM, "Retry Timeout for Errors"),
-        "For how long, in ms, a failed operation is tried again; 0: not at all, -1: for ever.",
-    ),
-    _key(
-        *("errors.retry.delay.max.ms", Type.LONG, 60_000, 2, Width.MEDIUM, "Maximum Delay Between Retries for Errors"),
-        "The longest pause, in ms, between two tries. Pauses double from 300 ms and are random beyond this one.",
-    ),
-    _key(
-        *("errors.tolerance", Type.STRING, "none", 3, Width.SHORT, "Error Tolerance"),
-        "What a bad record does: `none` fails the task, `all` skips the record.",
-    ),
-    _key(
-        *("errors.log.enable", Type.BOOLEAN, False, 4, Width.SHORT, "Log Errors"),
-        "Whether tolerated errors are logged; those that fail the task always are.",
-    ),
-    _key(
-        *("errors.log.include.messages", Type.BOOLEAN, False, 5, Width.SHORT, "Log Error Details"),
-        "Whether such a line tells the record too. Off by default, because records may hold secrets.",
-    ),
+_RETRY_TIMEOUT = LONG(
+    "errors.retry.timeout",
+    0,
+    doc="For how long, in ms, a failed operation is tried again; 0: not at all, -1: for ever.",
+    importance=_MEDIUM,
+    place=(GROUP, 1),
+    width=Width.MEDIUM,
+    display_name="Retry Timeout for Errors",
 )
-DEAD_LETTER_KEYS = (
-    _key(
-        *(DLQ_TOPIC, Type.STRING, "", 6, Width.MEDIUM, "Dead Letter Queue Topic Name"),
-        "The topic for records that could not be processed; default: they are lost, if `errors.tolerance` allows it.",
-    ),
-    _key(
-        *("errors.deadletterqueue.topic.replication.factor", Type.SHORT, 3, 7, Width.MEDIUM),
-        "Dead Letter Queue Topic Replication Factor",
-        "For the dead letter topic, if it doesn't exist.",
-    ),
-    _key(
-        *("errors.deadletterqueue.context.headers.enable", Type.BOOLEAN, False, 8, Width.MEDIUM),
-        "Enable Error Context Headers",
-        "Whether headers tell where a dead letter came from and what went wrong.",
-    ),
+_RETRY_DELAY_MAX = LONG(
+    "errors.retry.delay.max.ms",
+    60_000,
+    doc="The longest pause, in ms, between two tries. Pauses double from 300 ms and are random beyond this one.",
+    importance=_MEDIUM,
+    place=(GROUP, 2),
+    width=Width.MEDIUM,
+    display_name="Maximum Delay Between Retries for Errors",
 )
+TOLERANCE = STRING(
+    "errors.tolerance",
+    "none",
+    validator=OneOf(("none", "all")),
+    doc="What a bad record does: `none` fails the task, `all` skips the record.",
+    importance=_MEDIUM,
+    place=(GROUP, 3),
+    width=Width.SHORT,
+    display_name="Error Tolerance",
+)
+_LOG = BOOLEAN(
+    "errors.log.enable",
+    False,
+    doc="Whether tolerated errors are logged; those that fail the task always are.",
+    importance=_MEDIUM,
+    place=(GROUP, 4),
+    width=Width.SHORT,
+    display_name="Log Errors",
+)
+_LOG_MESSAGES = BOOLEAN(
+    "errors.log.include.messages",
+    False,
+    doc="Whether such a line tells the record too. Off by default, because records may hold secrets.",
+    importance=_MEDIUM,
+    place=(GROUP, 5),
+    width=Width.SHORT,
+    display_name="Log Error Details",
+)
+LETTERS_TOPIC = STRING(
+    DLQ_TOPIC,
+    "",
+    doc="The topic for records that could not be processed; default: they are lost, if `errors.tolerance` allows it.",
+    importance=_MEDIUM,
+    place=(GROUP, 6),
+    width=Width.MEDIUM,
+    display_name="Dead Letter Queue Topic Name",
+)
+_REPLICATION_FACTOR = SHORT(
+    "errors.deadletterqueue.topic.replication.factor",
+    3,
+    doc="For the dead letter topic, if it doesn't exist.",
+    importance=_MEDIUM,
+    place=(GROUP, 7),
+    width=Width.MEDIUM,
+    display_name="Dead Letter Queue Topic Replication Factor",
+)
+CONTEXT_HEADERS = BOOLEAN(
+    "errors.deadletterqueue.context.headers.enable",
+    False,
+    doc="Whether headers tell where a dead letter came from and what went wrong.",
+    importance=_MEDIUM,
+    place=(GROUP, 8),
+    width=Width.MEDIUM,
+    display_name="Enable Error Context Headers",
+)
+
+KEYS = (_RETRY_TIMEOUT.key, _RETRY_DELAY_MAX.key, TOLERANCE.key, _LOG.key, _LOG_MESSAGES.key)
+DEAD_LETTER_KEYS = (LETTERS_TOPIC.key, _REPLICATION_FACTOR.key, CONTEXT_HEADERS.key)
 _TABLE = ConfigDef(*KEYS, *DEAD_LETTER_KEYS)
 
 
@@ -80,6 +113,14 @@ class ErrorSettings:
     def of(cls, config: Mapping[str, str | None]) -> ErrorSettings:
         """ConfigError for the first setting that can't be used."""
         parsed = _TABLE.parse({name: value for name, value in config.items() if name in _TABLE.keys})
-        timeout, delay, tolerance, logs, messages, topic, factor, headers = (parsed[name] for name in _TABLE.keys)
-        seconds = None if timeout < 0 else timeout / 1000
-        return cls(seconds, delay / 1000, tolerance == "all", logs, messages, topic.strip() or None, factor, headers)
+        timeout = _RETRY_TIMEOUT.of(parsed)
+        return cls(
+            retry_timeout_s=None if timeout < 0 else timeout / 1000,
+            retry_delay_max_s=_RETRY_DELAY_MAX.of(parsed) / 1000,
+            tolerant=TOLERANCE.of(parsed) == "all",
+            log=_LOG.of(parsed),
+            log_messages=_LOG_MESSAGES.of(parsed),
+            topic=LETTERS_TOPIC.of(parsed).strip() or None,
+            replication_factor=_REPLICATION_FACTOR.of(parsed),
+            headers=CONTEXT_HEADERS.of(parsed),
+        )

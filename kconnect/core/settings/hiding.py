@@ -47,7 +47,7 @@ class Submitted:
         ]
 
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
-        shown = _in_texts(row, self.text)
+        shown: dict[str, Any] = _in_texts(row, self.text)
         value = shown["value"]
         if value is None or value["name"] not in self._holding:
             return shown

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
+from kconnect.api.config import ConfigDef, OneOf, Range, Width
+from kconnect.core.settings.setting import INT, LONG, STRING
 from kconnect.errors import ConfigError
 
 _ERRORS, _LIMIT = "Error Handling", 2**31 - 1
@@ -26,40 +27,64 @@ def _memory(name: str, value: Any) -> None:
         raise ConfigError(name, value, rule)
 
 
-def _key(
-    name: str, type: Type, default: Any, rule: Validator, place: tuple[str, int], display_name: str, doc: str
-) -> ConfigKey:
-    return ConfigKey(name, type, default, Importance.LOW, doc, rule, *place, Width.SHORT, display_name)
-
-
-KEYS = (
-    _key(
-        *("errors.restart.max.attempts", Type.INT, 0, Range.between(-1, _LIMIT), (_ERRORS, 20), "Restart Attempts"),
-        "How often in a row a failed connector or task is started again by itself; 0: never, -1: without limit.",
-    ),
-    _key(
-        *("errors.restart.backoff.ms", Type.LONG, 10_000, Range.at_least(1), (_ERRORS, 21), "Restart Backoff"),
-        "The pause, in ms, before the first such start; it doubles with each that follows.",
-    ),
-    _key(
-        *("errors.restart.max.backoff.ms", Type.LONG, 300_000, Range.at_least(1), (_ERRORS, 22), "Longest Backoff"),
-        "The longest such pause, in ms. What ran for as long as this without failing has its attempts back.",
-    ),
-    _key(
-        *("tasks.weight", Type.INT, 1, Range.between(1, 1_000_000), ("Common", 20), "Weight of a task"),
-        "What one task of this connector counts when tasks are spread over workers: a task of weight 3 takes the place "
-        "of three others.",
-    ),
-    _key(
-        *(ISOLATION, Type.STRING, _SHARED, OneOf((_SHARED, _DEDICATED)), ("Common", 21), "Isolation of tasks"),
-        "shared: tasks run beside those of other connectors, as threads of a few processes; dedicated: each task has a process "
-        "of its own, which costs some 100 MB, and on a Spark cluster a core.",
-    ),
-    _key(
-        *(MEMORY, Type.LONG, -1, _memory, ("Common", 22), "Memory of a task"),
-        "How many bytes of memory the process of a dedicated task may take, some 100 MB for itself included; -1: no limit.",
-    ),
+_ATTEMPTS = INT(
+    "errors.restart.max.attempts",
+    0,
+    Range.between(-1, _LIMIT),
+    "How often in a row a failed connector or task is started again by itself; 0: never, -1: without limit.",
+    place=(_ERRORS, 20),
+    width=Width.SHORT,
+    display_name="Restart Attempts",
 )
+_BACKOFF = LONG(
+    "errors.restart.backoff.ms",
+    10_000,
+    Range.at_least(1),
+    "The pause, in ms, before the first such start; it doubles with each that follows.",
+    place=(_ERRORS, 21),
+    width=Width.SHORT,
+    display_name="Restart Backoff",
+)
+_MAX_BACKOFF = LONG(
+    "errors.restart.max.backoff.ms",
+    300_000,
+    Range.at_least(1),
+    "The longest such pause, in ms. What ran for as long as this without failing has its attempts back.",
+    place=(_ERRORS, 22),
+    width=Width.SHORT,
+    display_name="Longest Backoff",
+)
+_WEIGHT = INT(
+    "tasks.weight",
+    1,
+    Range.between(1, 1_000_000),
+    "What one task of this connector counts when tasks are spread over workers: a task of weight 3 takes the place "
+    "of three others.",
+    place=("Common", 20),
+    width=Width.SHORT,
+    display_name="Weight of a task",
+)
+_ISOLATION = STRING(
+    ISOLATION,
+    _SHARED,
+    OneOf((_SHARED, _DEDICATED)),
+    "shared: tasks run beside those of other connectors, as threads of a few processes; dedicated: each task has a process "
+    "of its own, which costs some 100 MB, and on a Spark cluster a core.",
+    place=("Common", 21),
+    width=Width.SHORT,
+    display_name="Isolation of tasks",
+)
+_MAX_MEMORY = LONG(
+    MEMORY,
+    -1,
+    _memory,
+    "How many bytes of memory the process of a dedicated task may take, some 100 MB for itself included; -1: no limit.",
+    place=("Common", 22),
+    width=Width.SHORT,
+    display_name="Memory of a task",
+)
+
+KEYS = (_ATTEMPTS.key, _BACKOFF.key, _MAX_BACKOFF.key, _WEIGHT.key, _ISOLATION.key, _MAX_MEMORY.key)
 _TABLE = ConfigDef(*KEYS)
 
 
@@ -94,7 +119,14 @@ class Operation:
             values = _TABLE.parse(own)
         except ConfigError:
             return _DEFAULT
-        return cls(*(values[key.name] for key in KEYS))
+        return cls(
+            max_attempts=_ATTEMPTS.of(values),
+            backoff_ms=_BACKOFF.of(values),
+            max_backoff_ms=_MAX_BACKOFF.of(values),
+            weight=_WEIGHT.of(values),
+            isolation=_ISOLATION.of(values),
+            max_memory=_MAX_MEMORY.of(values),
+        )
 
 
 _DEFAULT = Operation()

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kconnect.api.config import Type, parse
 from kconnect.core.settings import operation
+from kconnect.core.settings.setting import LIST
 from kconnect.errors import ConfigError
 
 _WORD = re.compile(r"\w{1,7}")
 
 PROVIDERS = "config.providers"
+PROVIDER_NAMES = LIST(PROVIDERS, [])
 
 FOR_THE_WORKER = frozenset(("name", "connector.class", "consumer.override.group.id", *(key.name for key in operation.KEYS)))
 """Settings of connectors that the worker itself reads, which has no secrets of theirs: they can't hold references."""
@@ -176,7 +177,7 @@ def of_providers(worker: Mapping[str, str]) -> dict[str, str]:
 def declared(worker: Mapping[str, str]) -> dict[str, Declared]:
     """The providers of a worker file. ConfigError for one without a class."""
     found = {}
-    for name in dict.fromkeys(parse(PROVIDERS, worker.get(PROVIDERS) or "", Type.LIST)):
+    for name in dict.fromkeys(PROVIDER_NAMES.read(worker)):
         prefix = f"{PROVIDERS}.{name}."
         class_name = worker.get(f"{prefix}class", "").strip()
         if not class_name:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api.config import ConfigDef, Type, Width
+from kconnect.api.config import ConfigDef, Width
 from kconnect.core.settings.common import (
     COMMON,
     HIGH,
     ConnectorSettings,
     common_fields,
     common_keys,
-    key,
 )
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS, DLQ_TOPIC
+from kconnect.core.settings.setting import LIST, STRING
 from kconnect.errors import ConfigError
 from kconnect.java import regex as java_regex
 
@@ -43,18 +43,31 @@ class Distinct:
         return "distinct, non-empty names"
 
 
+TOPIC_NAMES = LIST(
+    TOPICS,
+    [],
+    Distinct(),
+    doc="The topics to read, separated by commas. Give either this or `topics.regex`.",
+    importance=HIGH,
+    place=(COMMON, 4),
+    width=Width.LONG,
+    display_name="Topics",
+)
+TOPIC_PATTERN = STRING(
+    TOPICS_REGEX,
+    "",
+    java_regex.ValidRegex(),
+    doc="A Java pattern of the topics to read, which must match the whole name.",
+    importance=HIGH,
+    place=(COMMON, 4),
+    width=Width.LONG,
+    display_name="Topics regex",
+)
+
 SINK_CONFIG = ConfigDef(
     *common_keys(),
-    key(
-        *(TOPICS, Type.LIST, [], HIGH, (COMMON, 4), Width.LONG, "Topics"),
-        "The topics to read, separated by commas. Give either this or `topics.regex`.",
-        Distinct(),
-    ),
-    key(
-        *(TOPICS_REGEX, Type.STRING, "", HIGH, (COMMON, 4), Width.LONG, "Topics regex"),
-        "A Java pattern of the topics to read, which must match the whole name.",
-        java_regex.ValidRegex(),
-    ),
+    TOPIC_NAMES.key,
+    TOPIC_PATTERN.key,
     *DEAD_LETTER_KEYS,
 )
 
@@ -72,8 +85,8 @@ class SinkSettings(ConnectorSettings):
             raise ConfigError(f"{name}: {message}")
         return cls(
             **fields,
-            topics=tuple(parsed[TOPICS]),
-            topics_regex=parsed[TOPICS_REGEX] or None,
+            topics=tuple(TOPIC_NAMES.of(parsed)),
+            topics_regex=TOPIC_PATTERN.of(parsed) or None,
         )
 
     @property
@@ -84,10 +97,9 @@ class SinkSettings(ConnectorSettings):
 
 def subscription(config: Mapping[str, str | None]) -> Callable[[str], bool] | None:
     """Whether a sink of that config reads a topic; None where only its start can tell, for a provider has the answer."""
-    named, pattern = config.get(TOPICS) or "", (config.get(TOPICS_REGEX) or "").strip()
-    if "${" in named + pattern:
+    topics, pattern = TOPIC_NAMES.read(config), TOPIC_PATTERN.read(config)
+    if any("${" in text for text in (*topics, pattern)):
         return None
-    topics = {topic.strip() for topic in named.split(",")}
     return lambda topic: topic in topics or bool(pattern and _matches(pattern, topic))
 
 

@@ -9,50 +9,75 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kconnect.api.config import ConfigDef, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.api.config import ConfigDef, NonEmptyString, OneOf, Range, Width
 from kconnect.core.settings.common import (
-    LOW,
     MEDIUM,
     ConnectorSettings,
     IfGiven,
     Unique,
     common_fields,
     common_keys,
-    key,
 )
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS
+from kconnect.core.settings.setting import LIST, LONG, STRING
 
 TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Support", "offsets.topic"
 
+CREATION_GROUPS = LIST(
+    "topic.creation.groups",
+    [],
+    Unique("topic creation groups"),
+    doc="Groups of topics that are created alike, each with settings `topic.creation.<group>.*`.",
+    place=(TOPIC_CREATION, 1),
+    width=Width.LONG,
+    display_name="Topic Creation Groups",
+)
+EXACTLY_ONCE_SUPPORT = STRING(
+    "exactly.once.support",
+    "requested",
+    OneOf(("REQUIRED", "REQUESTED"), ignore_case=True),
+    doc="`required` refuses a config with which the connector can't be exactly-once; `requested` doesn't check.",
+    importance=MEDIUM,
+    place=(EXACTLY_ONCE, 2),
+    width=Width.SHORT,
+    display_name="Exactly once support",
+)
+BOUNDARY = STRING(
+    "transaction.boundary",
+    "poll",
+    OneOf(("INTERVAL", "POLL", "CONNECTOR"), ignore_case=True),
+    doc="When an exactly-once task ends its transactions: after each `poll`, by time, or where the connector says so.",
+    importance=MEDIUM,
+    place=(EXACTLY_ONCE, 3),
+    width=Width.SHORT,
+    display_name="Transaction Boundary",
+)
+BOUNDARY_INTERVAL = LONG(
+    "transaction.boundary.interval.ms",
+    None,
+    IfGiven(Range.at_least(0)),
+    doc="For `transaction.boundary=interval`, in ms; default: the worker's offset.flush.interval.ms.",
+    place=(EXACTLY_ONCE, 4),
+    width=Width.SHORT,
+    display_name="Transaction boundary interval",
+)
+OFFSETS_STORAGE_TOPIC = STRING(
+    "offsets.storage.topic",
+    None,
+    NonEmptyString(),
+    doc="A topic for this connector's own offsets, instead of the worker's.",
+    place=(OFFSETS_TOPIC, 1),
+    width=Width.LONG,
+    display_name="Offsets topic",
+)
+
 SOURCE_CONFIG = ConfigDef(
     *common_keys(),
-    key(
-        *("topic.creation.groups", Type.LIST, [], LOW, (TOPIC_CREATION, 1), Width.LONG, "Topic Creation Groups"),
-        "Groups of topics that are created alike, each with settings `topic.creation.<group>.*`.",
-        Unique("topic creation groups"),
-    ),
-    key(
-        *("exactly.once.support", Type.STRING, "requested", MEDIUM, (EXACTLY_ONCE, 2), Width.SHORT),
-        "Exactly once support",
-        "`required` refuses a config with which the connector can't be exactly-once; `requested` doesn't check.",
-        OneOf(("REQUIRED", "REQUESTED"), ignore_case=True),
-    ),
-    key(
-        *("transaction.boundary", Type.STRING, "poll", MEDIUM, (EXACTLY_ONCE, 3), Width.SHORT, "Transaction Boundary"),
-        "When an exactly-once task ends its transactions: after each `poll`, by time, or where the connector says so.",
-        OneOf(("INTERVAL", "POLL", "CONNECTOR"), ignore_case=True),
-    ),
-    key(
-        *("transaction.boundary.interval.ms", Type.LONG, None, LOW, (EXACTLY_ONCE, 4), Width.SHORT),
-        "Transaction boundary interval",
-        "For `transaction.boundary=interval`, in ms; default: the worker's offset.flush.interval.ms.",
-        IfGiven(Range.at_least(0)),
-    ),
-    key(
-        *("offsets.storage.topic", Type.STRING, None, LOW, (OFFSETS_TOPIC, 1), Width.LONG, "Offsets topic"),
-        "A topic for this connector's own offsets, instead of the worker's.",
-        NonEmptyString(),
-    ),
+    CREATION_GROUPS.key,
+    EXACTLY_ONCE_SUPPORT.key,
+    BOUNDARY.key,
+    BOUNDARY_INTERVAL.key,
+    OFFSETS_STORAGE_TOPIC.key,
     # Kafka Connect has no dead letter queue for sources.
     *DEAD_LETTER_KEYS,
 )
@@ -74,10 +99,10 @@ class SourceSettings(ConnectorSettings):
         parsed, fields = common_fields(SOURCE_CONFIG, config)
         return cls(
             **fields,
-            topic_creation_groups=tuple(parsed["topic.creation.groups"]),
-            exactly_once_required=parsed["exactly.once.support"].lower() == "required",
-            transaction_boundary=parsed["transaction.boundary"].lower(),
-            transaction_boundary_interval_ms=parsed["transaction.boundary.interval.ms"],
-            offsets_storage_topic=parsed["offsets.storage.topic"],
+            topic_creation_groups=tuple(CREATION_GROUPS.of(parsed)),
+            exactly_once_required=EXACTLY_ONCE_SUPPORT.of(parsed).lower() == "required",
+            transaction_boundary=BOUNDARY.of(parsed).lower(),
+            transaction_boundary_interval_ms=BOUNDARY_INTERVAL.of(parsed),
+            offsets_storage_topic=OFFSETS_STORAGE_TOPIC.of(parsed),
             creates_topics=any(name.startswith("topic.creation.") for name in config),
         )

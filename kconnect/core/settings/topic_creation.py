@@ -15,6 +15,7 @@ from typing import Any
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, ConfigValue, Type, Validator, Width, parse
 from kconnect.core.settings.common import HIGH, LOW, IfGiven, key
+from kconnect.core.settings.source import CREATION_GROUPS
 from kconnect.core.settings.validation import Section
 from kconnect.errors import ConfigError
 from kconnect.java import regex as java_regex
@@ -168,7 +169,7 @@ def warnings(kind: str, config: Mapping[str, str]) -> Iterator[str]:
 
 
 def _aliases(config: Mapping[str, str]) -> list[str]:
-    return [alias for alias in parse(GROUPS, config.get(GROUPS) or "", Type.LIST) if alias]
+    return [alias for alias in CREATION_GROUPS.read(config) if alias]
 
 
 def _listed(config: Mapping[str, str]) -> list[str]:

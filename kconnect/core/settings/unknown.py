@@ -13,8 +13,12 @@ from typing import Any
 _MOST, _LONGEST, _NEAR = 10, 100, 0.8
 
 _PASSED_ON = (
-    *("key.converter.", "value.converter.", "header.converter."),
-    *("producer.override.", "consumer.override.", "admin.override."),
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    "producer.override.",
+    "consumer.override.",
+    "admin.override.",
 )
 """What stands below goes to others, who may take more than they declare."""
 

@@ -12,35 +12,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from kconnect.api.config import (
-    NO_DEFAULT,
-    ConfigDef,
-    ConfigKey,
-    Importance,
-    NonEmptyString,
-    OneOf,
-    Range,
-    Type,
-    Validator,
-)
-from kconnect.core.settings import browsers
+from kconnect.api.config import Importance, NonEmptyString, OneOf, Range
+from kconnect.core.settings import browsers, references
 from kconnect.core.settings.common import IfGiven
 from kconnect.core.settings.overrides import UNSAFE_ALLOWLIST, Policy, policy_name
+from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, LONG, SHORT, STRING, table
 from kconnect.core.settings.topic_creation import check_partitions, check_replication_factor
 from kconnect.errors import ConfigError
 
 _HOUR = 3_600_000
-
-
-def _key(
-    name: str,
-    type: Type,
-    default: Any = NO_DEFAULT,
-    validator: Validator | None = None,
-    doc: str = "",
-    importance: Importance = Importance.LOW,
-) -> ConfigKey:
-    return ConfigKey(name, type, default, Importance.HIGH if default is NO_DEFAULT else importance, doc, validator)
 
 
 def _hosts(name: str, value: Any) -> None:
@@ -100,180 +80,6 @@ MAC_DIGESTS = {
 _RECORD_FORMATS = {"apache", "kip-558"}
 _AUTHENTICATION_METHODS = {"basic", "token"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
-_B, _S, _I, _L, _LIST, _C = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.LIST, Type.CLASS
-
-WORKER_CONFIG = ConfigDef(
-    _key("bootstrap.servers", _LIST, doc="host:port of some brokers, separated by commas"),
-    _key("group.id", _S, validator=NonEmptyString(), doc="names the cluster: all its workers have the same"),
-    _key("config.storage.topic", _S, validator=NonEmptyString(), doc="topic of connector configs and target states"),
-    _key("offset.storage.topic", _S, validator=NonEmptyString(), doc="topic of source offsets"),
-    _key("status.storage.topic", _S, validator=NonEmptyString(), doc="topic of statuses and topic usage"),
-    _key("key.converter", _C, doc="converter of keys, where a connector names none"),
-    _key("value.converter", _C, doc="converter of values, where a connector names none"),
-    _key("header.converter", _C, "org.apache.kafka.connect.storage.SimpleHeaderConverter"),
-    _key("key.converter.plugin.version", _S, None),
-    _key("value.converter.plugin.version", _S, None),
-    _key("header.converter.plugin.version", _S, None),
-    _key("config.storage.replication.factor", Type.SHORT, 3, IfGiven(check_replication_factor)),
-    _key("offset.storage.replication.factor", Type.SHORT, 3, IfGiven(check_replication_factor)),
-    _key("offset.storage.partitions", _I, 25, IfGiven(check_partitions)),
-    _key("status.storage.replication.factor", Type.SHORT, 3, IfGiven(check_replication_factor)),
-    _key("status.storage.partitions", _I, 5, IfGiven(check_partitions)),
-    _key("assignment.storage.topic", _S, None, doc="topic of assignments; default <config.storage.topic>-assignments"),
-    _key(
-        "assignment.storage.replication.factor",
-        Type.SHORT,
-        None,
-        IfGiven(check_replication_factor),
-        doc="default: that of the config topic",
-    ),
-    _key("metrics.storage.topic", _S, None, doc="topic of hosts' numbers for /metrics; default <config.storage.topic>-metrics"),
-    _key(
-        "metrics.storage.replication.factor",
-        Type.SHORT,
-        None,
-        IfGiven(check_replication_factor),
-        doc="default: that of the config topic",
-    ),
-    _key("metrics.report.interval.ms", _L, 10_000, Range.at_least(100), "how often hosts report numbers that have changed"),
-    _key("listeners", _LIST, ["http://:8083"], doc="URLs that REST listens on; a blank host is every interface"),
-    _key("rest.advertised.host.name", _S, None),
-    _key("rest.advertised.port", _I, None),
-    _key("rest.advertised.listener", _S, None, IfGiven(OneOf(("http", "https"), ignore_case=True))),
-    _key("admin.listeners", _LIST, None),
-    _key(browsers.ORIGINS, _S, "", browsers.check_origins, "pages of these origins may ask; * for all"),
-    _key("access.control.allow.methods", _S, "", doc="by which methods; default GET,POST,HEAD"),
-    _key("response.http.headers.config", _S, "", browsers.check_header_rules, "[set|add|setDate|addDate] [name]:[value], …"),
-    _key("rest.extension.classes", _LIST, [], browsers.no_extensions),
-    _key("plugin.path", _LIST, None, doc="directories whose child directories each hold one plugin"),
-    _key(
-        "python.transform.path",
-        _LIST,
-        [],
-        _folders,
-        "folders whose Python functions connectors may use as transforms; default none, because they may do all that the "
-        "worker may",
-    ),
-    _key(
-        "sandbox.memory.max.bytes",
-        _L,
-        2 * 2**30,
-        IfGiven(_sandbox_memory),
-        "memory that plugin code may take while it is asked about a config; -1: no limit",
-    ),
-    _key(
-        "task.host.memory.max.bytes",
-        _L,
-        None,
-        IfGiven(_host_memory),
-        "resident memory of a task host's process, which ends when it takes more; -1: no limit; default: none as long as the "
-        "machine has memory left",
-    ),
-    _key(
-        "plugin.discovery",
-        _S,
-        "hybrid_warn",
-        OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True),
-    ),
-    _key("config.providers", _LIST, []),
-    _key("connector.client.config.override.policy", _S, "All", _policy, importance=_MEDIUM),
-    _key("connector.client.config.override.allowlist", _LIST, []),
-    _key(UNSAFE_ALLOWLIST, _LIST, [], doc="client settings that connectors may set though they run code or read files"),
-    _key("topic.creation.enable", _B, True),
-    _key("topic.tracking.enable", _B, True),
-    _key("topic.tracking.allow.reset", _B, True),
-    _key(
-        "topic.tracking.record.formats",
-        _LIST,
-        ["kip-558", "apache"],
-        _formats,
-        "forms of topic-usage records to write: kip-558 is the KIP's own, apache is what Kafka's workers read",
-    ),
-    _key(
-        "exactly.once.source.support",
-        _S,
-        "disabled",
-        OneOf(("DISABLED", "ENABLED", "PREPARING"), ignore_case=True),
-        importance=_HIGH,
-    ),
-    _key("offset.flush.interval.ms", _L, 60_000, Range.at_least(1), "how often tasks commit offsets"),
-    _key("offset.flush.timeout.ms", _L, 5_000, Range.at_least(1), "how long a source waits for its sends then"),
-    _key("task.shutdown.graceful.timeout.ms", _L, 5_000, Range.at_least(0)),
-    _key("session.timeout.ms", _I, 10_000, Range.at_least(1), "after this silence a worker counts as dead", _HIGH),
-    _key("heartbeat.interval.ms", _I, 3_000, Range.at_least(1), importance=_HIGH),
-    _key("rebalance.timeout.ms", _I, 60_000, Range.at_least(1), importance=_HIGH),
-    # Connect waits five minutes for a lost worker's return; here lost work moves at once unless one asks for a delay.
-    _key("scheduled.rebalance.max.delay.ms", _I, 0, Range.between(0, 2**31 - 1)),
-    _key("handover.grace.ms", _L, 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"),
-    _key("task.hosts", _I, -1, IfGiven(_hosts), "Spark tasks that this worker's units are spread over; -1: one a core"),
-    _key("access.log.file", _S, None, doc="a file for REST's access log, a line a request; default none"),
-    _key(
-        "audit.log.file",
-        _S,
-        None,
-        doc="a file for REST's audit log, a line for each request that may change something; default none",
-    ),
-    _key(
-        "rest.authentication.file",
-        _S,
-        None,
-        doc="a file of users, roles and hashes of passwords or tokens, as `kconnect user` makes them; default none: whoever "
-        "reaches REST may do everything",
-        importance=_HIGH,
-    ),
-    _key(
-        "rest.authentication.methods",
-        _LIST,
-        ["basic", "token"],
-        _authentication_methods,
-        "how users may prove who they are: basic is a name with a password, token a bearer token; both by default",
-    ),
-    _key("log.format", _S, "text", OneOf(("text", "json")), "of the log: for people, or one JSON object a line"),
-    # The worker's own Kafka clients; `kafka/clients.py` carries these over, with all of `ssl.*` and `sasl.*`.
-    _key("client.id", _S, ""),
-    _key(
-        "client.dns.lookup",
-        _S,
-        "use_all_dns_ips",
-        OneOf(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
-        importance=_MEDIUM,
-    ),
-    _key(
-        "security.protocol",
-        _S,
-        "PLAINTEXT",
-        OneOf(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"), ignore_case=True),
-        importance=_MEDIUM,
-    ),
-    _key("metadata.max.age.ms", _L, 300_000, Range.at_least(0)),
-    _key("send.buffer.bytes", _I, 131_072, Range.at_least(-1), importance=_MEDIUM),
-    _key("receive.buffer.bytes", _I, 32_768, Range.at_least(-1), importance=_MEDIUM),
-    _key("reconnect.backoff.ms", _L, 50, Range.at_least(0)),
-    _key("reconnect.backoff.max.ms", _L, 1_000, Range.at_least(0)),
-    _key("retry.backoff.ms", _L, 100, Range.at_least(0)),
-    _key("retry.backoff.max.ms", _L, 1_000, Range.at_least(0)),
-    _key("request.timeout.ms", _I, 40_000, Range.at_least(0), importance=_MEDIUM),
-    _key("connections.max.idle.ms", _L, 540_000, importance=_MEDIUM),
-    _key("socket.connection.setup.timeout.ms", _L, 10_000, Range.at_least(0)),
-    _key("socket.connection.setup.timeout.max.ms", _L, 30_000, Range.at_least(0)),
-    _key("metadata.recovery.strategy", _S, "rebootstrap", OneOf(("REBOOTSTRAP", "NONE"), ignore_case=True)),
-    _key("metadata.recovery.rebootstrap.trigger.ms", _L, 300_000, Range.at_least(0)),
-    # What Connect's group protocol needs: read, so that its worker files can be used as they are, but without effect.
-    _key("connect.protocol", _S, "sessioned", OneOf(("eager", "compatible", "sessioned"))),
-    _key("worker.sync.timeout.ms", _I, 3_000, importance=_MEDIUM),
-    _key("worker.unsync.backoff.ms", _I, 300_000, importance=_MEDIUM),
-    # How workers sign what they ask of each other (KIP-507).
-    _key("inter.worker.key.ttl.ms", _I, _HOUR, Range.between(0, 2**31 - 1)),
-    _key("inter.worker.key.generation.algorithm", _S, "HmacSHA256", OneOf(tuple(MAC_DIGESTS))),
-    _key("inter.worker.key.size", _I, None, IfGiven(Range.between(64, 65_536)), "in bits; default: the algorithm's own"),
-    _key("inter.worker.signature.algorithm", _S, "HmacSHA256", OneOf(tuple(MAC_DIGESTS))),
-    _key("inter.worker.verification.algorithms", _LIST, ["HmacSHA256"], _mac_algorithms),
-    _key("metrics.sample.window.ms", _L, 30_000, Range.at_least(0)),
-    _key("metrics.num.samples", _I, 2, Range.at_least(1)),
-    _key("metrics.recording.level", _S, "INFO", OneOf(("INFO", "DEBUG"))),
-    # Connect's default is JMX's, which there is none of without a JVM.
-    _key("metric.reporters", _LIST, []),
-)
 
 _FOR_PLUGINS = ("python.transform.path",)
 """What transforms and predicates may ask for by naming it in `worker_settings`. No secrets."""
@@ -314,17 +120,196 @@ _NOT_SETTINGS = ("CONNECT_LOG4J_", "CONNECT_KAFKA_")
 
 class WorkerSettings:
     """
-    Typed values under their names with underscores (`settings.group_id`), and `raw`, all texts as given.
+    Each setting under its name with underscores (`settings.group_id`), and `raw`, all texts as given. Those that begin with an
+    underscore are read through a property of a similar name, which knows what their absence means.
 
     Its text shows names only: a worker file holds secrets.
     """
 
-    raw: dict[str, str]
-    unknown_keys: list[str]
+    _bootstrap_servers = LIST("bootstrap.servers", doc="host:port of some brokers, separated by commas")
+    group_id = STRING("group.id", validator=NonEmptyString(), doc="names the cluster: all its workers have the same")
+    config_storage_topic = STRING(
+        "config.storage.topic", validator=NonEmptyString(), doc="topic of connector configs and target states"
+    )
+    offset_storage_topic = STRING("offset.storage.topic", validator=NonEmptyString(), doc="topic of source offsets")
+    status_storage_topic = STRING("status.storage.topic", validator=NonEmptyString(), doc="topic of statuses and topic usage")
+    key_converter = CLASS("key.converter", doc="converter of keys, where a connector names none")
+    value_converter = CLASS("value.converter", doc="converter of values, where a connector names none")
+    header_converter = CLASS("header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter")
+    key_converter_plugin_version = STRING("key.converter.plugin.version", None)
+    value_converter_plugin_version = STRING("value.converter.plugin.version", None)
+    header_converter_plugin_version = STRING("header.converter.plugin.version", None)
+    config_storage_replication_factor = SHORT("config.storage.replication.factor", 3, IfGiven(check_replication_factor))
+    offset_storage_replication_factor = SHORT("offset.storage.replication.factor", 3, IfGiven(check_replication_factor))
+    offset_storage_partitions = INT("offset.storage.partitions", 25, IfGiven(check_partitions))
+    status_storage_replication_factor = SHORT("status.storage.replication.factor", 3, IfGiven(check_replication_factor))
+    status_storage_partitions = INT("status.storage.partitions", 5, IfGiven(check_partitions))
+    _assignment_storage_topic = STRING(
+        "assignment.storage.topic", None, doc="topic of assignments; default <config.storage.topic>-assignments"
+    )
+    _assignment_storage_replication_factor = SHORT(
+        "assignment.storage.replication.factor",
+        None,
+        IfGiven(check_replication_factor),
+        doc="default: that of the config topic",
+    )
+    _metrics_storage_topic = STRING(
+        "metrics.storage.topic", None, doc="topic of hosts' numbers for /metrics; default <config.storage.topic>-metrics"
+    )
+    _metrics_storage_replication_factor = SHORT(
+        "metrics.storage.replication.factor", None, IfGiven(check_replication_factor), doc="default: that of the config topic"
+    )
+    metrics_report_interval_ms = LONG(
+        "metrics.report.interval.ms", 10_000, Range.at_least(100), "how often hosts report numbers that have changed"
+    )
+    listeners = LIST("listeners", ["http://:8083"], doc="URLs that REST listens on; a blank host is every interface")
+    rest_advertised_host_name = STRING("rest.advertised.host.name", None)
+    rest_advertised_port = INT("rest.advertised.port", None)
+    rest_advertised_listener = STRING("rest.advertised.listener", None, IfGiven(OneOf(("http", "https"), ignore_case=True)))
+    admin_listeners = LIST("admin.listeners", None)
+    access_control_allow_origin = STRING(
+        browsers.ORIGINS, "", browsers.check_origins, "pages of these origins may ask; * for all"
+    )
+    access_control_allow_methods = STRING("access.control.allow.methods", "", doc="by which methods; default GET,POST,HEAD")
+    response_http_headers_config = STRING(
+        "response.http.headers.config", "", browsers.check_header_rules, "[set|add|setDate|addDate] [name]:[value], …"
+    )
+    rest_extension_classes = LIST("rest.extension.classes", [], browsers.no_extensions)
+    plugin_path = LIST("plugin.path", None, doc="directories whose child directories each hold one plugin")
+    python_transform_path = LIST(
+        "python.transform.path",
+        [],
+        _folders,
+        "folders whose Python functions connectors may use as transforms; default none, because they may do all that the "
+        "worker may",
+    )
+    _sandbox_memory_max_bytes = LONG(
+        "sandbox.memory.max.bytes",
+        2 * 2**30,
+        IfGiven(_sandbox_memory),
+        "memory that plugin code may take while it is asked about a config; -1: no limit",
+    )
+    _task_host_memory_max_bytes = LONG(
+        "task.host.memory.max.bytes",
+        None,
+        IfGiven(_host_memory),
+        "resident memory of a task host's process, which ends when it takes more; -1: no limit; default: none as long as the "
+        "machine has memory left",
+    )
+    plugin_discovery = STRING(
+        "plugin.discovery", "hybrid_warn", OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True)
+    )
+    config_providers = references.PROVIDER_NAMES
+    _connector_client_config_override_policy = STRING(
+        "connector.client.config.override.policy", "All", _policy, importance=_MEDIUM
+    )
+    _connector_client_config_override_allowlist = LIST("connector.client.config.override.allowlist", [])
+    _connector_client_config_override_unsafe_allowlist = LIST(
+        UNSAFE_ALLOWLIST, [], doc="client settings that connectors may set though they run code or read files"
+    )
+    topic_creation_enable = BOOLEAN("topic.creation.enable", True)
+    topic_tracking_enable = BOOLEAN("topic.tracking.enable", True)
+    topic_tracking_allow_reset = BOOLEAN("topic.tracking.allow.reset", True)
+    topic_tracking_record_formats = LIST(
+        "topic.tracking.record.formats",
+        ["kip-558", "apache"],
+        _formats,
+        "forms of topic-usage records to write: kip-558 is the KIP's own, apache is what Kafka's workers read",
+    )
+    _exactly_once_source_support = STRING(
+        "exactly.once.source.support",
+        "disabled",
+        OneOf(("DISABLED", "ENABLED", "PREPARING"), ignore_case=True),
+        importance=_HIGH,
+    )
+    offset_flush_interval_ms = LONG("offset.flush.interval.ms", 60_000, Range.at_least(1), "how often tasks commit offsets")
+    offset_flush_timeout_ms = LONG(
+        "offset.flush.timeout.ms", 5_000, Range.at_least(1), "how long a source waits for its sends then"
+    )
+    task_shutdown_graceful_timeout_ms = LONG("task.shutdown.graceful.timeout.ms", 5_000, Range.at_least(0))
+    session_timeout_ms = INT(
+        "session.timeout.ms", 10_000, Range.at_least(1), "after this silence a worker counts as dead", _HIGH
+    )
+    heartbeat_interval_ms = INT("heartbeat.interval.ms", 3_000, Range.at_least(1), importance=_HIGH)
+    rebalance_timeout_ms = INT("rebalance.timeout.ms", 60_000, Range.at_least(1), importance=_HIGH)
+    # Connect waits five minutes for a lost worker's return; here lost work moves at once unless one asks for a delay.
+    scheduled_rebalance_max_delay_ms = INT("scheduled.rebalance.max.delay.ms", 0, Range.between(0, 2**31 - 1))
+    handover_grace_ms = LONG(
+        "handover.grace.ms", 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"
+    )
+    task_hosts = INT("task.hosts", -1, IfGiven(_hosts), "Spark tasks that this worker's units are spread over; -1: one a core")
+    access_log_file = STRING("access.log.file", None, doc="a file for REST's access log, a line a request; default none")
+    audit_log_file = STRING(
+        "audit.log.file",
+        None,
+        doc="a file for REST's audit log, a line for each request that may change something; default none",
+    )
+    rest_authentication_file = STRING(
+        "rest.authentication.file",
+        None,
+        doc="a file of users, roles and hashes of passwords or tokens, as `kconnect user` makes them; default none: whoever "
+        "reaches REST may do everything",
+        importance=_HIGH,
+    )
+    rest_authentication_methods = LIST(
+        "rest.authentication.methods",
+        ["basic", "token"],
+        _authentication_methods,
+        "how users may prove who they are: basic is a name with a password, token a bearer token; both by default",
+    )
+    log_format = STRING("log.format", "text", OneOf(("text", "json")), "of the log: for people, or one JSON object a line")
+    # The worker's own Kafka clients; `kafka/clients.py` carries these over, with all of `ssl.*` and `sasl.*`.
+    client_id = STRING("client.id", "")
+    client_dns_lookup = STRING(
+        "client.dns.lookup",
+        "use_all_dns_ips",
+        OneOf(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+        importance=_MEDIUM,
+    )
+    security_protocol = STRING(
+        "security.protocol",
+        "PLAINTEXT",
+        OneOf(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"), ignore_case=True),
+        importance=_MEDIUM,
+    )
+    metadata_max_age_ms = LONG("metadata.max.age.ms", 300_000, Range.at_least(0))
+    send_buffer_bytes = INT("send.buffer.bytes", 131_072, Range.at_least(-1), importance=_MEDIUM)
+    receive_buffer_bytes = INT("receive.buffer.bytes", 32_768, Range.at_least(-1), importance=_MEDIUM)
+    reconnect_backoff_ms = LONG("reconnect.backoff.ms", 50, Range.at_least(0))
+    reconnect_backoff_max_ms = LONG("reconnect.backoff.max.ms", 1_000, Range.at_least(0))
+    retry_backoff_ms = LONG("retry.backoff.ms", 100, Range.at_least(0))
+    retry_backoff_max_ms = LONG("retry.backoff.max.ms", 1_000, Range.at_least(0))
+    request_timeout_ms = INT("request.timeout.ms", 40_000, Range.at_least(0), importance=_MEDIUM)
+    connections_max_idle_ms = LONG("connections.max.idle.ms", 540_000, importance=_MEDIUM)
+    socket_connection_setup_timeout_ms = LONG("socket.connection.setup.timeout.ms", 10_000, Range.at_least(0))
+    socket_connection_setup_timeout_max_ms = LONG("socket.connection.setup.timeout.max.ms", 30_000, Range.at_least(0))
+    metadata_recovery_strategy = STRING(
+        "metadata.recovery.strategy", "rebootstrap", OneOf(("REBOOTSTRAP", "NONE"), ignore_case=True)
+    )
+    metadata_recovery_rebootstrap_trigger_ms = LONG("metadata.recovery.rebootstrap.trigger.ms", 300_000, Range.at_least(0))
+    # What Connect's group protocol needs: read, so that its worker files can be used as they are, but without effect.
+    connect_protocol = STRING("connect.protocol", "sessioned", OneOf(("eager", "compatible", "sessioned")))
+    worker_sync_timeout_ms = INT("worker.sync.timeout.ms", 3_000, importance=_MEDIUM)
+    worker_unsync_backoff_ms = INT("worker.unsync.backoff.ms", 300_000, importance=_MEDIUM)
+    # How workers sign what they ask of each other (KIP-507).
+    inter_worker_key_ttl_ms = INT("inter.worker.key.ttl.ms", _HOUR, Range.between(0, 2**31 - 1))
+    inter_worker_key_generation_algorithm = STRING(
+        "inter.worker.key.generation.algorithm", "HmacSHA256", OneOf(tuple(MAC_DIGESTS))
+    )
+    inter_worker_key_size = INT(
+        "inter.worker.key.size", None, IfGiven(Range.between(64, 65_536)), "in bits; default: the algorithm's own"
+    )
+    inter_worker_signature_algorithm = STRING("inter.worker.signature.algorithm", "HmacSHA256", OneOf(tuple(MAC_DIGESTS)))
+    inter_worker_verification_algorithms = LIST("inter.worker.verification.algorithms", ["HmacSHA256"], _mac_algorithms)
+    metrics_sample_window_ms = LONG("metrics.sample.window.ms", 30_000, Range.at_least(0))
+    metrics_num_samples = INT("metrics.num.samples", 2, Range.at_least(1))
+    metrics_recording_level = STRING("metrics.recording.level", "INFO", OneOf(("INFO", "DEBUG")))
+    # Connect's default is JMX's, which there is none of without a JVM.
+    metric_reporters = LIST("metric.reporters", [])
 
     def __init__(self, raw: dict[str, str], values: Mapping[str, Any]) -> None:
         self.raw = raw
-        self._values = {name.replace(".", "_"): value for name, value in values.items()}
+        self.values = values
         self.unknown_keys = [
             name
             for name in raw
@@ -355,36 +340,30 @@ class WorkerSettings:
             return cls.from_properties({**raw, "rest.advertised.host.name": host_name}, {})
         return settings
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["_values"][name]
-        except KeyError:
-            raise AttributeError(f"WorkerSettings has no setting {name}") from None
-
     def __repr__(self) -> str:
         return f"WorkerSettings({', '.join(sorted(self.raw))})"
 
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(self._values["bootstrap_servers"])
+        return ",".join(self._bootstrap_servers)
 
     @property
     def assignment_storage_topic(self) -> str:
-        return self._values["assignment_storage_topic"] or f"{self._values['config_storage_topic']}-assignments"
+        return self._assignment_storage_topic or f"{self.config_storage_topic}-assignments"
 
     @property
     def assignment_storage_replication_factor(self) -> int:
-        own = self._values["assignment_storage_replication_factor"]
-        return self._values["config_storage_replication_factor"] if own is None else own
+        own = self._assignment_storage_replication_factor
+        return self.config_storage_replication_factor if own is None else own
 
     @property
     def metrics_storage_topic(self) -> str:
-        return self._values["metrics_storage_topic"] or f"{self._values['config_storage_topic']}-metrics"
+        return self._metrics_storage_topic or f"{self.config_storage_topic}-metrics"
 
     @property
     def metrics_storage_replication_factor(self) -> int:
-        own = self._values["metrics_storage_replication_factor"]
-        return self._values["config_storage_replication_factor"] if own is None else own
+        own = self._metrics_storage_replication_factor
+        return self.config_storage_replication_factor if own is None else own
 
     @property
     def advertised_url(self) -> str:
@@ -407,32 +386,32 @@ class WorkerSettings:
     def override_policy(self) -> Policy:
         """What connectors may set of their Kafka clients."""
         return Policy(
-            policy_name(self._values["connector_client_config_override_policy"]),
-            tuple(self._values["connector_client_config_override_allowlist"]),
-            tuple(self._values["connector_client_config_override_unsafe_allowlist"]),
+            policy_name(self._connector_client_config_override_policy),
+            tuple(self._connector_client_config_override_allowlist),
+            tuple(self._connector_client_config_override_unsafe_allowlist),
         )
 
     @property
     def exactly_once_enabled(self) -> bool:
         """Whether source tasks write in transactions (KIP-618)."""
-        return str(self._values["exactly_once_source_support"]).lower() == "enabled"
+        return self._exactly_once_source_support.lower() == "enabled"
 
     @property
     def sandbox_memory(self) -> int | None:
         """In bytes; None is no limit."""
-        most: int = self._values["sandbox_memory_max_bytes"]
+        most = self._sandbox_memory_max_bytes
         return None if most == -1 else most
 
     @property
     def host_memory(self) -> int | None:
         """What a host that tasks share may take, in bytes; None is no limit of our own, see `guards_memory`."""
-        most: int | None = self._values["task_host_memory_max_bytes"]
+        most = self._task_host_memory_max_bytes
         return None if most == -1 else most
 
     @property
     def guards_memory(self) -> bool:
         """Whether a host ends that takes more than its share while the machine runs out of memory."""
-        return self._values["task_host_memory_max_bytes"] is None
+        return self._task_host_memory_max_bytes is None
 
     @property
     def worker_id(self) -> str:
@@ -452,6 +431,9 @@ class WorkerSettings:
         return {name[len(prefix) :]: value for name, value in self.raw.items() if name.startswith(prefix)}
 
 
+WORKER_CONFIG = table(WorkerSettings)
+
+
 def with_environment(properties: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """A worker file's properties with the `CONNECT_*` variables on top."""
     return {**properties, **_overrides(environ)}
@@ -469,7 +451,11 @@ def for_plugins(raw: Mapping[str, str]) -> dict[str, str]:
 
 def converters(settings: WorkerSettings) -> dict[str, str]:
     """The worker's own converters, the defaults of connectors: their classes and, where given, their versions, by setting."""
-    found = {f"{which}.converter": getattr(settings, f"{which}_converter") for which in ("key", "value", "header")}
+    found = {
+        "key.converter": settings.key_converter,
+        "value.converter": settings.value_converter,
+        "header.converter": settings.header_converter,
+    }
     versions = {f"{setting}.plugin.version": settings.raw.get(f"{setting}.plugin.version") for setting in found}
     return {**found, **{setting: version for setting, version in versions.items() if version}}
 

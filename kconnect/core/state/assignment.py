@@ -8,6 +8,7 @@ Read next: `cluster/handover.py`, which decides from it, and `cluster/host.py`, 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment_records import (
@@ -98,7 +99,7 @@ class AssignmentState:
         return {*self.assignments, *self.placements, *(worker for worker, _ in self.held)}
 
 
-def _put(target: dict, key: object, value: object | None) -> None:
+def _put(target: dict[Any, Any], key: object, value: object | None) -> None:
     if value is None:
         target.pop(key, None)
     else:

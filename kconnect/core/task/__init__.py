@@ -1,0 +1,8 @@
+"""
+The data path without I/O: what becomes of a batch between a connector and Kafka.
+
+`chain.py` and `steps.py` run transforms and converters over whole batches, `errors.py` decides what a failure means (KIP-298),
+the offsets modules say how far a task may say it has come. Lists in, lists out: nothing here is done for each record that a
+batch can share, and `scripts/bench chain` measures it. Order is the contract: an offset is stored only after what it covers is
+acknowledged.
+"""

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
-from kconnect.data.projector import ProjectionError
-from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
+from kconnect.errors import TABLE, ConnectError, RetriableError, row_of
 
 _FIRST_DELAY_S = 0.3
 
@@ -80,23 +79,13 @@ class Counts:
         self.retrying = None
 
 
-_JAVA_ERRORS: tuple[tuple[type[BaseException], str], ...] = (
-    (ProjectionError, "org.apache.kafka.connect.errors.SchemaProjectorException"),
-    (DataError, "org.apache.kafka.connect.errors.DataException"),
-    (ConfigError, "org.apache.kafka.common.config.ConfigException"),
-    (RetriableError, "org.apache.kafka.connect.errors.RetriableException"),
-    (ConnectError, "org.apache.kafka.connect.errors.ConnectException"),
-    (ValueError, "java.lang.IllegalArgumentException"),
-)
-
-
 def error_class(error: BaseException) -> str:
     """The Java class that Connect would name for an error; Python's own for one that is no relative of Connect's."""
     kind = type(error)
     # Some of our own say it themselves.
-    known = getattr(kind, "java_class", None) or next((name for ours, name in _JAVA_ERRORS if kind is ours), None)
-    if known is None and kind.__module__.startswith("kconnect."):
-        known = next((name for ours, name in _JAVA_ERRORS if isinstance(error, ours)), None)
+    known: str | None = getattr(kind, "java_class", None)
+    if known is None and (kind in TABLE or kind.__module__.startswith("kconnect.")):
+        known = row_of(kind).java
     return known or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")
 
 

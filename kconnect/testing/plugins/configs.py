@@ -113,7 +113,8 @@ def configured(plugin: type[P], config: Mapping[str, str] | None = None, is_key:
     if errors:
         raise ConfigError(f"The config of {plugin.__name__} would be refused: {'; '.join(errors)}")
     made.configure(given, is_key) if kind == "converter" else made.configure(given)
-    return made
+    instance: P = made
+    return instance
 
 
 def config_def_of(made: Any, given: Mapping[str, str] | None = None) -> ConfigDef:

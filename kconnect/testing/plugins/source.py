@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kconnect.api.config import Type, parse
 from kconnect.api.connector import SourceConnector
 from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
+from kconnect.core.settings.source import BOUNDARY
 from kconnect.core.state import offsets as stored_offsets
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord
@@ -117,7 +117,7 @@ class SourceRunner:
         self.task_configs = task_configs_of(connector, self.config)
         if self._number >= len(self.task_configs):
             raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
-        by_task = parse("", self.config.get("transaction.boundary", ""), Type.STRING).lower() == "connector"
+        by_task = BOUNDARY.read(self.config).lower() == "connector"
         self._boundary = TaskBoundary() if by_task else PollBoundary()
         properties = self.task_configs[self._number]
         task: Any = connector.task_class()()

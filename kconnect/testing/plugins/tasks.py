@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kconnect.api.config import Type, parse
 from kconnect.api.connector import Connector, SinkConnector, SourceConnector
 from kconnect.api.task import SinkTask, SourceTask
+from kconnect.core.settings.common import TASKS_MAX
 from kconnect.errors import ConnectError
 from kconnect.plugins.java_names import task_class_name
 
@@ -19,7 +19,7 @@ def task_configs_of(connector: Connector, config: Mapping[str, str]) -> list[dic
     what a worker would not take.
     """
     name = type(connector).__name__
-    limit = parse("tasks.max", config.get("tasks.max", "1"), Type.INT)
+    limit = TASKS_MAX.read(config)
     kind: type[object] = SourceTask if isinstance(connector, SourceConnector) else SinkTask
     task_class = connector.task_class()
     if not isinstance(task_class, type) or not issubclass(task_class, kind):

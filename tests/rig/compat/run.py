@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kconnect.rest.client import RestError
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
 from tests.rig.compat import logs
 from tests.rig.compat.row import Case, Failed, Steps, Suite, Turn, Until, Version, Wait
 from tests.rig.compat.rows import PLAIN
 from tests.rig.compat.topics import Topics
+from tests.rig.systems.connect import ConnectProcess
 
 VERSIONS = ("2.8.2", "3.4.1", "3.5.2", "4.3.1")
 

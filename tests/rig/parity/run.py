@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kconnect.testing.processes import ConnectProcess, WorkerProcess
+from kconnect.testing.processes import WorkerProcess
 from tests.rig.parity import normal, records
 from tests.rig.parity.cluster import Cluster
 from tests.rig.parity.compare import Difference, differences
 from tests.rig.parity.expected import Found, found, unmet
 from tests.rig.parity.known import KNOWN
 from tests.rig.parity.step import Step
+from tests.rig.systems.connect import ConnectProcess
 
 _QUICK = {"offset.flush.interval.ms": "500", "task.shutdown.graceful.timeout.ms": "20000"}
 

@@ -13,8 +13,8 @@ from kconnect.cli.topics import restoring, snapshot
 from kconnect.cli.topics.contents import Contents, Stored
 from kconnect.core.state.records import Topic
 from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError
-from tests.cli.internal_topics.logs import Log
-from tests.cli.internal_topics.test_checking import healthy
+from tests.cli.topics.logs import Log
+from tests.cli.topics.test_checking import healthy
 
 
 def odd() -> Contents:

@@ -12,7 +12,7 @@ from kconnect.cli.topics.meaning import meaning, time_text
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state import records
 from kconnect.core.state.records import Topic, UnitId
-from tests.cli.internal_topics.logs import Log
+from tests.cli.topics.logs import Log
 
 
 def told(topic: Topic, key: str | bytes | None, value: Any, show: bool = False) -> tuple[str, str | None, str]:

@@ -12,7 +12,7 @@ from kconnect.cli.topics.findings import Finding, Severity, listed
 from kconnect.cli.topics.placing import partition_of
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state.records import Topic, UnitId
-from tests.cli.internal_topics.logs import NOW_MS, Log
+from tests.cli.topics.logs import NOW_MS, Log
 
 ALL = tuple(Topic)
 CONNECTS = (Topic.CONFIG, Topic.OFFSET, Topic.STATUS)

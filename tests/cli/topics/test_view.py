@@ -9,8 +9,8 @@ from kconnect.cli.topics.contents import compacted, in_time
 from kconnect.cli.topics.masking import Mask
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.records import Topic
-from tests.cli.internal_topics.logs import Log
-from tests.cli.internal_topics.test_checking import healthy
+from tests.cli.topics.logs import Log
+from tests.cli.topics.test_checking import healthy
 
 
 def test_compaction_keeps_the_last_of_each_key_in_each_partition() -> None:
