@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.cluster import GetCluster
 from kconnect.rest.operation import Answer, Operation, Role
 from kconnect.rest.resource import Call, ok
 
 
 async def get_cluster(call: Call) -> Response:
-    return ok(await call.ask(requests.GetCluster()))
+    return ok(await call.ask(GetCluster()))
 
 
 OPERATIONS = (

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.own import GetOwn, ListOwn
+from kconnect.core.herder.requests.plugins import ReloadPlugins
 from kconnect.rest.operation import Answer, Operation, Role, refused
 from kconnect.rest.resource import Call, ok
 
 
 async def list_own(call: Call) -> Response:
-    return ok(await call.ask(requests.ListOwn()))
+    return ok(await call.ask(ListOwn()))
 
 
 async def get_own(call: Call) -> Response:
-    return ok(await call.ask(requests.GetOwn(call.path("connector"))))
+    return ok(await call.ask(GetOwn(call.path("connector"))))
 
 
 async def reload_plugins(call: Call) -> Response:
-    return ok(await call.ask(requests.ReloadPlugins()))
+    return ok(await call.ask(ReloadPlugins()))
 
 
 OPERATIONS = (

@@ -15,17 +15,19 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.effects import Effect
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.performing import Lane, performers, performs
-from kconnect.core.herder.requests import Request
+from kconnect.core.herder.request import Request
 from kconnect.core.state.assignment_records import Held
 from kconnect.worker.writing import Writing
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _TICK_S = 0.1
 _PROBE_MS = 500
@@ -72,14 +74,14 @@ class Loop:
     def post(self, event: events.Event) -> None:
         self._events.put(event)
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[T]) -> Future[T]:
         """
-        Ask the herder. The future gives JSON data, or raises one of `kconnect.errors`.
+        Ask the herder. The future gives the answer, mostly JSON data, or raises one of `kconnect.errors`.
 
         Cancelling it tells the herder that nobody waits any more. Thread-safe.
         """
         ticket = next(self._tickets)
-        future: Future[Any] = Future()
+        future: Future[T] = Future()
         self._waiting[ticket] = future
         future.add_done_callback(lambda done: self.post(events.GaveUp(ticket)) if done.cancelled() else None)
         self.post(events.Requested(ticket, request))
@@ -159,17 +161,17 @@ class Loop:
         if now - self._probed_at < _PROBE_MS and self._probed_at:
             return
         self._probed_at = now
-        herder, me = self._herder, self._herder.identity
-        if not herder.started:
+        herder, me = self._herder, self._herder.desk.me
+        if not herder.desk.started:
             self._probed_at = 0
             return
         old = [
             held
-            for held in herder.assignment.held.values()
-            if held.worker == me.worker_id or (herder.leads and held.worker not in herder.members)
+            for held in herder.log.assignment.held.values()
+            if held.worker == me or (herder.desk.leads and held.worker not in herder.desk.members)
         ]
         dead = frozenset((held.worker, held.host, held.incarnation) for held in old if self._outside.is_dead(held))
-        if dead != herder.dead_hosts:
+        if dead != herder.desk.dead_hosts:
             self.post(events.HostsDead(dead))
 
 

@@ -24,7 +24,8 @@ from typing import Any
 import orjson
 
 from kconnect.core.herder import events
-from kconnect.core.herder.herder import Herder, Identity
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.identity import Identity
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, converters, for_plugins
 from kconnect.core.state.assignment import AssignmentState

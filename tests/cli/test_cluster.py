@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.core.herder.requests import GetCluster, Request
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.cluster import GetCluster
 from tests.cli.calls import call, serving
 from tests.rest.herder import MemoryHerder
 

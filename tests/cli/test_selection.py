@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from kconnect.cli import selection
-from kconnect.core.herder.requests import CreateConnector, Request, SetTargetState
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.states import SetTargetState
 from kconnect.core.state.records import TargetState
 from kconnect.errors import ConflictError, ConnectError, NotFoundError
 from kconnect.rest.app import RestSettings, build

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as r
+from kconnect.core.herder.request import Request
 from kconnect.core.state.records import LogRecord
 from kconnect.errors import ConnectError
 from kconnect.plugins.sandbox import Sandbox
@@ -61,7 +61,7 @@ class ClusterHerder:
         """All that was written so far."""
         return self.cluster.log.records
 
-    def submit(self, request: r.Request) -> Future[Any]:
+    def submit(self, request: Request) -> Future[Any]:
         self.asked += 1
         future: Future[Any] = Future()
         answer = self.cluster.submit(NAME, request)

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.core.herder.requests import CreateConnector, GetStatus, PatchConfig, Request
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector, PatchConfig
+from kconnect.core.herder.requests.connectors import GetStatus
 from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.client import ConnectClient, RestError, WaitError

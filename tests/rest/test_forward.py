@@ -14,15 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.core.herder.requests import (
-    BUSY,
-    AlterOffsets,
-    ForwardError,
-    GetSessionKeys,
-    PutTaskConfigs,
-    Request,
-    ResetOffsets,
-)
+from kconnect.core.herder.desk import BUSY, ForwardError
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.offsets import AlterOffsets, ResetOffsets
+from kconnect.core.herder.requests.tasks import PutTaskConfigs
+from kconnect.core.herder.requests.worker import GetSessionKeys
 from kconnect.core.state.records import SessionKey, TargetState
 from kconnect.errors import AlreadyExistsError
 from kconnect.local.broker import free_port

@@ -19,14 +19,14 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from kconnect.core.herder._placing import Placing
+from kconnect.core.herder.answers import Answers
 
 from kconnect.core.cluster import handover, placement
 from kconnect.core.cluster.host import HostState
 from kconnect.core.herder import fencing, offset_requests, stored_offsets
-from kconnect.core.herder.answers import Answers
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.leader import Leading
-from kconnect.core.herder.placing import Placing
 from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import State, Topic, UnitId, UnitStatus
@@ -246,7 +246,7 @@ def test_one_leader_when_anybody_writes_configs(monkeypatch: pytest.MonkeyPatch)
 
 def test_replay_is_a_function_unless_a_worker_has_missed_something() -> None:
     def spoil(history: History) -> None:
-        next(iter(history.workers.values())).herder.config.connectors.clear()
+        next(iter(history.workers.values())).herder.log.config.connectors.clear()
 
     assert found_by("I8 replay is a function", spoil)
 
@@ -356,7 +356,7 @@ def test_fenced_first_when_it_is_recorded_and_not_done(monkeypatch: pytest.Monke
 
 
 def test_fenced_first_when_those_of_the_new_set_are_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fencing, "to_fence", lambda herder, name: herder.config.connectors[name].task_count)
+    monkeypatch.setattr(fencing, "to_fence", lambda herder, name: herder.log.config.connectors[name].task_count)
     assert found_by("fenced first", kinds=FENCING, first=31)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as ask
 from kconnect.core.herder.performing import Lane, performs
+from kconnect.core.herder.requests.offsets import GetOffsets
 from kconnect.core.state import assignment_records, records
 from kconnect.kafka.memory import MemoryLog
 from kconnect.worker.loop import Loop
@@ -66,7 +66,7 @@ def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world:
     try:
         loop.post(events.Read(tuple(log.records), log.ends()))
         loop.post(events.CaughtUp())
-        waiting = [loop.submit(ask.GetOffsets("x")) for _ in range(12)]
+        waiting = [loop.submit(GetOffsets("x")) for _ in range(12)]
         assert all(world.asked.acquire(timeout=WAIT_S) for _ in range(8))
         world.members_asked.clear()
         assert world.members_asked.wait(WAIT_S), "the members are asked every three seconds"

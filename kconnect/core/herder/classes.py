@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.core.herder.desk import Desk
 from kconnect.core.herder import effects
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, Until, ask
 from kconnect.core.state.records import UnitStatus
@@ -65,6 +65,17 @@ class Classes:
             known = self._known.get(key)
         return known
 
+    def kind(self, name: str, patient: bool = False) -> Procedure[str]:
+        """
+        Of a connector: `source`, `sink`, or `unknown` where this worker does not have the class, or its code fails or takes
+        long. Whoever can't go on without is `patient`.
+        """
+        connector = self._desk.log.config.connectors.get(name)
+        if connector is None or connector.properties.get("connector.class") is None:
+            return "unknown"
+        described = yield from self.ask(connector.properties, patient=patient)
+        return "unknown" if described is None else str(described["type"])
+
     def ask_again(self) -> None:
         """Other plugins are there: what was known counts until there is another answer, and what failed is tried again."""
         self._failed_at.clear()
@@ -97,7 +108,7 @@ class Classes:
             self._known[key] = yield from ask(effects.DescribePlugin(*key))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the plugin, nothing is known of it then
             if key not in self._failed_at:
-                self._desk.log("WARNING", f"The connector class {key[0]} can't be asked, so its type is unknown: {error}")
+                self._desk.say("WARNING", f"The connector class {key[0]} can't be asked, so its type is unknown: {error}")
             self._failed_at[key] = self._desk.now
         finally:
             del self._asked_at[key]

@@ -17,7 +17,7 @@ from kconnect.core.herder.identity import Identity
 from kconnect.core.herder.log import Log
 from kconnect.core.herder.procedures import OnEnd, Procedure, Procedures, T, Until, ask
 from kconnect.core.state.records import Entry, Topic, UnitId, Units
-from kconnect.errors import ConflictError, ConnectError, UnavailableError
+from kconnect.errors import ConflictError, ConnectError, NotFoundError, UnavailableError
 
 ELECTION_MS = 80_000
 """How long a request waits for a leader or an owner: less than a request may take in all, so that it can say why."""
@@ -44,6 +44,9 @@ class Term:
     in_charge = False
     """True once the leader before is fenced and its last record has been read."""
 
+    def close(self) -> None:
+        """The term is over, and its work has ended."""
+
 
 class Desk:
     def __init__(self, identity: Identity, log: Log) -> None:
@@ -69,6 +72,10 @@ class Desk:
         """Connectors about which a write is under way: whoever else wants to write about one waits."""
         self.changes = 0
         """Counts what may lead to a new decision; not all of it is in the log."""
+        self.members_seen = 0
+        """How often the coordinator has said who is in the group."""
+        self.members_asked_at: int | None = None
+        self._heard_at: int | None = None
         self._procedures = Procedures()
         self._out: list[Effect[Any]] = []
 
@@ -86,6 +93,16 @@ class Desk:
     @property
     def leads(self) -> bool:
         return self.term is not None and self.term.in_charge
+
+    @property
+    def silent_ms(self) -> int:
+        """For how long Kafka has not answered who is in the group, which is asked for every three seconds; 0 at first."""
+        return 0 if self._heard_at is None else self.now - self._heard_at
+
+    def require(self, name: str, text: str = "Connector {} not found") -> None:
+        """A NotFoundError that says `text` unless there is a connector `name`."""
+        if name not in self.log.config.connectors:
+            raise NotFoundError(text.format(name))
 
     def url_of_owner(self, unit: UnitId) -> str | None:
         """Where the live worker that is to run `unit` is reached, if it is another than this one."""
@@ -175,6 +192,11 @@ class Desk:
         """Have everybody decide anew."""
         self.changes += 1
 
+    def find_members(self) -> None:
+        """Have the coordinator asked who is in the group."""
+        self.members_asked_at = self.now
+        self.tell(effects.FindMembers())
+
     def _leader_url(self) -> str | None:
         """Of the worker that leads, if that is another one, and alive as far as the group knows."""
         leader = self.log.assignment.leader
@@ -184,6 +206,14 @@ class Desk:
         return self.members.get(leader.worker) if self.group_owner in (leader.worker, None) else None
 
     # --- for the herder ---
+
+    def heard(self, members: Mapping[str, str], owner: str | None) -> None:
+        """What the coordinator says."""
+        self.members_seen += 1
+        self._heard_at = self.now
+        if (members, owner) != (self.members, self.group_owner):
+            self.members, self.group_owner = members, owner
+            self.changed()
 
     def tell(self, effect: Effect[None]) -> None:
         """Have something performed of which nobody waits for the answer."""

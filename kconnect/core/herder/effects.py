@@ -65,7 +65,7 @@ class FindMembers(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class NewSessionKey(Effect[SessionKey | None]):
-    """Make a session key if `current` is missing, too old, or not of the kind that the settings ask for; None if it may stay."""
+    """Make a session key if `current` is missing, too old, or not of the kind that is set; None if it may stay."""
 
     current: SessionKey | None
 
@@ -154,7 +154,7 @@ class GroupInUseError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class FindEnds(Effect[Offsets]):
-    """Find where a topic ends, behind what transactions still hide. Gives the offset after the last record of each partition."""
+    """Find where a topic ends, behind what transactions still hide: the offset after the last record of each partition."""
 
     topic: Topic
 

@@ -2,7 +2,7 @@
 Zombie fencing of exactly-once sources (KIP-618): the producers of an earlier task set must not write once a new one starts.
 
 `Fencing` is the leader's, run by `leader.py`: hosts say in their held records which tasks wait for it, and for which set.
-`fence_before` does it for `PUT /connectors/{c}/fence`, called by `requests/tasks.py`; `offset_requests.py` fences by itself.
+`fence_before` does it for `PUT /connectors/{c}/fence`, called by `requests/tasks.py`; `requests/offsets.py` fences by itself.
 How many tasks there are to fence is in the config topic, in `tasks-fencing-<connector>`. Read next: `cluster/host.py` for
 how a task waits.
 """
@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from kconnect.core.herder.desk import Desk
+
 from kconnect.core.herder import effects
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.state import assignment_records, records
@@ -97,7 +98,7 @@ class Fencing:
 
     def forgotten(self) -> list[Entry]:
         """Tombstones for failures that say nothing any more."""
-        failed = self._desk.assignment.failed_fencings
+        failed = self._desk.log.assignment.failed_fencings
         return [
             assignment_records.fencing_failed(FencingFailed(name, None))
             for name in sorted(failed)
@@ -105,12 +106,12 @@ class Fencing:
         ]
 
     def _is_pending(self, name: str, tasks_offset: int) -> bool:
-        connector = self._desk.config.connectors.get(name)
+        connector = self._desk.log.config.connectors.get(name)
         return connector is not None and connector.pending_fencing and connector.tasks_offset == tasks_offset
 
     def _waiting(self) -> dict[str, list[Held]]:
         """The hosts on which tasks wait that were not answered yet, by connector."""
-        state = self._desk.assignment
+        state = self._desk.log.assignment
         found: dict[str, list[Held]] = {}
         for held in state.held.values():
             for unit, wait in held.waiting.items():
@@ -173,11 +174,11 @@ class Fencing:
             f"The producers of the tasks that connector {name} had before could not be fenced, so what they may still write "
             f"could not be told from this task's (KIP-618). {error} Once that is mended, restart the task."
         )
-        told = self._desk.assignment.failed_fencings.get(name)
+        told = self._desk.log.assignment.failed_fencings.get(name)
         # A host that was answered before may not have read that yet, and would be taken for one that waits anew.
         answered = {} if told is None or told.tasks_offset != tasks_offset else dict(told.hosts)
         answered.update({(held.worker, held.host): (held.incarnation, held.sequence) for held in hosts})
-        self._desk.log("ERROR", f"The tasks of connector {name} fail: {error}")
+        self._desk.say("ERROR", f"The tasks of connector {name} fail: {error}")
         yield from self._desk.write(
             [assignment_records.fencing_failed(FencingFailed(name, text, tasks_offset, answered))], as_leader=True
         )

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from kconnect.core.herder.classes import Classes
-from kconnect.core.herder.desk import Desk, Term
+
 from kconnect.core.cluster.handover import Handover
 from kconnect.core.herder import effects
+from kconnect.core.herder.classes import Classes
+from kconnect.core.herder.desk import Desk, Term
 from kconnect.core.herder.fencing import Fencing
 from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.pace import Looks, decisions_pace
@@ -115,7 +116,8 @@ class Leading(Term):
             entries += unassigned(desk.log.status, worker, assignments[worker].units or ())
         if buried:
             # The highest generation may go with them, and would be given a second time: one higher stays in this record.
-            entries.append(assignment_records.leader(self._record(desk.log.assignment.generation + 2, desk.log.assignment.term)))
+            state = desk.log.assignment
+            entries.append(assignment_records.leader(self._record(state.generation + 2, state.term)))
         return entries
 
     def _record(self, generation: int, term: int) -> Leader:
@@ -124,14 +126,14 @@ class Leading(Term):
 
     def _known_topics(self) -> list[Entry]:
         """This leader's record once more, if one of the topics that it names was made anew."""
-        latest = self._desk.assignment.leader
+        latest = self._desk.log.assignment.leader
         if latest is None or latest.topics == self._losses.ids:
             return []
         return [assignment_records.leader(replace(latest, topics=self._losses.ids))]
 
     def _stale_task_sets(self) -> list[str]:
         """Connectors whose instance made other task configs than those in force, or which are STOPPED with tasks."""
-        desk, config = self._desk, self._desk.config
+        desk, config = self._desk, self._desk.log.config
         seen = (config.offset, desk.log.assignment.generations_of_tasks)
         if seen == self._in_force:
             return []

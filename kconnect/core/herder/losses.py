@@ -41,7 +41,7 @@ class Losses:
 
     def started(self) -> None:
         """All has been read: compare with what the leader before had."""
-        leader, ids = self._desk.assignment.leader, self.ids
+        leader, ids = self._desk.log.assignment.leader, self.ids
         for topic in KEPT if leader is not None else ():
             before = leader.topics.get(topic.value) if leader is not None else None
             if before is not None and topic.value in ids and ids[topic.value] != before:
@@ -60,11 +60,11 @@ class Losses:
 
     def unsaid_offsets(self) -> Procedure[list[Entry]]:
         """What the leader is to write anew."""
-        if not self._desk.offsets.unsaid():
+        if not self._desk.log.offsets.unsaid():
             return []
         # Another one may have written more by now.
         yield from self._desk.read_to_end(Topic.OFFSET)
-        entries: list[Entry] = self._desk.offsets.unsaid()
+        entries: list[Entry] = self._desk.log.offsets.unsaid()
         return entries
 
     @property
@@ -89,4 +89,4 @@ class Losses:
             )
             # Nobody but a user can say what is to be in the config topic.
             self._desk.refusal = text
-        self._desk.log("ERROR", text)
+        self._desk.say("ERROR", text)

@@ -1,17 +1,17 @@
 """
 Tells, when a connector is created, of offsets that an earlier one of its name has left behind: it goes on with them.
 
-Held by `request.py`, called by `requests/configs.py`, before the connector is written. The creation does not wait for it: a consumer group's coordinator, or
-another Kafka cluster, answers later, or never, and then nothing is told.
+Called by `requests/configs.py`, before the connector is written. The creation does not wait for it: a consumer group's
+coordinator, or another Kafka cluster, answers later, or never, and then nothing is told.
 """
 
 from __future__ import annotations
 
+from kconnect.core.herder import effects, stored_offsets
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
-from kconnect.core.herder import effects, stored_offsets
 from kconnect.core.herder.procedures import Procedure, ask
-
+from kconnect.core.state.config import Properties
 from kconnect.errors import ConnectError
 
 _AT_ONCE = 4

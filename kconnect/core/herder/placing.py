@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+
+from kconnect.core.cluster.placement import Wanted, place, without_units
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
-from kconnect.core.cluster.placement import Wanted, place, without_units
 from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.host_specs import Directories, HostSpecs
 from kconnect.core.herder.losses import Losses
@@ -90,7 +91,7 @@ class Placing:
         self._quarantine.read(held)
         mine = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
         if mine and self._lost_hosts.came(held):
-            self._desk.log("INFO", "This worker is ready: Spark is up, and so is its first task host")
+            self._desk.say("INFO", "This worker is ready: Spark is up, and so is its first task host")
 
     def read_status(self, unit: UnitId) -> None:
         desk = self._desk
@@ -135,7 +136,8 @@ class Placing:
             if not entries:
                 lost = yield from self._lost_units()
                 gone = lost | self._lost_with_assignments()
-                entries = self._stopped_statuses() + unassigned(desk.log.status, me.worker_id, gone) + self._quarantine.statuses()
+                entries = self._stopped_statuses() + unassigned(desk.log.status, me.worker_id, gone)
+                entries += self._quarantine.statuses()
             self._heal()
             if entries:
                 due = max(due, pace.free_at(desk.now))
@@ -173,7 +175,7 @@ class Placing:
 
     def _unsaid(self) -> Procedure[set[UnitId]]:
         """Of whom this worker said something last that stood in a status topic which is no more."""
-        statuses, me = self._desk.status, self._desk.me
+        statuses, me = self._desk.log.status, self._desk.me
         if not any(statuses.units[unit].worker_id == me for unit in statuses.unsaid):
             return set()
         yield from self._desk.read_to_end(Topic.STATUS)

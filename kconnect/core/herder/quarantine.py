@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.suspects import Suspects
 from kconnect.core.state import records
 from kconnect.core.state.assignment_records import Held, HostSpec
 from kconnect.core.state.records import Entry, State, UnitId, UnitStatus
+
 
 class Quarantine:
     def __init__(self, desk: Desk, classes: Classes) -> None:
@@ -25,11 +27,11 @@ class Quarantine:
         desk = self._desk
         placement = desk.log.assignment.placements.get(desk.me)
         if placement is not None and placement.incarnation == desk.identity.incarnation:
-            self._log(self._suspects.read(held, placement.spec(held.host), desk.now, desk.dead_hosts))
+            self._say(self._suspects.read(held, placement.spec(held.host), desk.now, desk.dead_hosts))
 
     def tend(self, runnable: Collection[UnitId]) -> None:
         """See what has changed: `runnable` are the worker's units that are to run, as far as this is not against it."""
-        self._log(self._suspects.tend(runnable, self._desk.now, self._desk.dead_hosts))
+        self._say(self._suspects.tend(runnable, self._desk.now, self._desk.dead_hosts))
 
     def spec(self, unit: UnitId, spec: HostSpec) -> HostSpec:
         """`spec`, in the group of the unit. One that has a host of its own needs no other."""
@@ -63,12 +65,12 @@ class Quarantine:
             entries.append(records.status(unit, status))
         return entries
 
-    def _log(self, texts: list[str]) -> None:
+    def _say(self, texts: list[str]) -> None:
         for text in texts:
-            self._desk.log("WARNING", text)
+            self._desk.say("WARNING", text)
 
     def _config_offset(self, unit: UnitId) -> int | None:
-        connector = self._desk.config.connectors.get(unit.connector)
+        connector = self._desk.log.config.connectors.get(unit.connector)
         if connector is None:
             return None
         return connector.offset if unit.is_connector else connector.tasks_offset

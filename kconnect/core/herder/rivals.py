@@ -11,6 +11,7 @@ from __future__ import annotations
 from kconnect.core.herder.desk import Desk
 from kconnect.core.state.assignment_records import Placement
 
+
 class Rivals:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -40,7 +41,7 @@ class Rivals:
         if placement.hosts is None or placement.incarnation <= self._desk.identity.incarnation:
             return
         if self._alone_since is not None and self._desk.started:
-            self._desk.log("ERROR", self._yields)
+            self._desk.say("ERROR", self._yields)
         self._alone_since = None
 
     @property

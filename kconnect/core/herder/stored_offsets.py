@@ -1,17 +1,18 @@
 """
 What is stored of a source connector: in the worker's offset topic, and in its own if it has one (KIP-618, KIP-875).
 
-Read and written for requests, by `requests/offsets.py` and `offset_requests.py`; tasks do the same by way of `units/offsets.py`. The
-worker's topic is read by the herder anyway. A connector's own may be on another Kafka cluster, so each request has it read
-anew, by a client that is made for it.
+Read and written for requests, by `requests/offsets.py`; tasks do the same by way of `units/offsets.py`. The worker's topic is
+read by the herder anyway. A connector's own may be on another Kafka cluster, so each request has it read anew, by a client
+that is made for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from kconnect.core.herder.desk import Desk
+
 from kconnect.core.herder import effects
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
@@ -20,6 +21,7 @@ from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, SourceOffset
 from kconnect.errors import BadRequestError, ConflictError, ConnectError
+
 
 @dataclass(frozen=True)
 class Stored:

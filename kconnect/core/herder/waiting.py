@@ -1,13 +1,15 @@
 """
 What REST says of connectors and tasks that run nowhere yet: UNASSIGNED, and in `trace` what they wait for.
 
-Nothing of this is written: it is made for each answer, by `requests/connectors.py` and `requests/states.py`, from what the log says by then. Read next: `views.py`.
+Nothing of this is written: it is made for each answer, by `requests/connectors.py` and `requests/states.py`, from what the log
+says by then. Read next: `views.py`.
 """
 
 from __future__ import annotations
 
 from kconnect.core.herder.desk import Desk
 from kconnect.core.state.records import State, TargetState, UnitId, UnitStatus
+
 
 def waiting(desk: Desk, name: str) -> dict[UnitId, UnitStatus]:
     """The units of a connector of which nobody has said anything yet, and those of which the last word is UNASSIGNED."""

@@ -20,9 +20,10 @@ from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import HostState, UnitSpec
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.effects import Body, Offsets
-from kconnect.core.herder.herder import Herder, Identity
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.identity import Identity
 from kconnect.core.herder.performing import Lane, performers, performs
-from kconnect.core.herder.requests import Request
+from kconnect.core.herder.request import Request
 from kconnect.core.metrics.report import Report
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
@@ -187,7 +188,7 @@ class MemoryCluster:
     def _start_hosts(self) -> None:
         for worker in self.workers.values():
             name = worker.name
-            placement = worker.herder.assignment.placements.get(name)
+            placement = worker.herder.log.assignment.placements.get(name)
             if placement is None or placement.incarnation != worker.incarnation or not placement.hosts:
                 continue
             for number in placement.hosts:
@@ -340,12 +341,12 @@ class MemoryWorker:
             self._handle(events.Owned() if owns else events.Lost())
         else:
             dead = self._dead_hosts()
-            self._handle(events.HostsDead(dead) if dead != self.herder.dead_hosts else events.Tick())
+            self._handle(events.HostsDead(dead) if dead != self.herder.desk.dead_hosts else events.Tick())
 
     def _dead_hosts(self) -> frozenset[tuple[str, int, str]]:
         return frozenset(
             (held.worker, held.host, held.incarnation)
-            for held in self.herder.assignment.hosts_of(self.name)
+            for held in self.herder.log.assignment.hosts_of(self.name)
             if self._is_dead(held)
         )
 

@@ -110,13 +110,13 @@ class HistoryWorker(MemoryWorker):
         super()._perform(effect)
 
     def _dead_hosts(self) -> frozenset[tuple[str, int, str]]:
-        herder = self.herder
-        if not self.cluster.one_machine or not herder.assignment.held:
+        herder, desk = self.herder, self.herder.desk
+        if not self.cluster.one_machine or not herder.log.assignment.held:
             return frozenset()
         return frozenset(
             (held.worker, held.host, held.incarnation)
-            for held in herder.assignment.held.values()
-            if (held.worker == self.name or (herder.leads and held.worker not in herder.members)) and self._is_dead(held)
+            for held in herder.log.assignment.held.values()
+            if (held.worker == self.name or (desk.leads and held.worker not in desk.members)) and self._is_dead(held)
         )
 
 

@@ -191,7 +191,7 @@ def replay_is_a_function(history: History, whole: Folds) -> Iterator[str]:
     readers = {"a reader of the compacted log": fold(compacted(history.log.records))}
     for worker in history.workers.values():
         herder = worker.herder
-        readers[worker.name] = Folds(herder.config, herder.status, herder.offsets, herder.assignment)
+        readers[worker.name] = Folds(herder.log.config, herder.log.status, herder.log.offsets, herder.log.assignment)
     for reader, folds in readers.items():
         for what, mine in _told(folds, _moved(whole)).items():
             if mine != told[what]:
@@ -294,8 +294,8 @@ def no_host_too_many(history: History, whole: Folds) -> Iterator[str]:
     """At rest each worker has its plain hosts, and others only for what they run."""
     for name, worker in history.workers.items():
         hosts = [host for (owner, _), host in sorted(history.hosts.items()) if owner == name]
-        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.identity.hosts
-        if not worker.herder.leaving and len(plain) < wanted:
+        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.desk.identity.hosts
+        if not worker.herder.desk.leaving and len(plain) < wanted:
             yield f"{name} has {len(plain)} plain hosts instead of {wanted}"
         for host in hosts:
             if not host.threads and (host.spec != PLAIN or len(plain) > wanted):

@@ -1,21 +1,48 @@
 """
-The body of `GET /kconnect/connectors`: what only kconnect knows of a connector, and Connect's answers have no place for.
+What only kconnect knows of a connector, and Connect's answers have no place for.
 
-Made from what this worker has read and what all hosts report, called by `answers.py`. What hosts say is some seconds old, and
+Made from what this worker has read and what all hosts report. What hosts say is some seconds old, and
 counts only from the host that holds the task now. Readers should bear what they do not know: later versions may say more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from kconnect.core.herder import effects
 from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.herder.request import Office, Request
 from kconnect.core.metrics.report import HostReport, Report, UnitReport
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.records import UnitId
 
-def all_of(desk: Desk, reports: Collection[Report], names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+
+@dataclass(frozen=True, slots=True)
+class ListOwn(Request[Body]):
+    """`GET /kconnect/connectors`."""
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        reports = yield from ask(effects.ReadReports())
+        return _all_of(office.desk, reports, office.desk.log.config.connectors)
+
+
+@dataclass(frozen=True, slots=True)
+class GetOwn(Request[Body]):
+    """`GET /kconnect/connectors/{c}`: the same of one."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        reports = yield from ask(effects.ReadReports())
+        office.desk.require(self.name)
+        return {"name": self.name, **_all_of(office.desk, reports, (self.name,))[self.name]}
+
+
+def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:
     """
     `{connector: {"tasks": [{"id", "host", "memory", "retrying"}]}}`; what does not apply, or is not known, is null.
 
@@ -40,7 +67,7 @@ def all_of(desk: Desk, reports: Collection[Report], names: Iterable[str] | None 
 
     return {
         name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]}
-        for name in (config.connectors if names is None else names)
+        for name in names
     }
 
 

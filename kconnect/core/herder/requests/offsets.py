@@ -1,24 +1,25 @@
 """
-Altering and resetting a connector's offsets (KIP-875), as procedures of the leader.
+A connector's offsets (KIP-875): read, altered, reset; and those that a new one begins with, for `configs.py` (KIP-995).
 
-Called by `requests/offsets.py`, and for a new connector by `requests/configs.py`. While one goes on, nobody else writes about the connector, and that includes the leader itself: a
-connector that is resumed meanwhile gets no tasks before this is over, so no task begins between two offsets. The order is the
-text's: the connector must be STOPPED and nothing of it run any more, its old producers are fenced, its `alter_offsets` is
-asked, and only then something is written. Read next: `offset_bodies.py` for what a request may say.
+While offsets are changed, nobody else writes about the connector, and that includes the leader itself: a connector that is
+resumed meanwhile gets no tasks before this is over, so no task begins between two offsets. The order is the text's: the
+connector must be STOPPED and nothing of it run any more, its old producers are fenced, its `alter_offsets` is asked, and only
+then something is written. Read next: `offset_bodies.py` for what a request may say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from kconnect.core.herder.desk import Desk
 from kconnect.api.record import TopicPartition
-from kconnect.core.herder import effects, offset_bodies, stored_offsets
-from kconnect.core.herder.effects import GroupInUseError, RefusedError, UnsupportedError
+from kconnect.core.herder import effects, offset_bodies, stored_offsets, views
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.effects import Body, GroupInUseError, RefusedError, UnsupportedError
 from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure, ask
-
+from kconnect.core.herder.request import Office, Request
 from kconnect.core.herder.stored_offsets import Stored
 from kconnect.core.state.config import Properties
 from kconnect.core.state.records import Entry, TargetState, Topic
@@ -31,37 +32,98 @@ _RELEASE_MS = 15_000
 _READ_MS = 30_000
 
 
-def alter(desk: Desk, name: str, offsets: tuple[tuple[Any, Any], ...], kind: str) -> Procedure[Message]:
-    """By the leader, for a connector that is stopped. `offsets` is what was sent."""
-    config = dict(desk.log.config.connectors[name].properties)
-    if kind == "sink":
-        wanted = offset_bodies.sink_offsets(offsets)
-        yield from _released(desk, name, kind, "alter")
-        answered = yield from _ask_connector(name, kind, config, _rows(wanted))
-        yield from _change_group(desk, name, config, wanted)
-    else:
-        pairs = offset_bodies.source_offsets(offsets)
-        yield from _released(desk, name, kind, "alter")
-        stored = yield from _stored(desk, name, config)
-        answered = yield from _ask_connector(name, kind, config, pairs)
-        yield from stored_offsets.write(desk, stored, pairs)
-    return {"message": _message("altered", answered)}
+@dataclass(frozen=True, slots=True)
+class GetOffsets(Request[Body]):
+    """`GET /connectors/{c}/offsets`."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        desk, name = office.desk, self.name
+        desk.require(name)
+        kind = yield from office.classes.kind(name, patient=True)
+        if kind == "sink":
+            properties = desk.log.config.connectors[name].properties
+            try:
+                return views.sink_offsets((yield from ask(effects.GroupOffsets(name, dict(properties)))))
+            except ConnectError as error:
+                text = f"Failed to retrieve consumer group offsets for sink connector {name}: {error}"
+                raise ConnectError(text) from error
+        properties = {} if kind == "unknown" else desk.log.config.connectors[name].properties
+        try:
+            return views.source_offsets((yield from stored_offsets.read(desk, name, properties)).known())
+        except ConnectError as error:
+            raise ConnectError(f"Failed to retrieve offsets for source connector {name}: {error}") from error
 
 
-def reset(desk: Desk, name: str, kind: str) -> Procedure[Message]:
-    """By the leader, for a connector that is stopped: all its offsets."""
-    config = dict(desk.log.config.connectors[name].properties)
-    yield from _released(desk, name, kind, "reset")
-    if kind == "sink":
-        known = yield from _committed(name, config)
-        answered = yield from _ask_connector(name, kind, config, [((topic, number), None) for topic, number, _ in known])
-        yield from _change_group(desk, name, config, None)
-    else:
-        stored = yield from _stored(desk, name, config)
-        pairs: list[SourcePair] = [(known.partition, None) for known in stored.known()]
-        answered = yield from _ask_connector(name, kind, config, pairs)
-        yield from stored_offsets.write(desk, stored, pairs)
-    return {"message": _message("reset", answered)}
+@dataclass(frozen=True, slots=True)
+class AlterOffsets(Request[Message]):
+    """`PATCH /connectors/{c}/offsets`: pairs of partition and offset as JSON has them, None resets a partition."""
+
+    name: str
+    offsets: tuple[tuple[Any, Any], ...]
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[Message]:
+        return (yield from _modify(office, self.name, self._alter))
+
+    def _alter(self, desk: Desk, kind: str) -> Procedure[Message]:
+        name = self.name
+        config = dict(desk.log.config.connectors[name].properties)
+        if kind == "sink":
+            wanted = offset_bodies.sink_offsets(self.offsets)
+            yield from _released(desk, name, kind, "alter")
+            answered = yield from _ask_connector(name, kind, config, _rows(wanted))
+            yield from _change_group(desk, name, config, wanted)
+        else:
+            pairs = offset_bodies.source_offsets(self.offsets)
+            yield from _released(desk, name, kind, "alter")
+            stored = yield from _stored(desk, name, config)
+            answered = yield from _ask_connector(name, kind, config, pairs)
+            yield from stored_offsets.write(desk, stored, pairs)
+        return {"message": _message("altered", answered)}
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOffsets(Request[Message]):
+    """`DELETE /connectors/{c}/offsets`: all of them."""
+
+    name: str
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[Message]:
+        return (yield from _modify(office, self.name, self._reset))
+
+    def _reset(self, desk: Desk, kind: str) -> Procedure[Message]:
+        name = self.name
+        config = dict(desk.log.config.connectors[name].properties)
+        yield from _released(desk, name, kind, "reset")
+        if kind == "sink":
+            known = yield from _committed(name, config)
+            answered = yield from _ask_connector(name, kind, config, [((topic, number), None) for topic, number, _ in known])
+            yield from _change_group(desk, name, config, None)
+        else:
+            stored = yield from _stored(desk, name, config)
+            pairs: list[SourcePair] = [(known.partition, None) for known in stored.known()]
+            answered = yield from _ask_connector(name, kind, config, pairs)
+            yield from stored_offsets.write(desk, stored, pairs)
+        return {"message": _message("reset", answered)}
+
+
+def _modify(office: Office, name: str, work: Callable[[Desk, str], Procedure[Message]]) -> Procedure[Message]:
+    """`work` gets the connector's kind; it is the leader's."""
+    desk = office.desk
+
+    def alone() -> Procedure[Message]:
+        yield from desk.await_lead()
+        desk.require(name)
+        _require_stopped(desk, name)
+        kind = yield from office.classes.kind(name, patient=True)
+        if kind == "unknown":
+            raise ConnectError(unknown_class(name, desk.log.config.connectors[name].properties.get("connector.class")))
+        return (yield from work(desk, kind))
+
+    return (yield from desk.exclusively(name, alone))
 
 
 def initial(
@@ -93,7 +155,7 @@ def initial(
 # --- what must be true before -----------------------------------------------------------------------------------------
 
 
-def require_stopped(desk: Desk, name: str) -> None:
+def _require_stopped(desk: Desk, name: str) -> None:
     """Before anything else is looked at, what was sent and the connector's class included."""
     config = desk.log.config
     if config.target_state(name) is not TargetState.STOPPED or config.connectors[name].task_count:
@@ -201,6 +263,13 @@ def _rows(offsets: Mapping[TopicPartition, int | None]) -> list[tuple[Any, Any]]
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def unknown_class(name: str, plugin: str | None) -> str:
+    return (
+        f"Failed to modify offsets for connector {name}: its class {plugin} has to be asked, and this worker does not have it, "
+        "or its code fails. Install the plugin on all workers."
+    )
 
 
 def _unread(name: str) -> str:

@@ -1,19 +1,23 @@
 """
-What `/metrics` says of this worker, taken from what its herder has read and what its hosts report.
+What `GET /metrics` says of this worker, taken from what its herder has read and what its hosts report.
 
 Only units of this worker are shown, for each worker is asked by itself; the leader adds those that nobody has. States come
 from the status topic, so a unit that never came to life has one too. Numbers count only if they come from the host that
-holds the unit now: what was said before the unit moved is gone. Called by `requests/worker.py`. Read next:
-`core/metrics/families.py`.
+holds the unit now: what was said before the unit moved is gone. Read next: `core/metrics/families.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
+
+from kconnect.core.herder import effects
 from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.rebalances import Rebalances
+from kconnect.core.herder.request import Office, Request
 from kconnect.core.metrics.families import Snapshot, UnitNow
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
 from kconnect.core.metrics.task import Values
@@ -22,7 +26,15 @@ from kconnect.core.state.records import State, UnitId
 PROTOCOL = "kconnect"
 
 
-def snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -> Snapshot:
+@dataclass(frozen=True, slots=True)
+class GetMetrics(Request[Snapshot]):
+    """REST writes the answer down."""
+
+    def answer(self, office: Office) -> Procedure[Snapshot]:
+        return _snapshot(office.desk, office.rebalances, (yield from ask(effects.ReadReports())))
+
+
+def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -> Snapshot:
     me, known = desk.identity, desk.log.config.units()
     holders = {unit: held for held in desk.log.assignment.hosts_of(me.worker_id) for unit in held.units or ()}
     hosts = {held.host: held.incarnation for held in desk.log.assignment.hosts_of(me.worker_id)}
