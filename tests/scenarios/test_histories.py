@@ -19,14 +19,16 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from kconnect.core.herder._placing import Placing
-from kconnect.core.herder.answers import Answers
 
 from kconnect.core.cluster import handover, placement
 from kconnect.core.cluster.host import HostState
-from kconnect.core.herder import fencing, offset_requests, stored_offsets
-from kconnect.core.herder.herder import Herder
+from kconnect.core.herder import fencing, stored_offsets
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.leader import Leading
+from kconnect.core.herder.placing import Placing
+from kconnect.core.herder.request import Office
+from kconnect.core.herder.requests import offsets
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PutConfig
 from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import State, Topic, UnitId, UnitStatus
@@ -185,10 +187,10 @@ def test_no_loss_when_something_was_never_sent() -> None:
 
 
 def test_no_loss_when_a_request_is_answered_and_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forget(self: Answers, name: str, *_: object) -> Any:
-        return (yield from self._herder.await_lead())
+    def forget(self: PutConfig, office: Office) -> Any:
+        return (yield from office.desk.await_lead())
 
-    monkeypatch.setattr(Answers, "_put", forget)
+    monkeypatch.setattr(PutConfig, "answer", forget)
     assert found_by("I1 no loss")
 
 
@@ -240,7 +242,7 @@ def test_one_leader_when_nobody_is_fenced(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_one_leader_when_anybody_writes_configs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Herder, "write_as_leader", Herder.write)
+    monkeypatch.setattr(Desk, "write_as_leader", Desk.write)
     assert found_by("I6 one leader")
 
 
@@ -289,13 +291,13 @@ def test_stopped_is_stopped_when_the_status_says_so_too_early(monkeypatch: pytes
 
 
 def test_refused_wrote_nothing_when_a_request_is_refused_after_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
-    create = Answers._create
+    create = CreateConnector.answer
 
-    def late(self: Answers, *arguments: Any) -> Any:
-        yield from create(self, *arguments)
+    def late(self: CreateConnector, office: Office) -> Any:
+        yield from create(self, office)
         raise AlreadyExistsError("too late")
 
-    monkeypatch.setattr(Answers, "_create", late)
+    monkeypatch.setattr(CreateConnector, "answer", late)
     assert found_by("I12 refused wrote nothing")
 
 
@@ -310,7 +312,7 @@ OFFSETS = ("stop", "alter", "reset", "resume", "wait")
 
 
 def test_no_gap_when_offsets_change_while_tasks_still_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_requests, "_released", lambda *_: iter(()))
+    monkeypatch.setattr(offsets, "_released", lambda *_: iter(()))
     assert found_by("I3 no gap", kinds=OFFSETS, first=303)
 
 
@@ -323,22 +325,22 @@ def test_no_loss_when_offsets_are_said_to_be_altered_and_are_not(monkeypatch: py
 
 
 def test_refused_wrote_nothing_when_offsets_are_written_that_the_connector_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, read = offset_requests._ask_connector, stored_offsets.read
-    found: list[tuple[Herder, stored_offsets.Stored]] = []
+    asked, read = offsets._ask_connector, stored_offsets.read
+    found: list[tuple[Desk, stored_offsets.Stored]] = []
 
-    def remember(herder: Herder, *rest: Any, **more: Any) -> Any:
-        stored = yield from read(herder, *rest, **more)
-        found.append((herder, stored))
+    def remember(desk: Desk, *rest: Any, **more: Any) -> Any:
+        stored = yield from read(desk, *rest, **more)
+        found.append((desk, stored))
         return stored
 
     def too_late(name: str, kind: str, config: Any, pairs: Any) -> Any:
         if kind == "source":
-            herder, stored = found[-1]
-            yield from herder.write_as_leader(stored.in_worker(pairs))
+            desk, stored = found[-1]
+            yield from desk.write_as_leader(stored.in_worker(pairs))
         return (yield from asked(name, kind, config, pairs))
 
     monkeypatch.setattr(stored_offsets, "read", remember)
-    monkeypatch.setattr(offset_requests, "_ask_connector", too_late)
+    monkeypatch.setattr(offsets, "_ask_connector", too_late)
     assert found_by("I12 refused wrote nothing", kinds=("stop", "alter", "resume", "wait"))
 
 
@@ -356,7 +358,7 @@ def test_fenced_first_when_it_is_recorded_and_not_done(monkeypatch: pytest.Monke
 
 
 def test_fenced_first_when_those_of_the_new_set_are_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fencing, "to_fence", lambda herder, name: herder.log.config.connectors[name].task_count)
+    monkeypatch.setattr(fencing, "to_fence", lambda desk, name: desk.log.config.connectors[name].task_count)
     assert found_by("fenced first", kinds=FENCING, first=31)
 
 
@@ -382,7 +384,7 @@ def test_a_unit_that_is_to_run_and_does_not() -> None:
 
 
 def test_a_request_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Answers, "_delete", lambda self, name: (yield self._herder.pause_ms(10**12)))
+    monkeypatch.setattr(DeleteConnector, "answer", lambda self, office: (yield office.desk.pause(10**12)))
     assert found_by("answered")
 
 
@@ -390,7 +392,7 @@ def test_a_cluster_that_does_not_come_to_rest(monkeypatch: pytest.MonkeyPatch) -
     tidy = Placing._stopped_statuses
 
     def again(self: Placing) -> Any:
-        return [*tidy(self), records.status(UnitId("x"), UnitStatus(State.STOPPED, "a:1", self._herder.changes))]
+        return [*tidy(self), records.status(UnitId("x"), UnitStatus(State.STOPPED, "a:1", self._desk.changes))]
 
     monkeypatch.setattr(Placing, "_stopped_statuses", again)
     history = History(1, 1).play([])

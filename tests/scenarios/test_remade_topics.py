@@ -220,7 +220,7 @@ def test_a_worker_that_starts_on_another_config_topic_says_so_and_runs_nothing()
     (line,) = said
     assert "The config topic connect-config is not the one with which workers ran before" in line
     assert "delete connect-config and connect-assignment" in line
-    assert herder._placing.runnable() == frozenset()
+    assert herder.placing.runnable() == frozenset()
     assert [type(effect) for effect in herder.handle(events.Owned(), 0)] == [effects.FindMembers], "it must not lead"
     out = herder.handle(events.Requested(1, DeleteConnector("x")), 0)
     assert [type(effect.error) for effect in out if isinstance(effect, effects.Refuse)] == [UnavailableError]
@@ -230,7 +230,7 @@ def test_a_worker_that_starts_on_another_offset_topic_says_so_and_works() -> Non
     herder, said = started({Topic.CONFIG: "same", Topic.OFFSET: "new"}, {"config": "same", "offset": "old"})
     (line,) = said
     assert "The offset topic connect-offset is not the one" in line
-    assert herder._placing.runnable() == {UnitId("x")}
+    assert herder.placing.runnable() == {UnitId("x")}
 
 
 @pytest.mark.parametrize("before", [{}, {"config": "same", "offset": "same"}])
@@ -238,4 +238,4 @@ def test_a_worker_that_starts_on_the_topics_of_before_says_nothing(before: dict[
     """Nor does one after workers that did not write down which topics they had."""
     herder, said = started({Topic.CONFIG: "same", Topic.OFFSET: "same"}, before)
     assert said == []
-    assert herder._placing.runnable() == {UnitId("x")}
+    assert herder.placing.runnable() == {UnitId("x")}

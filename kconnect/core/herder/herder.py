@@ -51,9 +51,9 @@ class Herder:
         self._unusable = Unusable(desk)
         classes = Classes(desk)
         self._leadership = Leadership(desk, self._losses, classes)
-        self._placing = Placing(desk, self._losses, self._rivals, classes, directories)
+        self.placing = Placing(desk, self._losses, self._rivals, classes, directories)
         old_offsets = OldOffsets(desk, classes)
-        self._office = Office(desk, classes, self._placing, self._rivals, self.rebalances, old_offsets)
+        self._office = Office(desk, classes, self.placing, self._rivals, self.rebalances, old_offsets)
         self._asked: dict[int, Procedure[Any]] = {}
         self._said_bye = False
 
@@ -80,7 +80,7 @@ class Herder:
             case events.CaughtUp():
                 desk.started = True
                 self._losses.started()
-                self._placing.begin()
+                self.placing.begin()
                 self._leadership.begin()
             case events.Requested(ticket, request):
                 self._ask(ticket, request)
@@ -100,11 +100,11 @@ class Herder:
                 self._rivals.heard(conflict)
                 desk.heard(urls, owner)
             case events.HostsDead(hosts):
-                self._placing.seen_dead(hosts)
+                self.placing.seen_dead(hosts)
                 desk.dead_hosts = hosts
                 desk.changed()
             case events.SparkEnded():
-                self._placing.spark_ended()
+                self.placing.spark_ended()
                 desk.changed()
             case events.ShutDown():
                 desk.leaving = True
@@ -136,14 +136,14 @@ class Herder:
         match self._fold.apply(record):
             # A restart that was asked for before this worker's start has been overtaken by that start.
             case records.RestartRequest() as wanted if desk.started and wanted.name in log.config.connectors:
-                self._placing.restart(restart.plan(wanted, log.config, log.status))
+                self.placing.restart(restart.plan(wanted, log.config, log.status))
             # As with restarts: a worker that starts has the levels of its own configuration.
             case records.LoggerLevel() as level if desk.started:
                 desk.tell(effects.SetLevel(level))
             case records.StatusChange(unit):
-                self._placing.read_status(unit)
+                self.placing.read_status(unit)
             case Held() as held if held.worker == desk.me:
-                self._placing.read_held(held)
+                self.placing.read_held(held)
             case Placement() as placement if placement.worker == desk.me:
                 self._rivals.read(placement)
             case Leader() as leader if leader.worker != desk.me and desk.leads:
@@ -160,7 +160,7 @@ class Herder:
         self.rebalances.assigned(0 if assignment is None else assignment.generation, now)
         if self.rebalances.under_way:
             held = frozenset().union(*(held.units or () for held in state.hosts_of(me)))
-            if held == self._placing.runnable():
+            if held == self.placing.runnable():
                 self.rebalances.settled(now)
 
     # --- asking ---

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from kconnect.core.herder.metrics import snapshot
-
+from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
-from kconnect.core.herder.requests.metrics import GetMetrics
+from kconnect.core.herder.requests.metrics import GetMetrics, _snapshot
 from kconnect.core.herder.requests.states import SetTargetState, StopConnector
 from kconnect.core.metrics.families import Snapshot, families
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
@@ -30,6 +29,11 @@ def cluster_with(*workers: str) -> MemoryCluster:
 def metrics(cluster: MemoryCluster, worker: str = "a:1") -> Snapshot:
     found: Snapshot = cluster.call(worker, GetMetrics())
     return found
+
+
+def snapshot(herder: Herder) -> Snapshot:
+    """At once: nothing goes on meanwhile."""
+    return _snapshot(herder.desk, herder.rebalances, [])
 
 
 def units(shown: Snapshot) -> dict[UnitId, State]:
@@ -67,10 +71,10 @@ def test_each_worker_tells_of_its_own_units() -> None:
 def test_the_leader_tells_of_what_nobody_has() -> None:
     cluster = cluster_with("a:1")
     herder = cluster.workers["a:1"].herder
-    assert snapshot(herder, []).worker["task-count"] == 2
+    assert snapshot(herder).worker["task-count"] == 2
     herder.log.assignment.assignments.clear()
-    assert units(snapshot(herder, [])).keys() == WHOLE
-    assert snapshot(herder, []).worker["task-count"] == 0
+    assert units(snapshot(herder)).keys() == WHOLE
+    assert snapshot(herder).worker["task-count"] == 0
 
 
 def test_a_stopped_connector_has_its_state_and_no_tasks() -> None:
