@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder import effects, events
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.log import Log
 from kconnect.core.herder.performing import Lane, performs
 from kconnect.core.herder.requests.offsets import GetOffsets
 from kconnect.core.state import assignment_records, records
@@ -79,7 +82,7 @@ def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world:
 class Scripted:
     """A herder that has so much to ask at once."""
 
-    started, identity = False, None
+    desk = Desk(Identity("w:1", "http://w:1/", "1", "test", "memory"), Log())
 
     def __init__(self, *wanted: effects.Effect[Any]) -> None:
         self._wanted = list(wanted)

@@ -84,7 +84,7 @@ def test_a_stopped_connector_whose_tasks_are_still_written_down(
     cluster = cluster_with(SOURCE, stopped=False)
     herder = next(iter(cluster.workers.values())).herder
     # Otherwise the leader mends it in a moment.
-    monkeypatch.setattr(herder.leading, "_stale_task_sets", list)
+    monkeypatch.setattr(herder.desk.term, "_stale_task_sets", list)
     # As a worker of Kafka Connect may leave it: the target state alone.
     cluster.log.append([records.target_state("x", TargetState.STOPPED)])
     cluster.settle()

@@ -225,17 +225,19 @@ def test_what_may_pass_is_tried_again_while_the_tasks_wait(seed: int) -> None:
 
 
 def test_one_connector_that_waits_keeps_no_other_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = MemoryWorker._answer
+    perform = MemoryWorker._perform
     cluster = cluster_of(1)
     create(cluster, 2)
     call(cluster, CreateConnector("y", SOURCE))
     cluster.settle()
 
-    def silent(self: MemoryWorker, effect: Any, usual: object) -> None:
-        if getattr(effect, "connector", "") != "x":
-            answer(self, effect, usual)
+    def silent(self: MemoryWorker, effect: Any) -> None:
+        if getattr(effect, "connector", "") == "x":
+            self._ask_outside(effect)
+        else:
+            perform(self, effect)
 
-    monkeypatch.setattr(MemoryWorker, "_answer", silent)
+    monkeypatch.setattr(MemoryWorker, "_perform", silent)
     put(cluster, 3)
     cluster.run_until(lambda: fenced(cluster) == [2])
     call(cluster, PutConfig("y", {**SOURCE, "tasks.max": "2"}))
