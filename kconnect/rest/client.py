@@ -171,7 +171,7 @@ class ConnectClient:
         return said - after, said + 1 - before
 
     def cluster(self) -> dict[str, Any]:
-        """Members, leader, units by worker and host, and what moves: see `core/herder/cluster.py`. kconnect only."""
+        """Members, leader, units by worker and host, and what moves: see `core/herder/requests/cluster.py`. kconnect only."""
         return self._object("GET", "/cluster")
 
     def own(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`/cluster`: members, leader, units by worker and host. Kafka Connect has no such resource; see `core/herder/cluster.py`."""
+"""`/cluster`: members, leader, units by worker and host. Kafka Connect has no such; see `core/herder/requests/cluster.py`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-`/connectors` and all below it: each handler turns a request into one of `core/herder/requests.py` and its answer
+`/connectors` and all below it: each handler turns a request into one of `core/herder/requests` and its answer
 into a status and a body.
 
 Read next: `bodies.py` for what a config may look like, `resource.py` for `Call`.

@@ -1,4 +1,4 @@
-"""`/kconnect`: what Kafka Connect has no resource for; of connectors see `core/herder/own_view.py`."""
+"""`/kconnect`: what Kafka Connect has no resource for; of connectors see `core/herder/requests/own.py`."""
 
 from __future__ import annotations
 

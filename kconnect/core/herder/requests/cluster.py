@@ -1,7 +1,8 @@
 """
 The body of `GET /cluster`: who is in, who leads, what runs where, and what is on its way from one worker to another.
 
-Made from what this worker has read; Kafka Connect has no such resource. `kconnect cluster` prints it.
+Made by `rest/cluster.py`, answered from what this worker has read; Kafka Connect has no such resource. Printed by
+`kconnect cluster`.
 """
 
 from __future__ import annotations

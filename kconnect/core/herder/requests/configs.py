@@ -1,4 +1,8 @@
-"""Configs of connectors: they are validated, stored, changed and deleted. The order of checks is Kafka Connect's."""
+"""
+Configs of connectors: they are validated, stored, changed and deleted. The order of checks is Kafka Connect's.
+
+Made by `rest/connectors.py` and `rest/plugins.py`. Read next: `leader.py` for what follows from a config.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What is known of connectors and their tasks, as Kafka Connect answers it. The bodies come from `views.py`."""
+"""
+What is known of connectors and their tasks, as Kafka Connect answers it. Made by `rest/connectors.py`.
+
+Read next: `views.py`, which makes the bodies.
+"""
 
 from __future__ import annotations
 

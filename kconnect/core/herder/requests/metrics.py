@@ -3,7 +3,8 @@ What `GET /metrics` says of this worker, taken from what its herder has read and
 
 Only units of this worker are shown, for each worker is asked by itself; the leader adds those that nobody has. States come
 from the status topic, so a unit that never came to life has one too. Numbers count only if they come from the host that
-holds the unit now: what was said before the unit moved is gone. Read next: `core/metrics/families.py`.
+holds the unit now: what was said before the unit moved is gone. Made by `rest/metrics.py`. Read next:
+`core/metrics/families.py`.
 """
 
 from __future__ import annotations

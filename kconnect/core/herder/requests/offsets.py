@@ -4,7 +4,7 @@ A connector's offsets (KIP-875): read, altered, reset; and those that a new one 
 While offsets are changed, nobody else writes about the connector, and that includes the leader itself: a connector that is
 resumed meanwhile gets no tasks before this is over, so no task begins between two offsets. The order is the text's: the
 connector must be STOPPED and nothing of it run any more, its old producers are fenced, its `alter_offsets` is asked, and only
-then something is written. Read next: `offset_bodies.py` for what a request may say.
+then something is written. Made by `rest/connectors.py`. Read next: `offset_bodies.py` for what a request may say.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """
 What only kconnect knows of a connector, and Connect's answers have no place for.
 
-Made from what this worker has read and what all hosts report. What hosts say is some seconds old, and
-counts only from the host that holds the task now. Readers should bear what they do not know: later versions may say more.
+Made by `rest/own.py`, answered from what this worker has read and what all hosts report. What hosts say is some seconds
+old, and counts only from the host that holds the task now. Readers should bear what they do not know: later versions may say
+more.
 """
 
 from __future__ import annotations

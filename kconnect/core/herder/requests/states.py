@@ -1,4 +1,4 @@
-"""What a connector and its tasks are to do: run, pause, stop, start anew."""
+"""What a connector and its tasks are to do: run, pause, stop, start anew. Made by `rest/connectors.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers ask of the leader among themselves: Kafka Connect's internal requests."""
+"""What workers ask of the leader among themselves: Kafka Connect's internal requests. Made by `rest/connectors.py`."""
 
 from __future__ import annotations
 

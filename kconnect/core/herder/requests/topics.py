@@ -1,4 +1,4 @@
-"""The topics that a connector has used (KIP-558)."""
+"""The topics that a connector has used (KIP-558). Made by `rest/connectors.py`. Read next: `core/state/status.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Of the worker that is asked: who it is, whether it is well, the keys that it shares with others, log levels."""
+"""
+Of the worker that is asked: who it is, whether it is well, the keys that it shares with others, log levels.
+
+Made by `rest/root.py`, `rest/resource.py` and `rest/loggers.py`.
+"""
 
 from __future__ import annotations
 
