@@ -20,14 +20,14 @@ def waiting(desk: Desk, name: str) -> dict[UnitId, UnitStatus]:
     for unit in (UnitId(name), *(UnitId(name, task) for task in config.task_ids(name))):
         said = desk.log.status.units.get(unit)
         if said is None:
-            found[unit] = UnitStatus(State.UNASSIGNED, *_why(desk, unit))
+            found[unit] = UnitStatus(State.UNASSIGNED, *why(desk, unit))
         elif said.state is State.UNASSIGNED and not stopped:
-            found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, _why(desk, unit)[-1], said.version)
+            found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, why(desk, unit)[-1], said.version)
     return found
 
 
-def _why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
-    """The first fields of a status."""
+def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
+    """What a unit that no host holds waits for; with what stands before that in a status."""
     state = desk.log.assignment
     owner = next((worker for worker, found in state.assignments.items() if unit in (found.units or ())), None)
     if owner is None:

@@ -64,7 +64,7 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
         placement = state.placements.get(held.worker)
         alone = placement is not None and placement.spec(held.host).unit == unit
         memory = _memory(processes.get(where)) if alone else None
-        return {"id": unit.task, "host": _host(held), "memory": memory, "retrying": _retrying(said.get((*where, unit)))}
+        return {"id": unit.task, "host": host_of(held), "memory": memory, "retrying": _retrying(said.get((*where, unit)))}
 
     return {
         name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]}
@@ -72,7 +72,8 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
     }
 
 
-def _host(held: Held) -> dict[str, Any]:
+def host_of(held: Held) -> Body:
+    """The process that holds a unit."""
     node, pid, _ = held.process or (None, None, None)
     return {"worker_id": held.worker, "host": held.host, "node": node, "pid": pid}
 
