@@ -187,6 +187,10 @@ class ConnectClient:
             self._has_own = False
         return {}
 
+    def placement(self, name: str) -> dict[str, Any]:
+        """Where a connector and its tasks run, and what they wait for. kconnect only."""
+        return self._object("GET", _path("kconnect", "connectors", name, "placement"))
+
     def reload_plugins(self, url: str | None = None) -> dict[str, Any]:
         """Have the worker, or another one as `at` asks it, look at plugin.path anew; what is different. kconnect only."""
         if url is not None:

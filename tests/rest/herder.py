@@ -24,6 +24,7 @@ from kconnect.core.herder.requests.connectors import GetConfig, GetConnector, Ge
 from kconnect.core.herder.requests.metrics import GetMetrics
 from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
 from kconnect.core.herder.requests.own import GetOwn, ListOwn
+from kconnect.core.herder.requests.placement import GetPlacement
 from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins, ReloadPlugins
 from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
 from kconnect.core.herder.requests.tasks import FenceTasks
@@ -128,6 +129,15 @@ class MemoryHerder:
     def _keys(self, request: GetSessionKeys) -> Any:
         return self.session_keys
 
+    def _placement(self, request: GetPlacement) -> Any:
+        own, status = self._own(self._known(request.name)), self._status_of(request.name)
+        placed = [
+            {"task": task["id"], "state": said["state"], "worker_id": WORKER, "host": task["host"], "waits_for": None}
+            for task, said in zip(own["tasks"], status["tasks"], strict=True)
+        ]
+        instance = {"task": None, "state": "UNASSIGNED", "worker_id": None, "host": None, "waits_for": "waiting for Spark"}
+        return {"name": request.name, "connector": instance, "tasks": placed}
+
     def _fence(self, request: FenceTasks) -> None:
         self._known(request.name)
 
@@ -231,6 +241,7 @@ class MemoryHerder:
         GetMetrics: lambda self, request: self.metrics,
         ListOwn: lambda self, request: {name: self._own(name) for name in sorted(self.configs)},
         GetOwn: lambda self, request: {"name": request.name, **self._own(self._known(request.name))},
+        GetPlacement: _placement,
         AlterOffsets: _altered,
         ResetOffsets: _altered,
         GetSessionKeys: _keys,

@@ -83,6 +83,7 @@ def test_life_of_a_connector(client: ConnectClient, herder: Unfolding) -> None:
     assert client.patch_config(name, {"tasks.max": None})["tasks"] == [{"connector": name, "task": 0}]
     assert client.put_config(name, FILE_SOURCE)["config"] == {**FILE_SOURCE, "name": name}
     assert len(client.tasks(name)) == 1
+    assert [unit["task"] for unit in client.placement(name)["tasks"]] == [0]
     assert client.restart(name) is None
     restarting = client.restart(name, include_tasks=True)
     assert restarting is not None
