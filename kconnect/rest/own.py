@@ -1,4 +1,8 @@
-"""`/kconnect`: what Kafka Connect has no resource for. Read next: `core/herder/requests/own.py`, `core/herder/requests/placement.py`."""
+"""
+`/kconnect`: what Kafka Connect has no resource for.
+
+Read next: `core/herder/requests/own.py` and `core/herder/requests/placement.py`, which answer.
+"""
 
 from __future__ import annotations
 
