@@ -53,7 +53,7 @@ class Cluster(MemoryHerder):
         self.both_ran = False
         self.writes = 0
 
-    def submit(self, request: Request) -> Any:
+    def submit(self, request: Request[Any]) -> Any:
         if not isinstance(request, WRITES):
             return super().submit(request)
         self.writes += 1

@@ -50,7 +50,7 @@ class Herder(MemoryHerder):
     def writes(self) -> list[str]:
         return [type(request).__name__ for request in self.seen if isinstance(request, _WRITES)]
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, CreateConnector | PutConfig) and request.config.get("topic") == "bad":
             self.seen.append(request)
             said = (
@@ -115,7 +115,7 @@ class Strict(Herder):
     )
     CLASSES = ("org.apache.kafka.connect.file.FileStreamSourceConnector", "org.apache.kafka.connect.transforms.Filter")
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, CreateConnector | PutConfig | ValidateConfig):
             name = str(request.config["connector.class"])
             if not name.startswith("FileStreamSource"):

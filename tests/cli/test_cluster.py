@@ -51,7 +51,7 @@ VIEW = {
 
 
 class Herder(MemoryHerder):
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, GetCluster):
             future: Future[Any] = Future()
             future.set_result(VIEW)

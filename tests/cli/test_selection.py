@@ -107,7 +107,7 @@ def test_what_was_done_before_an_error_is_told_with_it(capsys: pytest.CaptureFix
 class Slow(MemoryHerder):
     """Pauses all at once, but for one that hangs."""
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, SetTargetState) and request.name == "c2":
             self.held.append(Future())
             return self.held[-1]

@@ -40,7 +40,7 @@ class Herder(MemoryHerder):
         self.before: dict[type, Any] = {}
         self.failing: set[str] = set()
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if happens := self.before.pop(type(request), None):
             happens()
         if getattr(request, "name", None) in self.failing and isinstance(request, SetTargetState | DeleteConnector):

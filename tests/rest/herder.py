@@ -54,10 +54,10 @@ class MemoryHerder:
         self.hold = False
         self.held: list[Future[Any]] = []
         self.fail_next: Exception | None = None
-        self.seen: list[Request] = []
+        self.seen: list[Request[Any]] = []
         self.metrics: Snapshot | None = None
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         self.seen.append(request)
         future: Future[Any] = Future()
         if self.hold:

@@ -28,7 +28,7 @@ class Unfolding(MemoryHerder):
         super().__init__()
         self.script: list[Any] = []
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, GetStatus) and self.script:
             self.script.pop(0)()
         return super().submit(request)

@@ -38,7 +38,7 @@ class Follower(MemoryHerder):
         super().__init__()
         self.leader, self.times = leader, times
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         future: Future[Any] = Future()
         if isinstance(request, GetSessionKeys):
             future.set_result((KEY,))

@@ -5,6 +5,8 @@ runs twice (I7). A failing case names its seed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kconnect.core.herder.desk import ForwardError
@@ -270,7 +272,7 @@ def test_refused_requests_write_nothing(seed: int) -> None:
     """I12."""
     cluster = with_connector(seed)
     before = len(cluster.log.records)
-    refused: list[tuple[Request, type[ConnectError]]] = [
+    refused: list[tuple[Request[Any], type[ConnectError]]] = [
         (CreateConnector("x", SOURCE), AlreadyExistsError),
         (CreateConnector("y", {**SOURCE, "name": "z"}), BadRequestError),
         (CreateConnector("y", {}), BadRequestError),

@@ -152,12 +152,12 @@ class Desk:
         seen, end = self.changes, self.now + milliseconds
         return Until(lambda: self.changes != seen or self.now >= end)
 
-    def exclusively(self, name: str, work: Callable[[], Procedure[T]]) -> Procedure[T]:
-        """Run `work` while nobody else writes about the connector `name`."""
+    def exclusively(self, name: str, work: Procedure[T]) -> Procedure[T]:
+        """Go on with `work`, which is not begun yet, once nobody else writes about the connector `name`, and keep them away."""
         yield Until(lambda: name not in self.busy)
         self.busy.add(name)
         try:
-            return (yield from work())
+            return (yield from work)
         finally:
             self.busy.discard(name)
 

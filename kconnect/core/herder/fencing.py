@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from kconnect.core.herder import effects
 from kconnect.core.herder.desk import Desk
@@ -87,7 +86,7 @@ class Fencing:
         self._sets = {name: known for name, known in self._sets.items() if self._is_pending(name, known.tasks_offset)}
         for name, hosts in waiting.items():
             if name not in self._desk.busy and len(self._under_way) < _AT_ONCE and self._is_due(name):
-                procedure = self._desk.exclusively(name, partial(self._fence, name, hosts))
+                procedure = self._desk.exclusively(name, self._fence(name, hosts))
                 self._under_way[name] = procedure
                 self._desk.begin(procedure)
 

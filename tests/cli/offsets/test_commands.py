@@ -46,7 +46,7 @@ class Herder(MemoryHerder):
     def keep(self, name: str, offsets: Entries) -> None:
         self.kept[name] = {entries.text(entry["partition"]): entry for entry in offsets}
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         future: Future[Any] = Future()
         try:
             if isinstance(request, GetOffsets):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kconnect.core.herder import effects, events
@@ -27,7 +29,7 @@ class Alone:
         (self.own,) = write.entries
         self.handle(events.Done(write.id, {(Topic.ASSIGNMENT, 0): 0}))
 
-    def handle(self, event: events.Event) -> list[effects.Effect]:
+    def handle(self, event: events.Event) -> list[effects.Effect[Any]]:
         return self.herder.handle(event, 0)
 
     def read(self, *found: tuple[bytes, bytes | None]) -> None:
@@ -49,7 +51,7 @@ def test_who_reads_that_another_one_leads_since_does_not_lead(overtaken: bool) -
 def test_a_worker_that_kafka_does_not_answer_is_unhealthy() -> None:
     alone = Alone()
 
-    def health(ticket: int, now: int) -> effects.Effect:
+    def health(ticket: int, now: int) -> effects.Effect[Any]:
         (answer,) = [
             effect
             for effect in alone.herder.handle(events.Requested(ticket, Health()), now)

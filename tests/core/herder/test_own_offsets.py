@@ -62,7 +62,7 @@ def order(cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     perform = MemoryWorker._perform
 
-    def performed(self: MemoryWorker, effect: effects.Effect) -> None:
+    def performed(self: MemoryWorker, effect: effects.Effect[Any]) -> None:
         if isinstance(effect, effects.WriteOwnOffsets):
             done.extend(f"own {entry.key.decode()}={(entry.value or b'-').decode()}" for entry in effect.entries)
         elif isinstance(effect, effects.Write):
@@ -267,7 +267,7 @@ def test_a_sink_s_group_begins_there_and_nowhere_else() -> None:
 def test_there_is_no_connector_if_its_offsets_fail(
     config: dict[str, str],
     offsets: Any,
-    failing: tuple[type[effects.Effect], Exception] | None,
+    failing: tuple[type[effects.Effect[Any]], Exception] | None,
     error: type[Exception],
     text: str,
 ) -> None:

@@ -31,7 +31,8 @@ def test_steps_that_are_rare_never_wait() -> None:
 
 def test_the_more_there_is_to_look_at_the_rarer_it_is_looked_at() -> None:
     def looks(connectors: int) -> list[int]:
-        now, found, after = 0, [], Looks()
+        now, after = 0, Looks()
+        found: list[int] = []
         while now < 1000 and len(found) < 100:
             found.append(now)
             now = after.after(connectors, now)

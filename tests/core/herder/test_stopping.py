@@ -28,7 +28,7 @@ def cluster_of(seed: int, *workers: str) -> MemoryCluster:
     return cluster
 
 
-def call(cluster: MemoryCluster, request: Request) -> Any:
+def call(cluster: MemoryCluster, request: Request[Any]) -> Any:
     assert cluster.group.owner is not None
     return cluster.call(cluster.group.owner, request)
 

@@ -120,12 +120,12 @@ class MemoryCluster:
             self.kill_host(*key)
         self.workers[worker].spark_ended()
 
-    def submit(self, worker: str, request: Request) -> Answer:
+    def submit(self, worker: str, request: Request[Any]) -> Answer:
         answer = Answer()
         self.workers[worker].ask(request, answer)
         return answer
 
-    def call(self, worker: str, request: Request) -> Any:
+    def call(self, worker: str, request: Request[Any]) -> Any:
         """Submit, let everything run, and give the answer or raise the refusal."""
         answer = self.submit(worker, request)
         self.run_until(lambda: answer.settled)
@@ -302,7 +302,7 @@ class MemoryWorker:
             return True
         return any(not isinstance(item, _ROUTINE) for item in (*self._inbox, *self._asks))
 
-    def ask(self, request: Request, answer: Answer) -> None:
+    def ask(self, request: Request[Any], answer: Answer) -> None:
         ticket = next(self._tickets)
         self._answers[ticket] = answer
         self._inbox.append(events.Requested(ticket, request))

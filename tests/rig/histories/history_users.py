@@ -47,7 +47,7 @@ class Action(NamedTuple):
 class Asked(NamedTuple):
     """`request` was made of a worker; `marker` is in the config that it wants written, if any."""
 
-    request: Request
+    request: Request[Any]
     marker: str | None
     answer: Answer
 
@@ -64,7 +64,7 @@ class Users(MemoryCluster):
         """How far each source task's offset in the log is."""
         self.groups: dict[str, SinkGroup] = {}
         self._markers = itertools.count(1)
-        self._pending: list[tuple[Request, Answer, int]] = []
+        self._pending: list[tuple[Request[Any], Answer, int]] = []
 
     def _forward(self) -> None:
         """What REST does with a refusal that names another worker."""
@@ -83,7 +83,7 @@ class Users(MemoryCluster):
     def pick(self, choices: Sequence[T]) -> T:
         return choices[int(self.random.random() * len(choices))]
 
-    def _request(self, action: Action, request: Request, marker: str | None = None) -> None:
+    def _request(self, action: Action, request: Request[Any], marker: str | None = None) -> None:
         worker = self._present(action)
         if worker is None:
             return
@@ -189,7 +189,7 @@ class Users(MemoryCluster):
 
     def ask_in_vain(self) -> None:
         """Requests that must be refused, of a cluster at rest, in which nobody else writes."""
-        requests: list[Request] = [
+        requests: list[Request[Any]] = [
             CreateConnector("new", {}),
             CreateConnector("new", {"connector.class": "FileStreamSource", "name": "other"}),
             DeleteConnector("new"),

@@ -87,7 +87,7 @@ class CreateConnector(Request[Created]):
                 more = {"offsets_status": status}
             return Created(True, {**(yield from _info(office, name, config)), "tasks": [], **more})
 
-        return (yield from office.desk.exclusively(name, work))
+        return (yield from office.desk.exclusively(name, work()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class PutConfig(Request[Created]):
             # In Connect's answer nothing that is new has tasks, however quickly they came.
             return Created(created, {**info, "tasks": []} if created else info)
 
-        return (yield from desk.exclusively(name, work))
+        return (yield from desk.exclusively(name, work()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class PatchConfig(Request[Created]):
             yield from desk.write_as_leader([records.connector_config(name, config)])
             return Created(False, (yield from _info(office, name, config)))
 
-        return (yield from desk.exclusively(name, work))
+        return (yield from desk.exclusively(name, work()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class DeleteConnector(Request[None]):
             desk.require(self.name)
             yield from desk.write_as_leader(records.connector_deleted(self.name))
 
-        yield from desk.exclusively(self.name, work)
+        yield from desk.exclusively(self.name, work())
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def _modify(office: Office, name: str, work: Callable[[Desk, str], Procedure[Mes
             raise ConnectError(unknown_class(name, desk.log.config.connectors[name].properties.get("connector.class")))
         return (yield from work(desk, kind))
 
-    return (yield from desk.exclusively(name, alone))
+    return (yield from desk.exclusively(name, alone()))
 
 
 def initial(

@@ -24,7 +24,7 @@ class SetTargetState(Request[None]):
     writes = True
 
     def answer(self, office: Office) -> Procedure[None]:
-        yield from office.desk.exclusively(self.name, lambda: self._work(office.desk))
+        yield from office.desk.exclusively(self.name, self._work(office.desk))
 
     def _work(self, desk: Desk) -> Procedure[None]:
         desk.require(self.name, "Unknown connector {}")
@@ -39,7 +39,7 @@ class StopConnector(Request[None]):
     writes = True
 
     def answer(self, office: Office) -> Procedure[None]:
-        yield from office.desk.exclusively(self.name, lambda: self._work(office.desk))
+        yield from office.desk.exclusively(self.name, self._work(office.desk))
 
     def _work(self, desk: Desk) -> Procedure[None]:
         yield from desk.await_lead()

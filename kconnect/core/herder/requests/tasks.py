@@ -43,7 +43,7 @@ class FenceTasks(Request[None]):
     writes = True
 
     def answer(self, office: Office) -> Procedure[None]:
-        yield from office.desk.exclusively(self.name, lambda: self._work(office))
+        yield from office.desk.exclusively(self.name, self._work(office))
 
     def _work(self, office: Office) -> Procedure[None]:
         yield from office.desk.await_lead()
