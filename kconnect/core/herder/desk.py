@@ -49,6 +49,8 @@ class Term:
 
 
 class Desk:
+    """Of one worker. Only the herder changes what is known here; procedures take their steps, and may set `busy`."""
+
     def __init__(self, identity: Identity, log: Log) -> None:
         self.identity = identity
         self.log = log
@@ -65,7 +67,9 @@ class Desk:
         self.owns_partition = False
         """Whether this worker believes that it does."""
         self.dead_hosts: frozenset[tuple[str, int, str]] = frozenset()
+        """As (worker, number, incarnation)."""
         self.term: Term | None = None
+        """While this worker leads, or is about to."""
         self.refusal: str | None = None
         """Why nothing is to be written, if that is so: see `losses.py`."""
         self.busy: set[str] = set()
