@@ -3,8 +3,8 @@ A task host: the process in a Spark executor that runs connector instances and t
 
 `run` is what the driver's Spark job calls. It tails the config and assignment topics, lets `core/cluster/host.py` decide,
 and performs that: start, stop, pause units, and declare what it holds. Nothing but Kafka tells it anything, so it stops by
-itself when the log says that its worker is gone, or when the log can't be read any more. To follow one record: the unit is
-`units/source_task.py` (file to topic) or `units/sink_task.py` (topic to file). Read next: `units/unit.py`.
+itself when the log says that its worker is gone, or when the log can't be read any more. To follow one record:
+`core/task/source_pump.py` (file to topic) or `core/task/sink_pump.py` (topic to file). Read next: `units/unit.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
 from kconnect.core.state.records import Entry, LoggerLevel, State, Topic, UnitId, UnitStatus
+from kconnect.core.task.ports import OffsetStore
 from kconnect.host import containment, stops
 from kconnect.host.containment import Containment
 from kconnect.host.memory import Memory
@@ -42,7 +43,7 @@ from kconnect.plugins.registry import Registry
 from kconnect.processes import logs, process, worker_file
 from kconnect.processes.levels import PythonLoggers
 from kconnect.units.gate import Gate
-from kconnect.units.offsets import OffsetStore, OffsetStores
+from kconnect.units.offsets import OffsetStores
 from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit
 from kconnect.units.units import make_unit

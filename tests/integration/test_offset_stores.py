@@ -17,7 +17,8 @@ from kconnect.core.state.records import Topic
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, own_offsets
 from kconnect.kafka.log import LogWriter
-from kconnect.units.offsets import OffsetStore, OffsetStores
+from kconnect.core.task.ports import OffsetStore
+from kconnect.units.offsets import OffsetStores
 from tests.integration.units import read_all, until
 
 A, B = {"p": "a"}, {"p": "b"}

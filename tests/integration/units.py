@@ -22,8 +22,7 @@ from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.scan import INSTALLED
 from kconnect.units.gate import Tell
-from kconnect.units.offset_topic import Pairs
-from kconnect.units.offsets import OffsetRecord
+from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit, Waits
 from kconnect.units.units import make_unit

@@ -1,0 +1,52 @@
+"""
+A source task from its `poll` to Kafka, one step a batch:
+
+    (task.poll) ► transforms ► convert ► make sure that the topic exists ► produce ► source offsets
+
+All in lists: what a batch can share is done once for it. Whoever runs it, polls, waits and tells the time: a host's thread
+(`units/source_task.py`), `kconnect.testing`'s `SourceRunner`, or a random history, which ends it between any two calls. How
+messages and offsets get to Kafka is one of the two ways of `delivery.py`. Read next: that file; for the other direction,
+`sink_pump.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from kconnect.api.record import SourceRecord
+from kconnect.core.task.conversion import NOTHING, Converted
+from kconnect.core.task.delivery import Delivery
+from kconnect.core.task.transactions import End
+
+
+class SourcePump:
+    """ConnectError, or what the plugin's parts raise, from any call: the task has failed, and `end` is all that may follow."""
+
+    def __init__(self, delivery: Delivery, convert: Callable[[Sequence[SourceRecord]], Converted]) -> None:
+        self._delivery, self._convert = delivery, convert
+
+    def step(self, records: Sequence[SourceRecord], now: float) -> None:
+        """Hand over what a `poll` gave, which may be nothing, and do what is due."""
+        # One by one: what ends before a record that can't be converted is committed before the task fails of that.
+        parts = self._delivery.parts(records)
+        self.step_converted(((self._convert(part) if part else NOTHING, end) for part, end in parts), now)
+
+    def step_converted(self, parts: Iterable[tuple[Converted, End | None]], now: float) -> None:
+        """
+        The same with batches that were converted elsewhere, and how the open transaction ends behind each; at least once there
+        is none.
+        """
+        self._delivery.send(parts, now)
+        self._delivery.tend(now)
+
+    def tend(self, now: float) -> None:
+        """Do what is due, while there is nothing to hand over."""
+        self._delivery.tend(now)
+
+    def rest(self) -> bool:
+        """The task is paused. False: there is more to store, ask again."""
+        return self._delivery.rest()
+
+    def end(self, failed: bool) -> None:
+        """Store, or commit, what can be; a task that is abandoned, or was never started, ends without."""
+        self._delivery.end(failed)
