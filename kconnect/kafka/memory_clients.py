@@ -3,12 +3,13 @@ A producer and a consumer without Kafka, that do as they are told: acknowledge l
 
 `MemoryProducer` is a `Producer` and a `TransactionalProducer`, `MemoryConsumer` a `Consumer` of `core/task/ports.py`. For tests
 that step the pumps by hand, for the runners of `kconnect.testing`, and for the random histories. What they lack: partitioners
-(everything goes to partition 0 unless a message says otherwise), sizes, timestamps of brokers, and groups: who owns which partition
-is for the test to say. Read next: `memory.py`, a log without Kafka.
+(everything goes to partition 0 unless a message says otherwise), sizes, timestamps of brokers, and groups: who owns which
+partition is for the test to say. Read next: `memory.py`, a log without Kafka.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -25,8 +26,8 @@ class Sent(NamedTuple):
 
 class MemoryProducer:
     """
-    What it was given waits in `waiting`; `flush` has Kafka acknowledge it, or `acknowledge` does, some of it. `taken` is what Kafka
-    has, for everybody to read: of a transaction only once it is committed.
+    What it was given waits in `waiting`; `flush` has Kafka acknowledge it, or `acknowledge` does, some of it. `taken` is what
+    Kafka has, for everybody to read: of a transaction only once it is committed.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,7 @@ class MemoryProducer:
         """Whether it hears how a transaction ended; what Kafka made of it is in `commits` all the same."""
         self.open = self.closed = False
         self._in_transaction: list[Outgoing] | None = None
+        self._ends: Counter[tuple[str, int]] = Counter()
         self._failure: ConnectError | None = None
 
     @property
@@ -84,10 +86,12 @@ class MemoryProducer:
         done, self.waiting = self.waiting[:count], self.waiting[count:]
         kept = self.taken if self._in_transaction is None else self._in_transaction
         for message, report in done:
-            refusal = self.refuses(message)
+            refusal, metadata = self.refuses(message), None
             if refusal is None:
                 kept.append(message)
-            metadata = None if refusal else RecordMetadata(message[0], max(message[3], 0), len(kept) - 1, message[6] or None)
+                place = message[0], max(message[3], 0)
+                metadata = RecordMetadata(*place, self._ends[place], message[6] or None)
+                self._ends[place] += 1
             failed = refusal is not None if report is None else report(refusal, metadata)
             if failed and refusal is not None and self._failure is None:
                 self._failure = ConnectError(f"Unrecoverable exception from producer send callback: {refusal.text}")
@@ -134,8 +138,8 @@ class MemoryProducer:
 
 class MemoryConsumer:
     """
-    Partitions come and go by `assign`, `revoke` and `lose`, commits are answered at once, unless it is `slow`: then by `answer`.
-    Reading is for whoever steps the pump; `positions` are where the pump wants it to go on.
+    Partitions come and go by `assign`, `revoke` and `lose`, commits are answered at once, unless it is `slow`: then by
+    `answer`. Reading is for whoever steps the pump; `positions` are where the pump wants it to go on.
     """
 
     def __init__(self, listener: Listener) -> None:

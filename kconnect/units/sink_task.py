@@ -17,11 +17,10 @@ from kconnect.core.metrics.task import SinkMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.chain import SinkChain
-from kconnect.core.task.conversion import SinkConversion
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Listener
-from kconnect.core.task.sink_pump import Ports, SinkPump
+from kconnect.core.task.sink_pump import Ports, SinkConversion, SinkPump
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.plugins.registry import class_name

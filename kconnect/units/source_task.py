@@ -21,11 +21,10 @@ from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
 from kconnect.core.task import delivery
 from kconnect.core.task.chain import SourceChain
-from kconnect.core.task.conversion import SourceConversion
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Producer
-from kconnect.core.task.source_pump import SourcePump
+from kconnect.core.task.source_pump import SourceConversion, SourcePump
 from kconnect.core.task.transactions import boundary_of
 from kconnect.errors import RetriableError
 from kconnect.kafka import clients

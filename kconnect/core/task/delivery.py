@@ -13,15 +13,14 @@ only. Read next: that file.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import TransactionContext
 from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.conversion import Converted
 from kconnect.core.task.errors import Component, Errors, Stage
 from kconnect.core.task.ports import (
     DeadLetters,
@@ -42,6 +41,36 @@ from kconnect.errors import ConnectError, DataError
 log = logging.getLogger(__name__)
 
 _PRODUCER = Component("the producer", "org.apache.kafka.clients.producer.KafkaProducer")
+
+
+class Converted(NamedTuple):
+    """
+    A batch of a source task, or a part of one. A task that hears of each record (`commit_record`) needs `given` and `origins`;
+    for others they may be empty.
+    """
+
+    messages: Sequence[Outgoing]
+    topics: Collection[str]
+    """Of the messages."""
+    offsets: Sequence[Any]
+    """
+    Whatever has a `source_partition` and a `source_offset`, in order: all records, or the last of each partition. What was
+    dropped on the way counts too.
+    """
+    given: Sequence[Any] = ()
+    """What the task gave, and gets back once that is acknowledged."""
+    origins: Sequence[Any] = ()
+    """Of each message, the one of `given` that it was made of."""
+
+    def dropped(self) -> list[Any]:
+        """Those of `given` that no message was made of, in order."""
+        if len(self.given) == len(self.origins):
+            return []
+        kept = {id(origin) for origin in self.origins}
+        return [record for record in self.given if id(record) not in kept]
+
+
+NOTHING = Converted((), (), ())
 
 
 class Delivery(Protocol):

@@ -18,21 +18,31 @@ from kconnect.errors import ConnectError
 class Errant:
     """
     What `kconnect.api.task.ErrantRecordReporter` promises, for one sink task: records that it can't deliver go the way of
-    those that can't be converted. Once `wanted`, it keeps messages until they are committed: a letter has the very bytes
+    those that can't be converted. Once it is wanted, it keeps messages until they are committed: a letter has the very bytes
     that were consumed.
     """
 
     def __init__(self, errors: Errors, task_class: str) -> None:
-        self.wanted = False
+        self._wanted = False
+        self._last: Iterable[Any] = ()
         self._errors = errors
         self._component = Component("the task's put()", task_class)
         self._kept: dict[TopicPartition, dict[int, Any]] = {}
 
+    def want(self) -> None:
+        """The task has asked for it, be it in the midst of a `put`."""
+        if not self._wanted:
+            self._wanted = True
+            self.keep(self._last)
+            self._last = ()
+
     def keep(self, messages: Iterable[Any]) -> None:
-        if self.wanted:
-            for message in messages:
-                place = TopicPartition(message.topic(), message.partition())
-                self._kept.setdefault(place, {})[message.offset()] = message
+        if not self._wanted:
+            self._last = messages
+            return
+        for message in messages:
+            place = TopicPartition(message.topic(), message.partition())
+            self._kept.setdefault(place, {})[message.offset()] = message
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         for place, end in offsets.items():
@@ -50,6 +60,6 @@ class Errant:
         if origin is None:
             raise ConnectError(
                 f"The record {place_of(record)} can't be reported: it was committed, or taken away, before. Report a record "
-                "before `pre_commit` gives an offset beyond it, and ask for the reporter in `start`."
+                "before `pre_commit` gives an offset beyond it."
             )
         self._errors.handle(Stage.TASK_PUT, self._component, origin, error)

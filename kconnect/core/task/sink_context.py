@@ -51,7 +51,7 @@ class SinkContext:
 
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
         if self._errant is not None:
-            self._errant.wanted = True
+            self._errant.want()
         return self._errant
 
     def take_timeout(self) -> float:

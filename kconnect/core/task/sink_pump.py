@@ -6,7 +6,7 @@ A sink task from Kafka's messages to its `put`, and its offsets back, one step a
 At least once: an offset is committed only after the task has said in `pre_commit` that everything below it is safe. Whoever
 runs it reads, waits and tells the time: a host's thread (`units/sink_task.py`), `kconnect.testing`'s `SinkRunner`, or a random
 history. No clock, thread or client is in here: `now` is seconds of any steady clock, the rest are `ports.py`. Read next:
-`sink_offsets.py`, `conversion.py`; for the other direction, `source_pump.py`.
+`sink_offsets.py`, `chain.py`, `steps.py`; for the other direction, `source_pump.py`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,36 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.metrics.task import SinkMeter
-from kconnect.core.task.conversion import Intake
+from kconnect.core.task.chain import SinkChain
 from kconnect.core.task.errant import Errant
-from kconnect.core.task.errors import Counts
+from kconnect.core.task.errors import Counts, Errors
 from kconnect.core.task.ports import Consumer, DeadLetters, Life, Listener, SinkPlugin
 from kconnect.core.task.sink_context import SinkContext
 from kconnect.core.task.sink_offsets import Offsets, SinkOffsets
+from kconnect.core.task.steps import Steps
+from kconnect.core.task.topic_use import TopicUse
 from kconnect.errors import RetriableError
 
 log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 """How often to look how far behind the task is: that costs some microseconds."""
+
+
+class Intake(Protocol):
+    """From a sink's messages to what its task takes."""
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        """What `put` is given; dropped ones are left out. ConnectError for one that fails where that is not tolerated."""
+        ...
+
+    def place(self, record: Any) -> TopicPartition:
+        """Where a message was read, by what was made of it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,7 @@ class SinkPump:
         if not self._retrying or now >= self._retry_at:
             self._put(now)
         if self.context.commit_requested or (self._due is not None and now >= self._due):
-            self._commit()
+            self.commit()
             self._due = None
         if now >= self._look_at:
             self._look()
@@ -142,7 +156,11 @@ class SinkPump:
         else:
             self._consumer.release()
 
-    def _commit(self) -> None:
+    def skip(self) -> None:
+        """Leave out what was read and `put` has not taken: it counts neither as delivered nor as read."""
+        self._batch, self._ends = [], {}
+
+    def commit(self) -> None:
         """
         Ask the task what is safe, and begin to commit that. A failed commit is tried again at the next one, and what is
         asked for while one is under way comes after it.
@@ -239,3 +257,35 @@ class SinkPump:
 
     def commits_lost(self, commits: int) -> None:
         self._ports.meter.commits_skipped(commits)
+
+
+class SinkConversion:
+    """The converters and transforms of one sink task, an `Intake`."""
+
+    def __init__(self, chain: SinkChain, steps: Steps, errors: Errors, use: TopicUse) -> None:
+        self._chain, self._steps, self._errors, self._use = chain, steps, errors, use
+
+    def __call__(self, messages: Sequence[Any]) -> list[SinkRecord]:
+        done = self._chain.apply(messages)
+        # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
+        self._use.read(self._chain.topics, done)
+        if self._steps:
+            done = self._steps.apply(done, messages, self._errors)
+        return [record for record in done if record is not None]
+
+    def place(self, record: SinkRecord) -> TopicPartition:
+        return TopicPartition(record.original_topic, record.original_partition)
+
+
+class Untouched:
+    """An `Intake` for a task that gets Kafka's messages as they are, because they are converted elsewhere."""
+
+    def __init__(self, use: TopicUse) -> None:
+        self._use = use
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        self._use.read_from({message.topic() for message in messages})
+        return list(messages)
+
+    def place(self, record: Any) -> TopicPartition:
+        return TopicPartition(record.topic(), record.partition())

@@ -12,11 +12,16 @@ messages and offsets get to Kafka is one of the two ways of `delivery.py`. Read 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from kconnect.api.record import SourceRecord
-from kconnect.core.task.conversion import NOTHING, Converted
-from kconnect.core.task.delivery import Delivery
+from kconnect.core.task.chain import SourceChain
+from kconnect.core.task.delivery import NOTHING, Converted, Delivery
+from kconnect.core.task.errors import Errors
+from kconnect.core.task.steps import Steps
 from kconnect.core.task.transactions import End
+
+T = TypeVar("T")
 
 
 class SourcePump:
@@ -50,3 +55,26 @@ class SourcePump:
     def end(self, failed: bool) -> None:
         """Store, or commit, what can be; a task that is abandoned, or was never started, ends without."""
         self._delivery.end(failed)
+
+
+class SourceConversion:
+    """The transforms and converters of one source task. ConnectError for a record that fails where that is not tolerated."""
+
+    def __init__(self, chain: SourceChain, steps: Steps, errors: Errors) -> None:
+        self._chain, self._steps, self._errors = chain, steps, errors
+
+    def __call__(self, records: Sequence[SourceRecord]) -> Converted:
+        origins, kept = records, records
+        if self._steps:
+            # The task's own records stay as they are: it gets them back in `commit_record`.
+            copies = [record.copy() for record in records]
+            origins, kept = _kept(records, self._steps.apply(copies, records, self._errors))
+        origins, messages = _kept(origins, self._chain.apply(kept, origins))
+        return Converted(messages, frozenset(self._chain.topics), records, records, origins)
+
+
+def _kept(origins: Sequence[Any], done: list[T | None]) -> tuple[Sequence[Any], list[T]]:
+    kept = [result for result in done if result is not None]
+    if len(kept) == len(done):
+        return origins, kept
+    return [origin for origin, result in zip(origins, done) if result is not None], kept
