@@ -10,7 +10,7 @@ partition is for the test to say. Read next: `memory.py`, a log without Kafka.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kconnect.api.record import OffsetAndMetadata, RecordMetadata, TopicPartition
@@ -81,20 +81,28 @@ class MemoryProducer:
         self.check()
         return not self.waiting
 
-    def acknowledge(self, count: int) -> None:
-        """Kafka answers to the first `count` of what waits."""
+    def acknowledge(self, count: int, tell: bool = True) -> None:
+        """Kafka takes the first `count` of what waits, and says so, unless it can't `tell`."""
         done, self.waiting = self.waiting[:count], self.waiting[count:]
-        kept = self.taken if self._in_transaction is None else self._in_transaction
         for message, report in done:
             refusal, metadata = self.refuses(message), None
             if refusal is None:
-                kept.append(message)
+                if self._in_transaction is None:
+                    self.has([message])
+                else:
+                    self._in_transaction.append(message)
                 place = message[0], max(message[3], 0)
                 metadata = RecordMetadata(*place, self._ends[place], message[6] or None)
                 self._ends[place] += 1
+            if not tell:
+                continue
             failed = refusal is not None if report is None else report(refusal, metadata)
             if failed and refusal is not None and self._failure is None:
                 self._failure = ConnectError(f"Unrecoverable exception from producer send callback: {refusal.text}")
+
+    def has(self, messages: Sequence[Outgoing]) -> None:
+        """Kafka has these from now on, for everybody to read."""
+        self.taken += messages
 
     def require_topic(self, topic: str) -> bool:
         self.required.append(topic)
@@ -126,7 +134,7 @@ class MemoryProducer:
         messages, self._in_transaction = self._in_transaction, []
         self.commits.append((committed, messages))
         if committed:
-            self.taken += messages
+            self.has(messages)
         if self.answers:
             self.open = False
         return self.answers
@@ -155,12 +163,12 @@ class MemoryConsumer:
         """Whether the group takes no commit."""
         self.ends: dict[TopicPartition, int] = {}
         """Where each partition ends, as far as that is known: for `lags`."""
-        self._asked: list[Mapping[TopicPartition, OffsetAndMetadata]] = []
+        self._asked: list[tuple[Mapping[TopicPartition, OffsetAndMetadata], bool]] = []
 
     def assign(self, *places: TopicPartition) -> None:
         """These are this consumer's, from what the group has stored on."""
         self.assignment.update(places)
-        self.positions.update({place: self.committed[place].offset if place in self.committed else 0 for place in places})
+        self.positions.update({place: self.stored(place) for place in places})
         self.positions.update(self._listener.assigned(list(places)))
 
     def revoke(self, *places: TopicPartition) -> None:
@@ -184,19 +192,28 @@ class MemoryConsumer:
         return bool(self._asked)
 
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        self._asked.append(offsets)
+        self._asked.append((offsets, self.takes(offsets)))
         if not self.slow:
             self.answer()
 
     def answer(self) -> None:
         """The group answers to the commits that are under way."""
         asked, self._asked = self._asked, []
-        for offsets in asked:
-            if self.refuses:
-                self._listener.commit_failed()
-            else:
-                self.committed.update(offsets)
+        for offsets, taken in asked:
+            if taken:
                 self._listener.committed(offsets)
+            else:
+                self._listener.commit_failed()
+
+    def stored(self, place: TopicPartition) -> int:
+        """Where the group goes on reading."""
+        return self.committed[place].offset if place in self.committed else 0
+
+    def takes(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+        """Whether the group takes a commit; then it has stored it."""
+        if not self.refuses:
+            self.committed.update(offsets)
+        return not self.refuses
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.positions[partition] = offset

@@ -2,9 +2,9 @@
 Which topics a task has used, and when that may be announced (KIP-558): once Kafka has a record of the topic for everybody to
 read, or, for a sink, once a record of it could be read.
 
-One of each task; `delivery.py` says what was sent, refused, stored or dropped, `sink_pump.py` what was read. A topic that has
-been announced costs nothing more: it is a look at a set once a batch. What an announcement comes to is the host's business
-(`host/main.py`, which also forgets after a reset), and `core/state/records.py` knows the record.
+A task has a `TopicUse`: `delivery.py` tells it what was sent, refused, stored or dropped, `sink_pump.py` what was read. A topic
+that has been announced costs nothing more than a look at a set once a batch; `Announced` is that memory, of a host's life, held
+by `host/main.py`, which also writes the record (`core/state/records.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Set
 from typing import Any
 
+from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.state.config import ConfigState
+from kconnect.core.state.records import UnitId
 from kconnect.core.task.chain import Outgoing
 
 
@@ -60,3 +63,26 @@ class TopicUse:
         """Records of all these topics could be read."""
         for topic in topics - self._announced():
             self._announce(topic)
+
+
+class Announced:
+    """What one host's tasks have announced. A reset of a connector's topics, or a new config, makes it forget (KIP-558)."""
+
+    def __init__(self, config: ConfigState, assignment: AssignmentState) -> None:
+        self._config, self._assignment = config, assignment
+        self._known: dict[UnitId, tuple[object, set[str]]] = {}
+        """With what they were announced under."""
+
+    def of(self, unit: UnitId) -> set[str]:
+        """The topics that this task need not announce, to be added to. From any thread."""
+        connector = self._config.connectors.get(unit.connector)
+        under = (self._assignment.topic_resets.get(unit.connector), connector and connector.offset)
+        known = self._known.get(unit)
+        if known is None or known[0] != under:
+            known = self._known[unit] = (under, set())
+        return known[1]
+
+    def ended(self, unit: UnitId) -> None:
+        """The task runs here no longer."""
+        if unit.connector not in self._config.connectors:
+            self._known.pop(unit, None)
