@@ -14,9 +14,10 @@ from kconnect.core.herder import effects, events
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import HostSpec
 from kconnect.core.state.records import TargetState, Topic, UnitId
+from kconnect.core.task.topic_use import Announced, TopicUse
 from kconnect.errors import ConnectError, RetriableError
 from tests.rig.histories.cluster import MemoryHost, MemoryWorker
-from tests.rig.histories.counting import DATA, ExactlyOnceTask, SinkTask, SourceTask
+from tests.rig.histories.counting import ExactlyOnceTask, SinkTask, SourceTask
 from tests.rig.histories.history_users import SINK
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ class HistoryHost(MemoryHost):
         self.hangs: set[UnitId] = set()
         """Units that, once they are asked to stop, never do."""
         self._ends_at: dict[UnitId, int] = {}
+        self._announced = Announced(self.state.config, self.state.assignment)
         self.stepped_at = cluster.now
         self._seen_at = cluster.now
 
@@ -183,6 +185,8 @@ class HistoryHost(MemoryHost):
     def silence(self) -> None:
         """Its clients' groups hear nothing of it from now on."""
         for task in self.tasks.values():
+            if not self.cut:
+                task.killed(self.cluster.random)
             task.silence(self.cluster.now)
 
     def fail(self, unit: UnitId, trace: str = "boom") -> None:
@@ -232,13 +236,16 @@ class HistoryHost(MemoryHost):
     def _run(self, spec: UnitSpec, target: TargetState, wish: int) -> None:
         unit = spec.unit
         if not unit.is_connector and target is TargetState.STARTED and unit not in self.tasks:
+            use = TopicUse(lambda: self._announced.of(unit), lambda topic: self._announce(unit, topic))
             if unit in self.epochs:
-                self.tasks[unit] = ExactlyOnceTask(self.cluster, spec, self.epochs[unit])
+                self.tasks[unit] = ExactlyOnceTask(self.cluster, spec, self.epochs[unit], use)
             else:
-                self.tasks[unit] = (SinkTask if unit.connector == SINK else SourceTask)(self.cluster, unit)
-            topic = DATA if unit.connector == SINK else unit.connector
-            self._unsent += records.topic_use(unit.connector, topic, unit.task or 0, self.cluster.now, ("apache", "kip-558"))
+                self.tasks[unit] = (SinkTask if unit.connector == SINK else SourceTask)(self.cluster, unit, use)
         super()._run(spec, target, wish)
+
+    def _announce(self, unit: UnitId, topic: str) -> None:
+        self._announced.of(unit).add(topic)
+        self._unsent += records.topic_use(unit.connector, topic, unit.task or 0, self.cluster.now, ("apache", "kip-558"))
 
     def _abandon(self, unit: UnitId) -> None:
         self.abandoned.add(unit)
@@ -255,4 +262,4 @@ class HistoryHost(MemoryHost):
             return
         if store:
             task.store()
-        task.close()
+        task.leave()
