@@ -122,7 +122,7 @@ def test_a_task_whose_callbacks_fail_goes_on() -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("a plugin's own")
 
-    world.commit_record = fails  # type: ignore[method-assign]
+    world.commit_record = fails  # type: ignore[assignment, method-assign]
     world.commit = fails  # type: ignore[method-assign]
     world.step(line(1), after=INTERVAL_S)
     assert world.store.stored == {AT: {"position": 1}}
