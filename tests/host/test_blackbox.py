@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kconnect.core.state.assignment_records import Blame
 from kconnect.core.state.records import UnitId
 from kconnect.host import blackbox
 
@@ -48,7 +49,7 @@ bad = lambda what: unit("bad", what)
 """
 
 
-def run(directory: Path, script: str) -> tuple[int, dict[UnitId, blackbox.Blame]]:
+def run(directory: Path, script: str) -> tuple[int, dict[UnitId, Blame]]:
     """How a process that does this ends, and whom what it leaves blames."""
     (directory / "plugin.py").write_text(
         "import ctypes, os, threading, time\n"

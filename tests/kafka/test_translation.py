@@ -16,6 +16,7 @@ from kconnect.core.settings.client_config import TABLES
 from kconnect.errors import ConfigError
 from kconnect.kafka import logins, translation
 from kconnect.kafka.translation import TABLE, translate
+from kconnect.tls import stores
 from tests.tls.authority import (
     KEY_PASSWORD,
     STORE_PASSWORD,
@@ -205,7 +206,7 @@ class Peer:
         try:
             connection, _ = self._socket.accept()
             with connection:
-                subject = connection.getpeercert()["subject"]
+                subject = (connection.getpeercert() or {})["subject"]
                 return str(subject[0][0][1])
         finally:
             producer.purge()
@@ -274,8 +275,8 @@ def test_tasks_that_start_at_once_read_their_store_once(monkeypatch: pytest.Monk
         all_asked.wait()
         translate({"security.protocol": "SSL", "ssl.truststore.location": "/store/of/five", "ssl.truststore.type": "JKS"})
 
-    monkeypatch.setattr(logins.stores, "key_pair", lambda settings: None)
-    monkeypatch.setattr(logins.stores, "trusted", read)
+    monkeypatch.setattr(stores, "key_pair", lambda settings: None)
+    monkeypatch.setattr(stores, "trusted", read)
     threads = [threading.Thread(target=ask) for _ in range(5)]
     for thread in threads:
         thread.start()

@@ -49,7 +49,7 @@ def found(**changes: Any) -> dict[str, Any]:
     return {**made, "advice": advice.of(made)}
 
 
-def written(verbose: bool = False, **changes: Any) -> str:
+def written(verbose: bool = False, /, **changes: Any) -> str:
     return "\n".join(" ".join(line.split()) for line in note.of(found(**changes), NOW, verbose))
 
 

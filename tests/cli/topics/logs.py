@@ -52,7 +52,7 @@ class Log:
     def entry(self, entry: Entry) -> Log:
         return self.put(entry.topic, entry.key, entry.value)
 
-    def connector(self, name: str, tasks: int = 1, **properties: str) -> Log:
+    def connector(self, name: str, tasks: int = 1, /, **properties: str) -> Log:
         """One that was created, and whose tasks were made."""
         given = {"name": name, "connector.class": "FileStreamSource", **properties}
         self.config(f"connector-{name}", {"properties": given})
