@@ -7,6 +7,7 @@ One Kafka broker on this machine, for trying things out: a KRaft node of its own
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -24,12 +25,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
 from kconnect.errors import ConnectError
+from kconnect.kafka.admin import Admin
 from kconnect.local import jars, java, lock
 
+_ANSWER_S = 5.0
 _UP_S = 180.0
 """A broker that can't start ends, which is seen at once; on a machine with much else to do one was up after a minute only."""
 
@@ -233,15 +234,14 @@ class Broker:
             if process.poll() is not None:
                 raise ConnectError(self._reason(process.returncode, port, before))
             if not _is_free(port):
-                try:
-                    admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
-                    found = admin.describe_cluster(request_timeout=5).result().cluster_id
-                    if found == cluster_id:
-                        return
+                found = None
+                # It listens before it can answer.
+                with contextlib.suppress(ConnectError):
+                    found = Admin({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}, _ANSWER_S).cluster_id()
+                if found == cluster_id:
+                    return
+                if found is not None:
                     raise ConnectError(f"Another broker answers on port {port}: stop it, or choose another port")
-                except KafkaException:
-                    # It listens before it can answer.
-                    pass
             time.sleep(0.05)
         raise ConnectError(f"The broker did not answer within {_UP_S:.0f} s; its log is {self.log}")
 
