@@ -31,7 +31,7 @@ def failure(error: ck.KafkaError, what: str, client: Mapping[str, Any]) -> Conne
         )
     if error.code() in (*AWAY, ck.KafkaError._RESOLVE):
         return UnavailableError(
-            f"No broker answered for {what} at bootstrap.servers={client.get('bootstrap.servers')} ({error.str()}). Start one, "
+            f"No broker answered at bootstrap.servers={client.get('bootstrap.servers')} for {what} ({error.str()}). Start one, "
             "or correct the address and the login."
         )
     if error.code() in (ck.KafkaError.UNKNOWN_TOPIC_OR_PART, ck.KafkaError._UNKNOWN_TOPIC):

@@ -91,10 +91,12 @@ class Rights:
     def __init__(self, client: Mapping[str, Any], limit_s: float) -> None:
         self._client = {**client, "log_level": 0}
         self._limit_s = limit_s
+        # A client that is gone takes its requests with it.
+        self._admin = AdminClient(self._client)
 
     def on_cluster(self) -> set[str]:
         try:
-            asked = self._admin().describe_cluster(include_authorized_operations=True, request_timeout=self._limit_s)
+            asked = self._admin.describe_cluster(include_authorized_operations=True, request_timeout=self._limit_s)
             return _words(asked.result().authorized_operations)
         except ck.KafkaException as error:
             raise failure(error.args[0], "the cluster", self._client) from error
@@ -102,7 +104,7 @@ class Rights:
     def on_topics(self, names: Collection[str]) -> dict[str, set[str] | NotFoundError | ForbiddenError]:
         """With an error for a topic that is not there or may not be described."""
         topics = ck.TopicCollection(list(names))
-        asked = self._admin().describe_topics(topics, include_authorized_operations=True, request_timeout=self._limit_s)
+        asked = self._admin.describe_topics(topics, include_authorized_operations=True, request_timeout=self._limit_s)
         found: dict[str, set[str] | NotFoundError | ForbiddenError] = {}
         for name in names:
             try:
@@ -120,7 +122,7 @@ class Rights:
         while time.monotonic() < end:
             # librdkafka must not be the one that gives up, and the client goes with the request: see Admin._describe in
             # admin.py.
-            admin = self._admin()
+            admin = AdminClient(self._client)
             asked = admin.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_NEVER_S)
             try:
                 return _words(asked[group].result(min(self._limit_s, _GROUP_S)).authorized_operations)
@@ -131,9 +133,6 @@ class Rights:
                     raise failure(error.args[0], f"the group {group}", self._client) from error
             time.sleep(0.2)
         raise UnavailableError(f"No broker told of the group {group} within {self._limit_s:.0f} s")
-
-    def _admin(self) -> AdminClient:
-        return AdminClient(self._client)
 
 
 def _words(operations: Collection[AclOperation] | None) -> set[str]:

@@ -110,7 +110,7 @@ class TransactionalProducer(TaskProducer):
                 return True
             if time.monotonic() - told_at > _TOLD_S:
                 told_at = time.monotonic()
-                log.warning("Brokers have not answered yet: %s of %s is waited for", call, self._id)
+                log.warning("Brokers have not answered yet: still waiting for %s of %s", call, self._id)
         return False
 
     def _call(self, name: str, *arguments: Any) -> bool:

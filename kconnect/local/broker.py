@@ -136,7 +136,7 @@ class Broker:
                     self._start(program, classes)
         except OSError as error:
             raise ConnectError(
-                f"The broker's directory {self.directory} can't be used ({error.strerror}): choose one of yours"
+                f"The broker's directory {self.directory} can't be used ({error.strerror}): choose one that you may write to"
             ) from error
         return self
 
@@ -222,7 +222,7 @@ class Broker:
             text = result.stdout + result.stderr
             with open(self.log, "a", encoding="utf-8") as log:
                 log.write(text)
-            raise ConnectError(f"Kafka's storage in {self.directory} can't be made{_cause(text)}; the log is {self.log}")
+            raise ConnectError(f"Kafka's storage in {self.directory} can't be created{_cause(text)}; the log is {self.log}")
         shutil.rmtree(ready, ignore_errors=True)
         (self.directory / "data.new").rename(ready)
         file.unlink()
@@ -250,7 +250,7 @@ class Broker:
             file.seek(before)
             text = file.read().decode("utf-8", "replace")
         if "Address already in use" in text:
-            return f"Port {port} was taken by another program meanwhile: start again, or choose another port"
+            return f"Port {port} has been taken by another program: start again, or choose another port"
         return f"The broker ended at once with status {status}{_cause(text)}; its log is {self.log}"
 
     def _write_properties(self, file: Path, port: int, controller: int, data: str) -> None:

@@ -30,7 +30,7 @@ def check_server(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
     where = place(server)
     host, _, port = server.rpartition(":")
     if not host or not port.isdecimal():
-        yield Finding(ERROR, "broker", where, f"{server} is no host:port", "correct bootstrap.servers")
+        yield Finding(ERROR, "broker", where, f"{server} is not host:port", "correct bootstrap.servers")
         return
     try:
         reaching.reach(host.strip("[]").rpartition("://")[2], int(port), run.LIMIT_S)
@@ -56,7 +56,7 @@ def _greeted(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
         problem = reaching.problem(host, port, run.LIMIT_S)
         if problem is not None:
             message = f"It sends clients on to broker {number} at {host}:{port}: {problem}"
-            remedy = "correct advertised.listeners of that broker, so that it names an address that is good here"
+            remedy = "correct advertised.listeners of that broker, so that it names an address that this machine can reach"
             yield Finding(ERROR, "advertised", where, message, remedy)
 
 
@@ -70,12 +70,12 @@ def _refused(where: str, protocol: str, error: probe.RefusedError) -> Finding:
         ),
         probe.TLS: (
             "tls",
-            f"No TLS with it ({error})",
+            f"The TLS handshake failed ({error})",
             "correct ssl.truststore.*, ssl.keystore.* and security.protocol; is it a listener with TLS?",
         ),
         probe.PROTOCOL: (
             "protocol",
-            f"It accepts connections, but does not speak {protocol} with us within {run.LIMIT_S:.0f} s ({error})",
+            f"It accepts connections, but did not answer over {protocol} within {run.LIMIT_S:.0f} s ({error})",
             "correct security.protocol, or the port: is it Kafka, and this listener?",
         ),
     }[error.stage]
@@ -112,7 +112,7 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
             message = f"Whether it may use the transactional id connect-cluster-{group} can't be asked without writing"
             yield Finding(SKIPPED, "rights", where, message, "it needs Write and Describe there, if the brokers have ACLs")
     except ConnectError as error:
-        yield Finding(SKIPPED, "rights", where, f"No broker tells ({error})", "see what is said of the brokers")
+        yield Finding(SKIPPED, "rights", where, f"The brokers could not be asked ({error})", "see the findings on the brokers")
 
 
 def _policies(brokers: Brokers) -> Iterator[Finding]:
@@ -138,7 +138,7 @@ def _policies(brokers: Brokers) -> Iterator[Finding]:
 def _rights_of_topic(name: str, allowed: set[str] | ConnectError, may_create: bool) -> Iterator[Finding]:
     where = "Rights"
     if isinstance(allowed, NotFoundError):
-        message = f"The topic {name} is not there"
+        message = f"The topic {name} does not exist"
         if may_create:
             yield Finding(SKIPPED, "rights", where, f"{message} yet; a worker creates it")
         else:

@@ -49,9 +49,9 @@ def drop(
       kconnect dlq drop orders-dead --until 2026-01-31
       kconnect dlq drop orders-dead --all --yes
 
-    They are gone for good. Kafka deletes the records of a partition up to an offset, and none from the middle. So the letters
-    that match must be the first ones; where others stand before some of them, nothing is deleted, and it says up to where it
-    could be.
+    Dropped letters are gone for good. Kafka deletes the records of a partition up to an offset, and none from the middle. So
+    the letters that match must be the first ones. Where others stand before some of them, nothing is deleted, and the command
+    says how many could be, with which options.
     """
     if everything != (choice.everything and not replayed):
         raise click.UsageError("Say which letters are meant, by --replayed, --offset, --until or another filter, or give --all")

@@ -89,6 +89,6 @@ def _refusal(batch: Sequence[Outgoing], refused: list[tuple[Outgoing, str]]) -> 
     # One that is refused takes the others of its batch with it, and they say so: who is first is the cause.
     told = "; ".join(f"{each.letter.place} to {each.to}: {why}" for each, why in refused[:_TOLD] if why)
     return ConnectError(
-        f"Refused, and so nothing of this batch of {len(batch)} counts: {told}. Mend the cause, or leave the letter out by "
-        "--offset"
+        f"Kafka refused a letter, so nothing of this batch of {len(batch)} was replayed: {told}. Fix the cause, or leave the "
+        "letter out with --offset"
     )

@@ -123,7 +123,7 @@ def _refuse_if_full(client: Client, role: Topic, name: str) -> None:
         raise ConflictError(
             f"The topic {name} holds what kconnect's workers agreed on while they had another config topic of that name: "
             "delete it "
-            "while no worker runs, they make it anew"
+            "while no worker runs; a worker creates it again"
         )
     raise ConflictError(
         f"The topic {name} holds records already ({held} offsets are in use): only fresh topics are restored into. Give other "

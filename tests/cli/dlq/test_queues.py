@@ -19,7 +19,7 @@ def test_brokers_that_are_away_are_asked_again_for_a_while(monkeypatch: pytest.M
     monkeypatch.setattr(reader, "_ANSWER_S", 0.5)
     monkeypatch.setattr(reader, "_STEP_S", 0.1)
     address = f"127.0.0.1:{free_port()}"
-    said = rf"No broker answered for the topic orders-dead at bootstrap.servers={address} .*correct the address"
+    said = rf"No broker answered at bootstrap.servers={address} for the topic orders-dead .*correct the address"
     with (
         queues.Queue(Brokers(address), "orders-dead") as queue,
         pytest.raises(UnavailableError, match=said),
