@@ -97,7 +97,7 @@ class BlackBox:
             if os.fstat(self._file).st_size > self._size:
                 self._size = os.fstat(self._file).st_size
                 self._write(b"= alive\n")
-                log.warning("Nothing ran in this host for over %.0f s: was it suspended, or does a unit's code block it?", _DUMP_S)
+                log.warning("This host stood still for over %.0f s: was it suspended, or does a unit's code block it?", _DUMP_S)
 
     def close(self) -> None:
         """The process ends in order: there is nothing to find."""

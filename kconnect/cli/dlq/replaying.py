@@ -33,7 +33,7 @@ _SHOWN = 20
 @click.option("--chain-of", metavar="CONNECTOR", help="Whose chain, if not that of the connector that wrote the letter.")
 @click.option("--by-key", is_flag=True, help="Choose the partition by the key, as Java's producer does; not the record's own.")
 @click.option("--again", is_flag=True, help="Also what has been replayed before.")
-@click.option("--max-replays", type=click.IntRange(min=1), default=3, show_default=True, help="Leave what came back this often.")
+@click.option("--max-replays", type=click.IntRange(min=1), default=3, show_default=True, help="Leave what came back so often.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=10_000, show_default=True, help="How many letters at most.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @asking.option
