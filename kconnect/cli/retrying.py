@@ -1,7 +1,7 @@
 """
 Tasks that are RUNNING and make a call again and again, which no state tells: for `kconnect get`, `describe` and `top`.
 
-Only kconnect's workers say so, see `core/herder/own_view.py`; of Kafka Connect's nothing is known.
+Only kconnect's workers say so, see `core/herder/requests/own.py`; of Kafka Connect's nothing is known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 FileStreamSink: records, as the lines of a file.
 
-Connect's own example connector. Where a record comes from: `units/sink_task.py`.
+Connect's own example connector. Where a record comes from: `core/task/sink_pump.py`.
 """
 
 from __future__ import annotations

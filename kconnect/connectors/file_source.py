@@ -4,7 +4,7 @@ FileStreamSource: the lines of a file, as records.
 Connect's own example connector with its configs and its offsets, `{"filename": …}` → `{"position": n}`. `position` counts
 bytes, where Connect's counts characters but skips bytes: for ASCII both are the same, for other text ours comes back to the
 right place. Followed is what grows; a missing file is waited for; a truncated or replaced one is read from its start.
-Where a line goes next: `units/source_task.py`.
+Where a line goes next: `core/task/source_pump.py`.
 """
 
 from __future__ import annotations

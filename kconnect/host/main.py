@@ -3,8 +3,8 @@ A task host: the process in a Spark executor that runs connector instances and t
 
 `run` is what the driver's Spark job calls. It tails the config and assignment topics, lets `core/cluster/host.py` decide,
 and performs that: start, stop, pause units, and declare what it holds. Nothing but Kafka tells it anything, so it stops by
-itself when the log says that its worker is gone, or when the log can't be read any more. To follow one record: the unit is
-`units/source_task.py` (file to topic) or `units/sink_task.py` (topic to file). Read next: `units/unit.py`.
+itself when the log says that its worker is gone, or when the log can't be read any more. To follow one record:
+`core/task/source_pump.py` (file to topic) or `core/task/sink_pump.py` (topic to file). Read next: `units/unit.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
 from kconnect.core.state.records import Entry, LoggerLevel, State, Topic, UnitId, UnitStatus
+from kconnect.core.task.ports import OffsetStore
+from kconnect.core.task.topic_use import Announced
 from kconnect.host import containment, stops
 from kconnect.host.containment import Containment
 from kconnect.host.memory import Memory
@@ -42,7 +44,7 @@ from kconnect.plugins.registry import Registry
 from kconnect.processes import logs, process, worker_file
 from kconnect.processes.levels import PythonLoggers
 from kconnect.units.gate import Gate
-from kconnect.units.offsets import OffsetStore, OffsetStores
+from kconnect.units.offsets import OffsetStores
 from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit
 from kconnect.units.units import make_unit
@@ -117,8 +119,7 @@ class Host:
         self._units: dict[UnitId, Unit] = {}
         self._ending: dict[UnitId, Stop] = {}
         self._wishes: dict[UnitId, int] = {}
-        self._told: dict[UnitId, tuple[object, set[str]]] = {}
-        """The topics told of, by task, and what they were told under."""
+        self._announced = Announced(self._state.config, self._state.assignment)
         self._asked: tuple[float, dict[Place, int]] | None = None
 
     def run(self) -> None:
@@ -197,8 +198,7 @@ class Host:
                 del self._ending[unit_id]
                 self._metrics.ended(stop.unit)
                 self._state.stopped(unit_id)
-                if unit_id.connector not in self._state.config.connectors:
-                    self._told.pop(unit_id, None)
+                self._announced.ended(unit_id)
             elif stops.is_late(stop, limit_s, self.settings.offset_flush_timeout_ms / 1000):
                 self._state.stuck(unit_id)
 
@@ -292,12 +292,7 @@ class Host:
         return self._memory.explain(error)
 
     def topics_told(self, spec: UnitSpec) -> set[str]:
-        connector = self._state.config.connectors.get(spec.connector)
-        under = (self._state.assignment.topic_resets.get(spec.connector), connector and connector.offset)
-        known = self._told.get(spec.unit)
-        if known is None or known[0] != under:
-            known = self._told[spec.unit] = (under, set())
-        return known[1]
+        return self._announced.of(spec.unit)
 
     def topic_used(self, spec: UnitSpec, topic: str) -> None:
         self.topics_told(spec).add(topic)

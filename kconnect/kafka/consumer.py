@@ -1,7 +1,8 @@
 """
 The consumer of one sink task: a member of the connector's group that reads in batches.
 
-Used by `units/sink_task.py`, from the task's thread only; the listener is called from within `read` and `close`. No call
+Made and read by `units/sink_task.py`, asked for all else by `core/task/sink_pump.py`, its listener, which it calls from within
+`read` and `close`; from the task's thread only. No call
 waits for the brokers without a limit: after an outage a client of librdkafka 2.16 may find none of them again (its issue
 5301; seen after a lone broker had been suspended for a minute), and a commit that waits for the answer never returns. A
 client that has given no sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
@@ -13,12 +14,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import confluent_kafka as ck
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
+from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
 from kconnect.kafka import servers
@@ -43,32 +45,6 @@ _LEAVE_S = 10.0
 _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
 _START_S = 1.0
-
-
-class Listener(Protocol):
-    def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """These are read from now on; the answer says where to begin, for those that shall not where they stopped."""
-        ...
-
-    def revoked(self, partitions: list[TopicPartition]) -> None:
-        """These are read no longer; their offsets can still be committed, now."""
-        ...
-
-    def lost(self, partitions: list[TopicPartition]) -> None:
-        """Somebody else owns these by now: nothing may be committed."""
-        ...
-
-    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """What `commit` began to commit is committed."""
-        ...
-
-    def commit_failed(self) -> None:
-        """It is not, or not all of it."""
-        ...
-
-    def commits_lost(self, commits: int) -> None:
-        """Nobody will say what became of so many."""
-        ...
 
 
 class TaskConsumer:

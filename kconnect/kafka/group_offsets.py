@@ -1,7 +1,7 @@
 """
 Changes the offsets that a consumer group has committed, in a child process that can be thrown away.
 
-Called by `worker/main.py` for connectors' requests (KIP-875). librdkafka's admin client may end its process when a group's
+Called by `worker/world.py` for connectors' requests (KIP-875). librdkafka's admin client may end its process when a group's
 coordinator starts, moves or does not answer (see `admin.py`), and a worker must not die of a request about offsets: so each
 change has a process of its own, for a fifth of a second. Read next: `group_offsets_child.py`.
 """

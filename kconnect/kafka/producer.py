@@ -1,8 +1,8 @@
 """
 The producer of one source task: hands batches over, and knows at a flush whether Kafka has acknowledged all of them.
 
-Used by `units/at_least_once.py` and `units/reports.py`, from the task's thread only; `transactions.py` has the one for
-exactly-once tasks. There is no callback a record: the client reports failures only, and
+Made by `units/source_task.py` and `units/reports.py`, called by `core/task/delivery.py`, from the task's thread only;
+`transactions.py` has the one for exactly-once tasks. There is no callback a record: the client reports failures only, and
 an empty queue without a failure means that all is acknowledged. Messages go one by one with positional arguments, which
 was measured to cost less than `produce_batch`; and that one refuses timestamps (confluent-kafka 2.16) and headers.
 """
@@ -16,14 +16,13 @@ from typing import Any
 
 import confluent_kafka as ck
 
+from kconnect.api.record import RecordMetadata
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.ports import OnReport, Refusal
 from kconnect.errors import ConnectError
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
 from kconnect.kafka.topics import require_name
-
-OnReport = Callable[["ck.KafkaError | None", "ck.Message | None"], "ck.KafkaError | None"]
-"""Told that a message is acknowledged, or why not; gives back an error that counts as the producer's failure."""
 
 _TOPIC_S = 30.0
 _GOOD: set[int] = set()
@@ -32,6 +31,8 @@ _GOOD: set[int] = set()
 
 class TaskProducer:
     """
+    `core/task/ports.py`'s `Producer`.
+
     `gives_up()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
     `reports` are acknowledgements reported, which cost time; failures always are.
 
@@ -198,13 +199,15 @@ class TaskProducer:
             ) -> None:
                 if reports.closed:
                     return
+                refusal = None if error is None else Refusal(error.str(), error.fatal())
+                metadata = None if error is not None or delivered is None else _place_of(delivered)
                 try:
-                    failure = on_report(error, delivered)
+                    failed = on_report(refusal, metadata)
                 except Exception as raised:  # noqa: BLE001 - kept, and raised outside of the client's callback
                     reports.raised = reports.raised or raised
                 else:
-                    if failure is not None and reports.failure is None:
-                        reports.failure = (failure, topic)
+                    if failed and error is not None and reports.failure is None:
+                        reports.failure = (error, topic)
 
             yield (*message[:4], reported, None, *message[6:])
 
@@ -220,3 +223,8 @@ class _Reports:
     def take(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         if error is not None and self.failure is None and not self.closed:
             self.failure = (error, message.topic())
+
+
+def _place_of(delivered: ck.Message) -> RecordMetadata:
+    place = (delivered.topic() or "", delivered.partition() or 0, delivered.offset() or 0)
+    return RecordMetadata(*place, delivered.timestamp()[1])

@@ -1,9 +1,9 @@
 """
 The producer of one exactly-once source task: nobody sees what it sends before a transaction with it is committed.
 
-Used by `units/exactly_once.py`, from the task's thread only, and by `replay_producer.py`. A call that waits for brokers
-returns when `gives_up()`; whether a commit that nobody waited for came about, the next producer of the same transactional id
-settles before it begins. Read next: `producer.py`, `late_ends.py`.
+Made by `units/source_task.py`, called by `core/task/delivery.py`, from the task's thread only; `replay_producer.py` derives
+from it. A call that waits for brokers returns when `gives_up()`; whether a commit that nobody waited for came about, the next
+producer of the same transactional id settles before it begins. Read next: `producer.py`, `late_ends.py`.
 """
 
 from __future__ import annotations

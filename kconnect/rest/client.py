@@ -171,7 +171,7 @@ class ConnectClient:
         return said - after, said + 1 - before
 
     def cluster(self) -> dict[str, Any]:
-        """Members, leader, units by worker and host, and what moves: see `core/herder/cluster.py`. kconnect only."""
+        """Members, leader, units by worker and host, and what moves: see `core/herder/requests/cluster.py`. kconnect only."""
         return self._object("GET", "/cluster")
 
     def own(self) -> dict[str, Any]:
@@ -186,6 +186,10 @@ class ConnectClient:
                 return found if isinstance(found, dict) else {}
             self._has_own = False
         return {}
+
+    def placement(self, name: str) -> dict[str, Any]:
+        """Where a connector and its tasks run, and what they wait for. kconnect only."""
+        return self._object("GET", _path("kconnect", "connectors", name, "placement"))
 
     def reload_plugins(self, url: str | None = None) -> dict[str, Any]:
         """Have the worker, or another one as `at` asks it, look at plugin.path anew; what is different. kconnect only."""

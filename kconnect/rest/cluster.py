@@ -1,16 +1,16 @@
-"""`/cluster`: members, leader, units by worker and host. Kafka Connect has no such resource; see `core/herder/cluster.py`."""
+"""`/cluster`: members, leader, units by worker and host. Kafka Connect has no such; see `core/herder/requests/cluster.py`."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.cluster import GetCluster
 from kconnect.rest.operation import Answer, Operation, Role
 from kconnect.rest.resource import Call, ok
 
 
 async def get_cluster(call: Call) -> Response:
-    return ok(await call.ask(requests.GetCluster()))
+    return ok(await call.ask(GetCluster()))
 
 
 OPERATIONS = (

@@ -1,5 +1,5 @@
 """
-`/connectors` and all below it: each handler turns a request into one of `core/herder/requests.py` and its answer
+`/connectors` and all below it: each handler turns a request into one of `core/herder/requests` and its answer
 into a status and a body.
 
 Read next: `bodies.py` for what a config may look like, `resource.py` for `Call`.
@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.configs import CreateConnector, Created, DeleteConnector, PatchConfig, PutConfig
+from kconnect.core.herder.requests.connectors import GetConfig, GetConnector, GetStatus, GetTasks, GetTaskStatus, ListConnectors
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
+from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
+from kconnect.core.herder.requests.tasks import FenceTasks, PutTaskConfigs
+from kconnect.core.herder.requests.topics import GetTopics, ResetTopics
 from kconnect.core.state.records import TargetState
 from kconnect.rest import bodies
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
@@ -19,57 +24,57 @@ from kconnect.rest.resource import Call, empty, ok
 
 
 async def list_connectors(call: Call) -> Response:
-    return ok(await call.ask(requests.ListConnectors(tuple(call.http.query_params.getlist("expand")))))
+    return ok(await call.ask(ListConnectors(tuple(call.http.query_params.getlist("expand")))))
 
 
 async def get_connector(call: Call) -> Response:
-    return ok(await call.ask(requests.GetConnector(_name(call))))
+    return ok(await call.ask(GetConnector(_name(call))))
 
 
 async def get_config(call: Call) -> Response:
-    return ok(await call.ask(requests.GetConfig(_name(call))))
+    return ok(await call.ask(GetConfig(_name(call))))
 
 
 async def get_status(call: Call) -> Response:
-    return ok(await call.ask(requests.GetStatus(_name(call))))
+    return ok(await call.ask(GetStatus(_name(call))))
 
 
 async def get_tasks(call: Call) -> Response:
-    return ok(await call.ask(requests.GetTasks(_name(call))))
+    return ok(await call.ask(GetTasks(_name(call))))
 
 
 async def put_task_configs(call: Call) -> Response:
     """Internal: only another worker may call it."""
     await call.check_signature()
-    await call.ask(requests.PutTaskConfigs(_name(call), await call.parsed(bodies.task_configs)))
+    await call.ask(PutTaskConfigs(_name(call), await call.parsed(bodies.task_configs)))
     return empty(204)
 
 
 async def fence(call: Call) -> Response:
     """Internal, as `put_task_configs`."""
     await call.check_signature()
-    await call.ask(requests.FenceTasks(_name(call)))
+    await call.ask(FenceTasks(_name(call)))
     return empty(204)
 
 
 async def get_task_status(call: Call) -> Response:
-    return ok(await call.ask(requests.GetTaskStatus(_name(call), call.task)))
+    return ok(await call.ask(GetTaskStatus(_name(call), call.task)))
 
 
 async def get_topics(call: Call) -> Response:
-    return ok(await call.ask(requests.GetTopics(_name(call))))
+    return ok(await call.ask(GetTopics(_name(call))))
 
 
 async def get_offsets(call: Call) -> Response:
-    return ok(await call.ask(requests.GetOffsets(_name(call))))
+    return ok(await call.ask(GetOffsets(_name(call))))
 
 
 async def alter_offsets(call: Call) -> Response:
-    return ok(await call.ask(requests.AlterOffsets(_name(call), await call.parsed(bodies.offsets))))
+    return ok(await call.ask(AlterOffsets(_name(call), await call.parsed(bodies.offsets))))
 
 
 async def reset_offsets(call: Call) -> Response:
-    return ok(await call.ask(requests.ResetOffsets(_name(call))))
+    return ok(await call.ask(ResetOffsets(_name(call))))
 
 
 # -- configs ----------------------------------------------------------------------------------------------------------
@@ -79,28 +84,28 @@ async def create_connector(call: Call) -> Response:
     wanted = await call.parsed(bodies.create, call.api.settings.max_record_bytes)
     call.note("connector", wanted.name)
     config = bodies.with_name(wanted.config, wanted.name)
-    request = requests.CreateConnector(wanted.name, config, wanted.initial_state, wanted.initial_offsets)
+    request = CreateConnector(wanted.name, config, wanted.initial_state, wanted.initial_offsets)
     return _stored(call, wanted.name, await call.ask(request))
 
 
 async def put_config(call: Call) -> Response:
     name = _name(call)
     config = bodies.with_name(await call.config(), name)
-    return _stored(call, name, await call.ask(requests.PutConfig(name, config)))
+    return _stored(call, name, await call.ask(PutConfig(name, config)))
 
 
 async def patch_config(call: Call) -> Response:
     # As in Connect, a patch of `name` is not held against the URL.
     name = _name(call)
-    return _stored(call, name, await call.ask(requests.PatchConfig(name, await call.config(bodies.PATCH))))
+    return _stored(call, name, await call.ask(PatchConfig(name, await call.config(bodies.PATCH))))
 
 
 async def delete_connector(call: Call) -> Response:
-    await call.ask(requests.DeleteConnector(_name(call)))
+    await call.ask(DeleteConnector(_name(call)))
     return empty(204)
 
 
-def _stored(call: Call, name: str, answer: requests.Created) -> Response:
+def _stored(call: Call, name: str, answer: Created) -> Response:
     if answer.created:
         return ok(answer.info, 201, {"Location": call.location("connectors", name)})
     return ok(answer.info)
@@ -110,34 +115,34 @@ def _stored(call: Call, name: str, answer: requests.Created) -> Response:
 
 
 async def pause_connector(call: Call) -> Response:
-    await call.ask(requests.SetTargetState(_name(call), TargetState.PAUSED))
+    await call.ask(SetTargetState(_name(call), TargetState.PAUSED))
     return empty(202)
 
 
 async def resume_connector(call: Call) -> Response:
-    await call.ask(requests.SetTargetState(_name(call), TargetState.STARTED))
+    await call.ask(SetTargetState(_name(call), TargetState.STARTED))
     return empty(202)
 
 
 async def stop_connector(call: Call) -> Response:
-    await call.ask(requests.StopConnector(_name(call)))
+    await call.ask(StopConnector(_name(call)))
     return empty(204)
 
 
 async def restart_connector(call: Call) -> Response:
-    request = requests.RestartConnector(_name(call), call.flag("includeTasks"), call.flag("onlyFailed"))
+    request = RestartConnector(_name(call), call.flag("includeTasks"), call.flag("onlyFailed"))
     status = await call.ask(request)
     return empty(204) if status is None else ok(status, 202)
 
 
 async def restart_task(call: Call) -> Response:
-    await call.ask(requests.RestartTask(_name(call), call.task))
+    await call.ask(RestartTask(_name(call), call.task))
     return empty(204)
 
 
 async def reset_topics(call: Call) -> Response:
     # KIP-558 says 200 without payload; Apache's code answers 202.
-    await call.ask(requests.ResetTopics(_name(call)))
+    await call.ask(ResetTopics(_name(call)))
     return empty(200)
 
 

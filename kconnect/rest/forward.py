@@ -15,7 +15,7 @@ import httpx
 import orjson
 from starlette.responses import Response
 
-from kconnect.core.herder.requests import BUSY
+from kconnect.core.herder.desk import BUSY
 from kconnect.core.state.records import SessionKey
 from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest import signature, tls_errors

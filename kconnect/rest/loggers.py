@@ -11,7 +11,7 @@ import logging
 
 from starlette.responses import Response
 
-from kconnect.core.herder.requests import SetLoggerLevel
+from kconnect.core.herder.requests.worker import SetLoggerLevel
 from kconnect.errors import BadRequestError, NotFoundError
 from kconnect.processes import java_loggers
 from kconnect.processes.levels import LEVELS

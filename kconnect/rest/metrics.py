@@ -13,7 +13,7 @@ import asyncio
 from prometheus_client import exposition
 from starlette.responses import Response
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.metrics import GetMetrics
 from kconnect.core.metrics.families import Snapshot, families
 from kconnect.core.metrics.table import Kind, Metric
 from kconnect.rest.operation import Answer, Operation, Role
@@ -25,7 +25,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 async def get_metrics(call: Call) -> Response:
-    snapshot = await call.ask(requests.GetMetrics())
+    snapshot = await call.ask(GetMetrics())
     media_type = exposition.choose_encoder(",".join(call.http.headers.getlist("accept")))[1]
     # In a thread: other requests need not wait for it.
     content = await asyncio.to_thread(write, snapshot, media_type.startswith(_OPEN_METRICS))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.configs import ValidateConfig
+from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins
 from kconnect.errors import BadRequestError
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
 
 
 async def list_plugins(call: Call) -> Response:
-    return ok(await call.ask(requests.ListPlugins(call.flag("connectorsOnly", default=True))))
+    return ok(await call.ask(ListPlugins(call.flag("connectorsOnly", default=True))))
 
 
 async def get_plugin_config(call: Call) -> Response:
-    return ok(await call.ask(requests.GetPluginConfig(call.path("plugin"), call.query("version"))))
+    return ok(await call.ask(GetPluginConfig(call.path("plugin"), call.query("version"))))
 
 
 async def validate_config(call: Call) -> Response:
@@ -25,7 +26,7 @@ async def validate_config(call: Call) -> Response:
     # A config without a class is the herder's to refuse, here as in a POST.
     if named is not None and not _simple(named).endswith(_simple(plugin)):
         raise BadRequestError(f"Included connector type {named} does not match request type {plugin}")
-    return ok(await call.ask(requests.ValidateConfig(plugin, config)))
+    return ok(await call.ask(ValidateConfig(plugin, config)))
 
 
 def _simple(plugin: str) -> str:

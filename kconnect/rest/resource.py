@@ -24,7 +24,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from kconnect.core.herder.requests import ForwardError, GetSessionKeys, Request
+from kconnect.core.herder.desk import ForwardError
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.worker import GetSessionKeys
 from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
 from kconnect.errors import ConnectError, RequestTimeoutError
@@ -43,7 +45,7 @@ T = TypeVar("T")
 class Herder(Protocol):
     """The worker's loop, as REST sees it."""
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[T]) -> Future[T]:
         """
         Queue a request and return at once; called from the server's thread.
 
@@ -137,7 +139,7 @@ class Call:
         text = self.query(name)
         return default if text is None or not text.strip() else text.lower() == "true"
 
-    async def ask(self, request: Request, timeout: float | None = None) -> Any:
+    async def ask(self, request: Request[T], timeout: float | None = None) -> T:
         """Submit a request and wait for its answer, within the request's limit."""
         future = self.api.herder.submit(request)
         answer = asyncio.wrap_future(future)

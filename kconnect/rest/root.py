@@ -7,7 +7,7 @@ import logging
 from starlette.responses import Response
 
 from kconnect import __version__
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.worker import Health, Root
 from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.rest.operation import Answer, Operation, Role
 from kconnect.rest.resource import Call, ok
@@ -16,12 +16,12 @@ log = logging.getLogger("kconnect.rest")
 
 
 async def get_worker(call: Call) -> Response:
-    return ok(await call.ask(requests.Root()), headers={"X-Kconnect-Version": __version__})
+    return ok(await call.ask(Root()), headers={"X-Kconnect-Version": __version__})
 
 
 async def get_health(call: Call) -> Response:
     try:
-        await call.ask(requests.Health(), call.api.settings.health_timeout)
+        await call.ask(Health(), call.api.settings.health_timeout)
     except UnavailableError:
         return _health(503, "starting", "Worker is still starting up.")
     except ConnectError as error:

@@ -1,8 +1,9 @@
 """
 The shapes of what REST takes and gives, as JSON Schema (2020-12), under the names that Kafka Connect has for them.
 
-`operation.py`'s rows refer to them by name, `openapi.py` puts them into the document, and the tests hold real answers
-against them. A reader should bear fields that are not named here: later versions may have more.
+`operation.py`'s rows refer to them by name, and a module may `declare` what it alone answers; `openapi.py` puts them into the
+document, and the tests hold real answers against them. A reader should bear fields that are not named here: later versions
+may have more.
 """
 
 from __future__ import annotations
@@ -78,14 +79,15 @@ _STATE_EXTRAS: dict[str, Schema] = {
     },
     "trace": {**_TEXT, "description": "Why it failed."},
 }
+HOST = _or_null(
+    _object(
+        "The process that holds it.",
+        {"worker_id": _TEXT, "host": _NUMBER, "node": _TEXT_OR_NULL, "pid": {"type": ["integer", "null"]}},
+    )
+)
 _OWN_TASK: dict[str, Schema] = {
     "id": _NUMBER,
-    "host": _or_null(
-        _object(
-            "The process that holds it.",
-            {"worker_id": _TEXT, "host": _NUMBER, "node": _TEXT_OR_NULL, "pid": {"type": ["integer", "null"]}},
-        )
-    ),
+    "host": HOST,
     "memory": _or_null(
         _object(
             "Of a task in a host of its own (`tasks.isolation=dedicated`): bytes that its process takes and may take, or null.",
@@ -410,6 +412,12 @@ PATH_PARAMETERS: dict[str, Schema] = {
         "examples": ["root"],
     },
 }
+
+
+def declare(name: str, summary: str, properties: dict[str, Schema]) -> str:
+    """An object that one module answers and declares beside its operation; none of `properties` is left out. Gives `name`."""
+    SCHEMAS[name] = _object(summary, properties)
+    return name
 
 
 def example(schema: Schema) -> Any:

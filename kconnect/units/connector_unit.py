@@ -17,11 +17,11 @@ from kconnect.core.settings.common import TASKS_MAX, TASKS_MAX_ENFORCE
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.lifecycle import Event
+from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError
 from kconnect.plugins import chain
 from kconnect.plugins.java_names import task_class_name
 from kconnect.units import about
-from kconnect.units.offsets import OffsetStore
 from kconnect.units.unit import Ports, Unit
 
 log = logging.getLogger(__name__)

@@ -1,8 +1,8 @@
 """
 What a source task passes before it may be exactly-once (KIP-618): earlier task sets are fenced, and its own is the newest.
 
-`pass_gate` is called by `task_unit.py` before anything of the task runs, `confirm` by its producer, by way of
-`exactly_once.py`, whenever that has taken its transactional id. In between, an old task that was slow could take the id back
+`pass_gate` is called by `task_unit.py` before anything of the task runs, `confirm` by its producer, to which `source_task.py`
+gives it, whenever that has taken its transactional id. In between, an old task that was slow could take the id back
 from a new one, or one that nobody uses any more: so whoever has just taken an id asks whether it still should have, and sends
 nothing until its host has read the log to its end since. `Gate` is the host's part. Read next: `core/cluster/host.py` and
 `core/herder/fencing.py`.

@@ -17,16 +17,13 @@ from typing import Any
 from kconnect.core.state import offsets as state
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, Topic
+from kconnect.core.task.ports import Offset, Pairs, Partition
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka.log import LogReader, LogWriter
 
 log = logging.getLogger(__name__)
 
 _TOLD_S = 30.0
-
-Partition = Mapping[str, Any]
-Offset = dict[str, Any]
-Pairs = Sequence[tuple[dict[str, Any], "Offset | None"]]
 
 
 class OffsetTopic:

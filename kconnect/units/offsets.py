@@ -12,65 +12,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
+from kconnect.core.task.ports import Offset, OffsetRecord, OffsetStore, Pairs, Partition
 from kconnect.errors import ConnectError
 from kconnect.kafka import own_offsets
 from kconnect.kafka.log import LogWriter
 from kconnect.kafka.own_offsets import OwnTopic
 from kconnect.units.offset_copies import Copies
-from kconnect.units.offset_topic import Offset, OffsetTopic, Pairs, Partition
-
-
-class OffsetRecord(NamedTuple):
-    """What stores one offset, on the Kafka cluster of the connector's producer; None as a value deletes it."""
-
-    topic: str
-    key: bytes
-    value: bytes | None
-
-
-class OffsetStore(Protocol):
-    """
-    The source offsets of one connector. All calls may come from any thread, but for `open` and `close`.
-
-    At least once: `write`. Exactly once: `entries` go into the task's transaction, and once that is committed, `committed` is
-    told.
-    """
-
-    def open(self, gives_up: Callable[[], bool]) -> None:
-        """
-        See to it that there is something to read and to write; once, before the plugin's `start`.
-
-        Brokers that don't answer are waited for until `gives_up()`: ConnectError.
-        """
-        ...
-
-    def read(self, partitions: Sequence[Partition], gives_up: Callable[[], bool]) -> list[Offset | None]:
-        """What is stored, as of now. Brokers that don't answer are waited for until `gives_up()`: ConnectError."""
-        ...
-
-    def write(self, offsets: Pairs, timeout: float) -> None:
-        """Store offsets; they are stored when this returns, else it raises ConnectError."""
-        ...
-
-    def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
-        """
-        The records that store these offsets, for a transaction of the task's producer.
-
-        Offsets that are None may have to be deleted elsewhere first: ConnectError if that is not done within `timeout` seconds.
-        """
-        ...
-
-    def committed(self, offsets: Pairs) -> None:
-        """The transaction with these offsets is committed. Returns at once, and never fails."""
-        ...
-
-    def close(self, abandon: bool = False) -> None:
-        """Nobody uses it any more; with `abandon`, nothing more is written either."""
-        ...
+from kconnect.units.offset_topic import OffsetTopic
 
 
 class WorkerStore:

@@ -11,18 +11,18 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import confluent_kafka as ck
 import orjson
 
-from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
+from kconnect.api.record import SourceRecord
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.chain import Outgoing, sendable
-from kconnect.core.task.errors import Component, Errors, Failure, Stage, error_class, place_of
+from kconnect.core.task.errors import Errors, Failure, error_class, place_of
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
@@ -163,46 +163,6 @@ class Reports:
             "exception.stacktrace": logs.hide(trace(error)),
         }
         return [(_PREFIX + name, text.encode()) for name, text in known.items()]
-
-
-class Errant:
-    """
-    What `kconnect.api.task.ErrantRecordReporter` promises, for one sink task: records that it can't deliver go the way of
-    those that can't be converted. Once `wanted`, it keeps messages until they are committed: a letter has the very bytes
-    that were consumed.
-    """
-
-    def __init__(self, errors: Errors, task_class: str) -> None:
-        self.wanted = False
-        self._errors = errors
-        self._component = Component("the task's put()", task_class)
-        self._kept: dict[TopicPartition, dict[int, Any]] = {}
-
-    def keep(self, messages: Iterable[Any]) -> None:
-        if self.wanted:
-            for message in messages:
-                place = TopicPartition(message.topic(), message.partition())
-                self._kept.setdefault(place, {})[message.offset()] = message
-
-    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        for place, end in offsets.items():
-            kept = self._kept.get(place, {})
-            self._kept[place] = {offset: message for offset, message in kept.items() if offset >= end.offset}
-
-    def closed(self, places: Iterable[TopicPartition]) -> None:
-        for place in places:
-            self._kept.pop(place, None)
-
-    def report(self, record: SinkRecord, error: Exception) -> None:
-        """ConnectError if `errors.tolerance` does not allow to drop a record; it has been reported all the same."""
-        place = TopicPartition(record.original_topic, record.original_partition)
-        origin = self._kept.get(place, {}).get(record.original_offset)
-        if origin is None:
-            raise ConnectError(
-                f"The record {place_of(record)} can't be reported: it was committed, or taken away, before. Report a record "
-                "before `pre_commit` gives an offset beyond it, and ask for the reporter in `start`."
-            )
-        self._errors.handle(Stage.TASK_PUT, self._component, origin, error)
 
 
 def _content(origin: Any) -> str:

@@ -1,11 +1,9 @@
 """
-A source task's loop, where a record goes from the connector to Kafka:
+The thread of a source task: it calls `poll`, waits, stops and pauses, and steps the pump that does the rest.
 
-    task.poll ► transforms ► convert ► make sure that the topic exists ► produce ► source offsets
-
-All in lists: what a batch can share is done once for it. Up to the messages it is `source_batches.py`'s business; how they and
-the offsets get to Kafka is one of two ways, `at_least_once.py` or `exactly_once.py`, as the worker is set. Run by
-`task_unit.py`. Read next: one of these; for the other direction, `sink_task.py`.
+`core/task/source_pump.py` is where a record goes from the connector to Kafka; here its ports are made: Kafka's client, the
+offset store, the dead letter queue, what the task may still do. Run by `task_unit.py`. Read next: that pump; for the other
+direction, `sink_task.py`.
 """
 
 from __future__ import annotations
@@ -13,21 +11,32 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Protocol
+from functools import partial
 
 from kconnect.api.record import SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
 from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.metrics.windows import Windows
+from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
+from kconnect.core.task import delivery
+from kconnect.core.task.chain import SourceChain
+from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.lifecycle import Event
+from kconnect.core.task.ports import Producer
+from kconnect.core.task.source_pump import SourceConversion, SourcePump
+from kconnect.core.task.transactions import boundary_of
 from kconnect.errors import RetriableError
-from kconnect.units import owners
-from kconnect.units.at_least_once import AtLeastOnce
+from kconnect.kafka import clients
+from kconnect.kafka.producer import TaskProducer
+from kconnect.kafka.transactions import TransactionalProducer
+from kconnect.units import converters, owners
 from kconnect.units.connector_unit import StoredOffsets
-from kconnect.units.exactly_once import ExactlyOnce
+from kconnect.units.gate import confirm
+from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
-from kconnect.units.source_batches import SourceBatches
+from kconnect.units.source_topics import SourceTopics
+from kconnect.units.transforms import Transforms
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -37,68 +46,60 @@ _IDLE_S = 0.1
 """The pause after a `poll` that gave nothing and did not wait itself: a task must not keep a core busy with nothing."""
 
 
-class Delivery(Protocol):
-    """How batches and their offsets get to Kafka, for the loop below. ConnectError from any call fails the task."""
-
-    meter: SourceMeter
-    """Set before `begin`."""
-
-    @property
-    def transactions(self) -> TransactionContext | None:
-        """What the task may ask for, if it is to say where transactions end."""
-        ...
-
-    @property
-    def active(self) -> int:
-        """How many messages Kafka has not acknowledged yet. From any thread, also after `close`."""
-        ...
-
-    def begin(self) -> bool:
-        """Once, before the task's plugin starts and stored offsets are read. False if the task is to stop before."""
-        ...
-
-    def send(self, records: list[SourceRecord]) -> None:
-        """Hand over what a `poll` gave; the list may be empty."""
-        ...
-
-    def tend(self) -> None:
-        """Between two polls: do what is due."""
-        ...
-
-    def rest(self) -> bool:
-        """Nothing is sent for now, because the task is paused. False: there is more to do, ask again."""
-        ...
-
-    def end(self, failed: bool) -> None:
-        """Nothing is sent any more; not called for a unit that is abandoned, or whose plugin has not started."""
-        ...
-
-    def close(self) -> None:
-        """Give up what was taken; the last call of all."""
-        ...
-
-
 class SourceLoop:
+    """ConfigError for a config whose converters, transforms or topic rules can't be had."""
+
     def __init__(self, unit: Unit, task: SourceTask, config: dict[str, str], properties: dict[str, str]) -> None:
-        settings = unit.ports.settings
+        settings, plugins = unit.ports.settings, unit.ports.plugins
         self._unit, self._task, self._properties = unit, task, properties
+        self._life = Life(unit, settings.offset_flush_timeout_ms / 1000)
         self._reports = Reports(unit, config, source=True)
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         self._interval_s = settings.offset_flush_interval_ms / 1000
         self._shutdown_s = settings.task_shutdown_graceful_timeout_ms / 1000
-        self._batches = SourceBatches(unit, task, config, self._reports, self._gives_up)
+        errors = self._reports.errors
+        chain = SourceChain(converters.make(config, settings, plugins), errors)
+        self._transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
+        self._topics = SourceTopics(unit, config, self._life.gives_up)
         self._store = unit.ports.offset_store(unit.spec.connector, config)
+        self._counts = errors.counts
         # What may refuse the config comes before the producer: only `run` closes that.
-        way = ExactlyOnce if settings.exactly_once_enabled else AtLeastOnce
-        self._delivery: Delivery = way(unit, config, self._batches, self._store, self._gives_up)
-        windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
-        self._counts = self._batches.errors.counts
-        self._meter = unit.meter = SourceMeter(windows, self._counts, lambda: self._delivery.active)
-        self._delivery.meter = self._meter
-        self._give_up_at: float | None = None
+        self._delivery = self._deliver(config)
+        self._pump = SourcePump(self._delivery, SourceConversion(chain, self._transforms.steps, errors))
         self._lock = threading.Lock()
         self._started = False
         self._stopper: threading.Thread | None = None
+
+    def _deliver(self, config: dict[str, str]) -> Delivery:
+        unit, settings = self._unit, self._unit.ports.settings
+        connector, number = unit.spec.connector, unit.spec.task or 0
+        tracks = type(self._task).commit_record is not SourceTask.commit_record
+        windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
+        self._producer: Producer
+        self._meter = unit.meter = SourceMeter(windows, self._counts, time.monotonic, lambda: self._producer.active)
+        ports = delivery.Ports(
+            self._life,
+            self._task,
+            self._store,
+            self._topics,
+            self._reports,
+            topic_use(unit),
+            self._reports.errors,
+            self._meter,
+            tracks,
+            self._flush_s,
+        )
+        if not settings.exactly_once_enabled:
+            client = clients.producer(settings, connector, number, config)
+            self._producer = TaskProducer(client, self._life.gives_up, tracks)
+            return AtLeastOnce(ports, self._producer, self._interval_s)
+        source = SourceSettings.from_config(config)
+        boundary, longest_s = boundary_of(source, self._interval_s, time.monotonic())
+        client = clients.transactional_producer(settings, connector, number, config, round(longest_s * 1000))
+        self._producer = producer = TransactionalProducer(
+            client, self._life.gives_up, unit.may_work, partial(confirm, unit), tracks
+        )
+        return ExactlyOnce(ports, producer, boundary, source.offsets_storage_topic or settings.offset_storage_topic)
 
     def wake(self) -> None:
         """End a `poll` that is blocked, when the task is to stop. Called from the host's thread."""
@@ -111,10 +112,10 @@ class SourceLoop:
         try:
             unit.moved(Event.START)
             self._reports.start()
-            if not self._delivery.begin():
+            if not self._delivery.begin(time.monotonic()):
                 return
             self._store.open(unit.stopping.is_set)
-            context = _Context(self._properties, StoredOffsets(unit, self._store), self._delivery.transactions)
+            context = _Context(self._properties, StoredOffsets(unit, self._store), self._delivery.context)
             if not unit.may_work():
                 return
             task.initialize(context)
@@ -134,28 +135,29 @@ class SourceLoop:
                 self._stopper.join(self._shutdown_s)
                 if self._stopper.is_alive():
                     log.error("The task's stop() has not returned after %.0f s and is left alone", self._shutdown_s)
-            self._delivery.close()
+            self._producer.close(abandon=unit.abandoned)
             self._store.close(unit.abandoned)
             self._reports.close(self._flush_s)
-            self._batches.close()
+            self._transforms.close()
 
     def _end(self, failed: bool) -> None:
         try:
-            self._delivery.end(failed)
+            self._pump.end(failed)
         except Exception as error:  # noqa: BLE001 - the last word of a task that was to end anyway
             self._unit.fail(error)
 
     def _poll_until_stopped(self) -> None:
-        unit, stopping, delivery = self._unit, self._unit.stopping, self._delivery
+        unit, stopping, pump = self._unit, self._unit.stopping, self._pump
         while not stopping.is_set():
-            if unit.target is TargetState.STARTED:
-                # Before the plugin is asked, too: a poll takes things away from some sources, and a successor may be at it.
-                records = self._poll() if unit.may_work() else None
-                if records is not None and unit.may_work():
-                    delivery.send(records)
-                delivery.tend()
-            else:
+            if unit.target is not TargetState.STARTED:
                 self._stay_paused()
+                continue
+            # Before the plugin is asked, too: a poll takes things away from some sources, and a successor may be at it.
+            records = self._poll() if unit.may_work() else None
+            if records is not None and unit.may_work():
+                pump.step(records, time.monotonic())
+            else:
+                pump.tend(time.monotonic())
 
     def _poll(self) -> list[SourceRecord] | None:
         began = time.monotonic()
@@ -167,10 +169,9 @@ class SourceLoop:
             self._unit.stopping.wait(_RETRY_S)
             return None
         self._counts.goes_on()
-        now = time.monotonic()
         if records:
-            self._meter.polled(len(records), began, now)
-        elif now - began < _IDLE_S / 10:
+            self._meter.polled(len(records), began)
+        elif time.monotonic() - began < _IDLE_S / 10:
             self._unit.stopping.wait(_IDLE_S)
         return records
 
@@ -179,7 +180,7 @@ class SourceLoop:
         self._counts.goes_on()
         unit.moved(Event.PAUSE)
         # Nothing is sent meanwhile, so what is not stored yet can be, and then there is nothing to do.
-        while not self._delivery.rest() and not unit.stopping.is_set():
+        while not self._pump.rest() and not unit.stopping.is_set():
             unit.wait_for(lambda: unit.target is TargetState.STARTED, self._interval_s)
             if unit.target is TargetState.STARTED:
                 break
@@ -200,15 +201,6 @@ class SourceLoop:
             self._task.stop()
         except BaseException:
             log.exception("The task's stop() failed")
-
-    def _gives_up(self) -> bool:
-        """A stop is orderly as long as Kafka takes what was polled within the limit of a flush."""
-        if not self._unit.stopping.is_set():
-            return False
-        now = time.monotonic()
-        if self._give_up_at is None:
-            self._give_up_at = now + self._flush_s
-        return self._unit.abandoned or now > self._give_up_at
 
 
 class _Context:

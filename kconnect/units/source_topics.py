@@ -2,7 +2,7 @@
 Sees to it, once a topic, that the topics a source task writes to are there.
 
 By the connector's own rules where it has some and the worker lets it (KIP-158), else the brokers create them or nobody does.
-Part of what `source_batches.py` gives to both ways of delivery. Read next: `kafka/topics.py`,
+Made by `source_task.py`, asked by both ways of delivery (`core/task/delivery.py`). Read next: `kafka/topics.py`,
 `core/settings/topic_creation.py`.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from kconnect.core.settings import topic_creation
 from kconnect.core.settings.topic_creation import TopicCreation
+from kconnect.core.task.ports import Producer
 from kconnect.kafka import clients, topics
-from kconnect.kafka.producer import TaskProducer
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class SourceTopics:
         """Those that have not been `written` to yet."""
         return [topic for topic in asked if topic not in self._ready]
 
-    def require(self, new: list[str], producer: TaskProducer) -> bool:
+    def require(self, new: list[str], producer: Producer) -> bool:
         """
         Have them there, for this producer. False if the task is to end first.
 

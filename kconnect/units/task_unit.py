@@ -1,6 +1,6 @@
 """
-A task in its thread. Which kind it is, its connector's class says; the two loops are in `source_task.py`, where a record
-goes from the connector to Kafka, and `sink_task.py`, where it goes from Kafka to the connector. Made by `units.py`.
+A task in its thread. Which kind it is, its connector's class says; the two loops are in `source_task.py`, from the
+connector to Kafka, and `sink_task.py`, from Kafka to the connector. Made by `units.py`.
 """
 
 from __future__ import annotations

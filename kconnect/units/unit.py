@@ -26,13 +26,13 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
 from kconnect.core.task.errors import error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
+from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
 from kconnect.processes import logs
 from kconnect.units import owners
 from kconnect.units.gate import Tell
-from kconnect.units.offsets import OffsetStore
 from kconnect.units.starts import StartTurns
 
 log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@ The worker process: puts the parts together, runs until it is asked to end, and 
 
 `kconnect worker FILE.properties` calls `run`. One node runs one worker: REST, the loop that owns the herder, the readers and
 writers of the internal topics, the group's member, the sandbox for plugin code, and a Spark driver as a child process.
-Read next: `loop.py`, then `host/driver.py` and `host/main.py` for where the data flows.
+Read next: `loop.py` and `world.py`, then `host/driver.py` and `host/main.py` for where the data flows.
 """
 
 from __future__ import annotations
@@ -16,46 +16,40 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from kconnect.api.record import TopicPartition
 from kconnect.core.herder import events
-from kconnect.core.herder.herder import Herder, Identity
-from kconnect.core.herder.requests import ConfigMap
-from kconnect.core.metrics.report import Report
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.identity import Identity
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, converters, for_plugins
 from kconnect.core.state.assignment import AssignmentState
-from kconnect.core.state.assignment_records import Held
-from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
+from kconnect.core.state.records import Topic
 from kconnect.errors import ConnectError
 from kconnect.java import properties
-from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets
-from kconnect.kafka.admin import Admin, InternalTopic, committed
+from kconnect.kafka import clients
+from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.group import Entrance, GroupMember
-from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.kafka.log import LogReader
 from kconnect.local import java
 from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.processes import logs, process, worker_file
-from kconnect.processes.levels import PythonLoggers
-from kconnect.worker import build, session_key
-from kconnect.worker.loop import Loop, Offsets
+from kconnect.processes import process, worker_file
+from kconnect.worker import build
+from kconnect.worker.loop import Loop
 from kconnect.worker.metrics import Feed
 from kconnect.worker.rest import Rest
 from kconnect.worker.topic_watch import TopicWatch
+from kconnect.worker.world import World
 
 log = logging.getLogger(__name__)
 
-_WRITE_S = 30.0
 _DRIVER_BACKOFF_S = (0.5, 2.0, 5.0, 15.0)
 
 
@@ -242,165 +236,6 @@ class Worker:
             failed,
         )
         self._group.start()
-
-
-class World:
-    """The real `loop.Outside`."""
-
-    def __init__(
-        self,
-        settings: WorkerSettings,
-        admin: Admin,
-        registry: Registry,
-        sandbox: Sandbox,
-        feed: Feed,
-        watch: TopicWatch,
-    ) -> None:
-        client, topics = clients.internal(settings, "writer"), clients.topics(settings)
-        self._settings = settings
-        self.loggers = PythonLoggers()
-        """Shared with REST, which tells when a level was changed."""
-        self._admin, self._sandbox, self._feed, self._watch = admin, sandbox, feed, watch
-        self.registry = registry
-        self._reloading = threading.Lock()
-        self._writer = LogWriter(client, topics)
-        self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
-
-    def write(self, entries: tuple[Entry, ...], as_leader: bool) -> Offsets:
-        return (self._leader if as_leader else self._writer).write(entries, _WRITE_S)
-
-    def take_lead(self) -> Offsets:
-        self._leader.fence(_WRITE_S)
-        self._watch.look_at_policies()
-        # A task's open transaction in the offset topic must not keep the cluster without a leader.
-        return self._ends(clients.topics(self._settings), LogReader.ends)
-
-    def ends_of(self, topic: Topic) -> Offsets:
-        return self._ends({topic: clients.topics(self._settings)[topic]}, LogReader.ends_behind_open)
-
-    def _ends(self, topics: dict[Topic, str], find: Callable[[LogReader], Offsets | None]) -> Offsets:
-        # A new one each time: a reader that nobody polls finds no broker again after an outage.
-        reader = LogReader(clients.internal(self._settings, "ends"), topics)
-        try:
-            ends = find(reader)
-        finally:
-            reader.close()
-        if ends is None:
-            raise ConnectError("No broker told where the internal topics end")
-        return ends
-
-    def members(self) -> tuple[dict[str, str], str | None, str | None]:
-        settings = self._settings
-        found, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
-        ids = {each.url: each.url.split("://", 1)[-1].rstrip("/") for each in found}
-        owner = next((ids[each.url] for each in found if topic in each.topics), None)
-        strange = group.conflict(found, settings.group_id, settings.advertised_url, topic, mine=1)
-        return {worker: url for url, worker in ids.items()}, owner, strange
-
-    def new_session_key(self, current: SessionKey | None) -> SessionKey | None:
-        settings = self._settings
-        return session_key.renewed(
-            current,
-            settings.inter_worker_key_generation_algorithm,
-            settings.inter_worker_key_size,
-            settings.inter_worker_key_ttl_ms,
-            int(time.time() * 1000),
-        )
-
-    def validate(self, plugin: str, config: ConfigMap) -> dict[str, Any]:
-        return self._sandbox.validate(plugin, dict(config))
-
-    def describe(self, plugin: str, version: str | None) -> dict[str, Any]:
-        return self._sandbox.describe(plugin, version=version)
-
-    def list_plugins(self, connectors_only: bool) -> list[dict[str, Any]]:
-        return self._sandbox.list_plugins(connectors_only)
-
-    def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]:
-        return self._sandbox.plugin_config(plugin, version)
-
-    def reload_plugins(self) -> dict[str, Any]:
-        with self._reloading:
-            registry, told = self.registry.anew(self._settings.plugin_path)
-            self._sandbox.reload(registry)
-            self.registry = registry
-        log.info("Plugins were reloaded: %s", told)
-        return {**told, "broken": [{"location": each.location, "reason": each.reason} for each in registry.broken]}
-
-    def group_offsets(self, connector: str, config: ConfigMap) -> list[tuple[str, int, int]]:
-        with self._overrides(config) as overrides:
-            client = clients.admin(self._settings, connector, overrides)
-            return committed(client, clients.group_of(self._settings, connector, overrides))
-
-    def ask_connector(self, plugin: str, config: ConfigMap, offsets: Sequence[tuple[Any, Any]]) -> bool:
-        return self._sandbox.alter_offsets(plugin, config, offsets)
-
-    def alter_group(
-        self, connector: str, config: ConfigMap, offsets: Mapping[TopicPartition, int | None] | None
-    ) -> None:
-        with self._overrides(config) as overrides:
-            client = clients.admin(self._settings, connector, overrides)
-            group = clients.group_of(self._settings, connector, overrides)
-            if offsets is None:
-                group_offsets.reset(client, group)
-            else:
-                group_offsets.alter(client, group, offsets)
-
-    def read_own_offsets(self, connector: str, config: ConfigMap, prepare: bool) -> OffsetState | None:
-        with self._overrides(config) as overrides:
-            own = own_offsets.of(self._settings, connector, overrides)
-            if own is not None and prepare:
-                own_offsets.ensure(own, self._settings, lambda: False, _WRITE_S)
-                own = None if own_offsets.is_the_workers(own, self._settings) else own
-            return None if own is None else own_offsets.read(own, _WRITE_S)
-
-    def write_own_offsets(self, connector: str, config: ConfigMap, entries: Sequence[Entry]) -> None:
-        settings = self._settings
-        transactional_id = f"{settings.group_id}-{connector}" if settings.exactly_once_enabled else None
-        with self._overrides(config) as overrides:
-            own = own_offsets.of(settings, connector, overrides)
-            assert own is not None, "it was read before"
-            own_offsets.write(own, entries, transactional_id, _WRITE_S)
-
-    def fence(self, connector: str, config: ConfigMap, tasks: int) -> None:
-        ids = [clients.transactional_id(self._settings, connector, task) for task in range(tasks)]
-        with self._overrides(config) as overrides:
-            fencing.fence(clients.producer(self._settings, connector, 0, overrides), ids, _WRITE_S)
-
-    @contextmanager
-    def _overrides(self, config: ConfigMap) -> Iterator[dict[str, str]]:
-        """
-        What a connector sets of its clients, with references to secrets replaced: by a child process, as ever. An error of who
-        uses it shows the references instead: REST answers with its text.
-        """
-        try:
-            yield self._resolved(config)
-        except Exception as error:
-            told = logs.hide(str(error))
-            if told != str(error):
-                error.args = (told,)
-            raise
-
-    def _resolved(self, config: ConfigMap) -> dict[str, str]:
-        given = {
-            name: text
-            for name, text in config.items()
-            if text is not None and (".override." in name or name == "offsets.storage.topic")
-        }
-        if not any(references.find(text) for text in given.values()):
-            return given
-        found, covered = self._sandbox.resolve_config(given)
-        logs.cover(covered)
-        return found
-
-    def unit_reports(self) -> Collection[Report]:
-        return self._feed.reports()
-
-    def set_level(self, change: LoggerLevel) -> None:
-        logs.set_level(self.loggers, change)
-
-    def is_dead(self, held: Held) -> bool:
-        return process.is_dead(held)
 
 
 class Driver:

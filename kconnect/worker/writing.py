@@ -6,30 +6,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from kconnect.core.herder import events
-from kconnect.core.state.records import Entry, Topic
+from kconnect.core.herder.effects import Effect, Write
 from kconnect.errors import BadRequestError
 
 _TOGETHER = 1000
 """Entries that one transaction may grow to when several ask at once."""
-
-
-class Writes(Protocol):
-    def write(self, entries: tuple[Entry, ...], as_leader: bool) -> dict[tuple[Topic, int], int]: ...
-
-
-class _Leaders(NamedTuple):
-    id: int
-    entries: tuple[Entry, ...]
-
-
-class _Other(NamedTuple):
-    id: int
-    work: Callable[[], Any]
 
 
 class Writing:
@@ -38,23 +23,17 @@ class Writing:
     in it: what several requests have the leader write meanwhile is one.
     """
 
-    def __init__(self, outside: Writes, post: Callable[[events.Event], None]) -> None:
-        self._outside, self._post = outside, post
-        self._todo: queue.SimpleQueue[_Leaders | _Other | None] = queue.SimpleQueue()
-        self._next: _Leaders | _Other | None = None
+    def __init__(self, perform: Callable[[Effect[Any]], Any], post: Callable[[events.Event], None]) -> None:
+        self._perform_one, self._post = perform, post
+        self._todo: queue.SimpleQueue[Effect[Any] | None] = queue.SimpleQueue()
+        self._next: Effect[Any] | None = None
         """Taken from `_todo`, and not done yet."""
         self._closed = False
         threading.Thread(target=self._run, name="write", daemon=True).start()
 
-    def write(self, id: int, entries: tuple[Entry, ...], as_leader: bool) -> None:
-        if as_leader:
-            self._todo.put(_Leaders(id, entries))
-        else:
-            self.do(id, partial(self._outside.write, entries, False))
-
-    def do(self, id: int, work: Callable[[], Any]) -> None:
-        """Anything else that must not overtake a write, nor be overtaken."""
-        self._todo.put(_Other(id, work))
+    def put(self, effect: Effect[Any]) -> None:
+        """A write, or anything else that must not overtake one, nor be overtaken."""
+        self._todo.put(effect)
 
     def close(self) -> None:
         """What has not been begun is not done. Returns at once."""
@@ -64,42 +43,45 @@ class Writing:
     def _run(self) -> None:
         while not self._closed:
             first, self._next = self._next or self._todo.get(), None
-            if isinstance(first, _Other):
-                self._perform([first.id], first.work)
-            elif first is not None:
+            if isinstance(first, Write) and first.as_leader:
                 self._write(self._with_followers(first))
+            elif first is not None:
+                self._perform([first], first)
 
-    def _with_followers(self, first: _Leaders) -> list[_Leaders]:
+    def _with_followers(self, first: Write) -> list[Write]:
         group, size = [first], len(first.entries)
         while size < _TOGETHER:
             try:
                 self._next = self._todo.get_nowait()
             except queue.Empty:
                 break
-            if not isinstance(self._next, _Leaders):
+            if not isinstance(self._next, Write) or not self._next.as_leader:
                 break
             group.append(self._next)
             size += len(self._next.entries)
             self._next = None
         return group
 
-    def _write(self, group: list[_Leaders]) -> None:
-        entries = tuple(entry for each in group for entry in each.entries)
-        if self._perform([each.id for each in group], partial(self._outside.write, entries, True), len(group) == 1):
+    def _write(self, group: list[Write]) -> None:
+        together = Write(tuple(entry for each in group for entry in each.entries), True)
+        if self._perform(group, together, len(group) == 1):
             return
         for each in group:
-            self._perform([each.id], partial(self._outside.write, each.entries, True))
+            self._perform([each], each)
 
-    def _perform(self, ids: list[int], work: Callable[[], Any], alone: bool = True) -> bool:
-        """Tell all of them how it ended. False, and nobody is told yet, if one was refused and they are not `alone`."""
+    def _perform(self, asked: Sequence[Effect[Any]], effect: Effect[Any], alone: bool = True) -> bool:
+        """
+        Perform `effect`, and tell those who `asked` how it ended. False, and nobody is told yet, if one was refused and they
+        are not `alone`.
+        """
         told: list[events.Event]
         try:
-            result = work()
-            told = [events.Done(id, result) for id in ids]
+            result = self._perform_one(effect)
+            told = [events.Done(each.id, result) for each in asked]
         except Exception as error:  # noqa: BLE001 - the herder decides what a failure means
             if isinstance(error, BadRequestError) and not alone:
                 return False
-            told = [events.Failed(id, error) for id in ids]
+            told = [events.Failed(each.id, error) for each in asked]
         for event in told:
             self._post(event)
         return True

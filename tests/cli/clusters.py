@@ -10,7 +10,12 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from kconnect.core.herder import requests as r
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.cluster import GetCluster
+from kconnect.core.herder.requests.configs import CreateConnector, Created, DeleteConnector, PutConfig, ValidateConfig
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets
+from kconnect.core.herder.requests.states import SetTargetState, StopConnector
+from kconnect.core.herder.requests.worker import Root
 from kconnect.core.state.records import TargetState
 from kconnect.errors import BadRequestError, NotFoundError
 from kconnect.rest.app import RestSettings, build
@@ -18,7 +23,7 @@ from kconnect.rest.client import ConnectClient
 from kconnect.rest.server import Server
 from tests.rest.herder import MemoryHerder
 
-WRITES = (r.CreateConnector, r.PutConfig, r.StopConnector, r.SetTargetState, r.AlterOffsets, r.DeleteConnector)
+WRITES = (CreateConnector, PutConfig, StopConnector, SetTargetState, AlterOffsets, DeleteConnector)
 
 
 class Cluster(MemoryHerder):
@@ -48,7 +53,7 @@ class Cluster(MemoryHerder):
         self.both_ran = False
         self.writes = 0
 
-    def submit(self, request: r.Request) -> Any:
+    def submit(self, request: Request[Any]) -> Any:
         if not isinstance(request, WRITES):
             return super().submit(request)
         self.writes += 1
@@ -83,22 +88,22 @@ class Cluster(MemoryHerder):
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def _root(self, request: r.Root) -> Any:
+    def _root(self, request: Root) -> Any:
         return {"version": self.version, "commit": "c0ffee", "kafka_cluster_id": self.kafka}
 
-    def _cluster(self, request: r.GetCluster) -> Any:
+    def _cluster(self, request: GetCluster) -> Any:
         if not self.is_kconnect:
             raise NotFoundError("HTTP 404 Not Found")
         return {}
 
-    def _offsets(self, request: r.GetOffsets) -> Any:
+    def _offsets(self, request: GetOffsets) -> Any:
         name = self._known(request.name)
         found = deepcopy(self._store_of(name).get(name, []))
         if name in self.running() and found:
             self.set_place(name, next(iter(found[0]["offset"].values())) + 1)
         return {"offsets": found}
 
-    def _altered(self, request: r.AlterOffsets) -> Any:
+    def _altered(self, request: AlterOffsets) -> Any:
         name = self._known(request.name)
         if self.targets[name] is not TargetState.STOPPED:
             raise BadRequestError("Connectors must be in the STOPPED state before their offsets can be modified.")
@@ -109,7 +114,7 @@ class Cluster(MemoryHerder):
         self._store_of(name)[name] = [each for each in found.values() if each["offset"] is not None]
         return {"message": "altered"}
 
-    def _validate(self, request: r.ValidateConfig) -> Any:
+    def _validate(self, request: ValidateConfig) -> Any:
         found = request.config["connector.class"]
         if found in self.missing:
             raise BadRequestError(f"Failed to find any class that implements Connector and which name matches {found}")
@@ -131,19 +136,19 @@ class Cluster(MemoryHerder):
         self.between[name] = self.between.get(name, 0) - 1
         return {**found, "type": self.kind(name)}
 
-    def _create(self, request: r.CreateConnector) -> r.Created:
+    def _create(self, request: CreateConnector) -> Created:
         made = super()._create(request)
         self.configs[request.name].setdefault("name", request.name)
         return made
 
     _answers = {
         **MemoryHerder._answers,
-        r.Root: _root,
-        r.GetCluster: _cluster,
-        r.GetOffsets: _offsets,
-        r.AlterOffsets: _altered,
-        r.ValidateConfig: _validate,
-        r.CreateConnector: _create,
+        Root: _root,
+        GetCluster: _cluster,
+        GetOffsets: _offsets,
+        AlterOffsets: _altered,
+        ValidateConfig: _validate,
+        CreateConnector: _create,
     }
 
 

@@ -16,7 +16,12 @@ import pytest
 import yaml
 
 from kconnect.cli.apply import applying
-from kconnect.core.herder import requests as r
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PatchConfig, PutConfig, ValidateConfig
+from kconnect.core.herder.requests.connectors import GetStatus, ListConnectors
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets
+from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins
+from kconnect.core.herder.requests.states import SetTargetState, StopConnector
 from kconnect.core.state.records import TargetState
 from kconnect.errors import BadRequestError
 from tests.cli.calls import Called, call, serving
@@ -26,7 +31,7 @@ from tests.rest.herder import MemoryHerder
 CONFIG = {"connector.class": "FileStreamSource", "file": "/x", "topic": "t"}
 OFFSETS = [{"partition": {"filename": "/x"}, "offset": {"position": 100}}]
 ENDPOINT = "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
-_WRITES = (r.CreateConnector, r.PutConfig, r.PatchConfig, r.DeleteConnector, r.SetTargetState, r.StopConnector, r.AlterOffsets)
+_WRITES = (CreateConnector, PutConfig, PatchConfig, DeleteConnector, SetTargetState, StopConnector, AlterOffsets)
 
 
 class Herder(MemoryHerder):
@@ -45,8 +50,8 @@ class Herder(MemoryHerder):
     def writes(self) -> list[str]:
         return [type(request).__name__ for request in self.seen if isinstance(request, _WRITES)]
 
-    def submit(self, request: r.Request) -> Future[Any]:
-        if isinstance(request, r.CreateConnector | r.PutConfig) and request.config.get("topic") == "bad":
+    def submit(self, request: Request[Any]) -> Future[Any]:
+        if isinstance(request, CreateConnector | PutConfig) and request.config.get("topic") == "bad":
             self.seen.append(request)
             said = (
                 "Connector configuration is invalid and contains the following 1 error(s):\n"
@@ -54,22 +59,22 @@ class Herder(MemoryHerder):
                 f"{ENDPOINT}"
             )
             return _raised(BadRequestError(said))
-        if isinstance(request, r.CreateConnector) and request.initial_offsets is not None:
+        if isinstance(request, CreateConnector) and request.initial_offsets is not None:
             if self.older:
                 return _raised(BadRequestError('Unrecognized field "initial_offsets"'))
             self.kept[request.name] = [{"partition": place, "offset": at} for place, at in request.initial_offsets]
         return super().submit(request)
 
-    def _offsets(self, request: r.GetOffsets) -> Any:
+    def _offsets(self, request: GetOffsets) -> Any:
         return {"offsets": self.kept.get(self._known(request.name), [])}
 
-    def _altered(self, request: r.AlterOffsets) -> Any:
+    def _altered(self, request: AlterOffsets) -> Any:
         if self.targets[request.name] is not TargetState.STOPPED:
             raise BadRequestError("Connectors must be in the STOPPED state before their offsets can be modified.")
         self.kept[request.name] = [{"partition": place, "offset": at} for place, at in request.offsets]
         return {"message": "altered"}
 
-    def _list(self, request: r.ListConnectors) -> Any:
+    def _list(self, request: ListConnectors) -> Any:
         """As Connect leaves out what has no status."""
         found = super()._list(request)
         if "status" in request.expand:
@@ -79,22 +84,22 @@ class Herder(MemoryHerder):
                     del found[name]
         return found
 
-    def _plugin_config(self, request: r.GetPluginConfig) -> Any:
+    def _plugin_config(self, request: GetPluginConfig) -> Any:
         rows = super()._plugin_config(request)
         return [*rows, {"name": "pin", "type": "PASSWORD"}]
 
-    def _validate(self, request: r.ValidateConfig) -> Any:
+    def _validate(self, request: ValidateConfig) -> Any:
         errors = ["Invalid value bad\nfor configuration topic: no"] if request.config.get("topic") == "bad" else []
         rows = [{"definition": {"name": "topic"}, "value": {"name": "topic", "value": "", "errors": errors}}]
         return {**super()._validate(request), "error_count": len(errors), "configs": rows}
 
     _answers = {
         **MemoryHerder._answers,
-        r.GetPluginConfig: _plugin_config,
-        r.ValidateConfig: _validate,
-        r.GetOffsets: _offsets,
-        r.AlterOffsets: _altered,
-        r.ListConnectors: _list,
+        GetPluginConfig: _plugin_config,
+        ValidateConfig: _validate,
+        GetOffsets: _offsets,
+        AlterOffsets: _altered,
+        ListConnectors: _list,
     }
 
 
@@ -110,18 +115,18 @@ class Strict(Herder):
     )
     CLASSES = ("org.apache.kafka.connect.file.FileStreamSourceConnector", "org.apache.kafka.connect.transforms.Filter")
 
-    def submit(self, request: r.Request) -> Future[Any]:
-        if isinstance(request, r.CreateConnector | r.PutConfig | r.ValidateConfig):
+    def submit(self, request: Request[Any]) -> Future[Any]:
+        if isinstance(request, CreateConnector | PutConfig | ValidateConfig):
             name = str(request.config["connector.class"])
             if not name.startswith("FileStreamSource"):
                 said = f"Failed to find any class that implements Connector and which name matches {name}"
                 return _raised(BadRequestError(f"{said}, available connectors are: {self.CLASSES[0]}"))
-        if isinstance(request, r.CreateConnector | r.PutConfig) and request.config.get("tasks.max") == "lots":
+        if isinstance(request, CreateConnector | PutConfig) and request.config.get("tasks.max") == "lots":
             count = f"Connector configuration is invalid and contains the following {len(self.INVALID)} error(s):"
             return _raised(BadRequestError("\n".join((count, *self.INVALID, ENDPOINT))))
         return super().submit(request)
 
-    def _validate(self, request: r.ValidateConfig) -> Any:
+    def _validate(self, request: ValidateConfig) -> Any:
         names = ("connector.class", "name", "tasks.max", "topics", "topics.regex", "transforms.a.type", "file", "topic")
         names += ("value.converter",)
         rows = [{"definition": {"name": name}, "value": {"name": name, "value": "", "errors": []}} for name in names]
@@ -130,10 +135,10 @@ class Strict(Herder):
                 row["value"]["errors"] = list(errors)  # type: ignore[index]
         return {**super()._validate(request), "configs": rows}
 
-    def _plugins(self, request: r.ListPlugins) -> Any:
+    def _plugins(self, request: ListPlugins) -> Any:
         return [{"class": name} for name in self.CLASSES]
 
-    _answers = {**Herder._answers, r.ValidateConfig: _validate, r.ListPlugins: _plugins}
+    _answers = {**Herder._answers, ValidateConfig: _validate, ListPlugins: _plugins}
 
 
 @pytest.fixture
@@ -373,13 +378,13 @@ def test_a_connector_that_rests_is_waited_for_as_it_is(run: Any, herder: Herder)
 def test_one_that_does_not_stay_so_is_told_with_the_time_that_was_given(run: Any, herder: Herder) -> None:
     asked: list[str] = []
 
-    def now_and_then(request: r.GetStatus) -> Any:
+    def now_and_then(request: GetStatus) -> Any:
         # Both what is said of the old config and what comes of the new one.
         asked.append(request.name)
         herder.failed = set() if len(asked) == 1 else {(request.name, 0)}
         return MemoryHerder._status(herder, request)
 
-    herder._answers = {**herder._answers, r.GetStatus: lambda _, request: now_and_then(request)}
+    herder._answers = {**herder._answers, GetStatus: lambda _, request: now_and_then(request)}
     write("a")
     done = run("apply", "-f", "a.yaml", "--wait", "--timeout", "2s")
     assert (done.status, "Connector a was not RUNNING within 2 s" in done.err) == (7, True), done
@@ -389,7 +394,7 @@ def test_offsets_count_for_what_is_created(run: Any, herder: Herder) -> None:
     Path("a.json").write_text(json.dumps({"name": "a", "config": CONFIG, "offsets": OFFSETS}))
     assert '    + offset: {"filename": "/x"} {"position": 100}' in run("diff", "-f", "a.json").out
     assert run("apply", "-f", "a.json").status == 0
-    (created,) = [request for request in herder.seen if isinstance(request, r.CreateConnector)]
+    (created,) = [request for request in herder.seen if isinstance(request, CreateConnector)]
     assert created.initial_offsets == (({"filename": "/x"}, {"position": 100}),)
     for command in (["apply"], ["diff"], ["apply", "--dry-run", "-o", "json"]):
         assert run(*command, "-f", "a.json").err.splitlines()[0] == IGNORED
@@ -435,7 +440,7 @@ def test_an_apply_that_was_cut_short_is_done_by_the_next(url: str, run: Any, her
 
 def test_where_no_state_is_said_what_was_cut_short_stays_stopped_and_is_told(run: Any, herder: Herder) -> None:
     with_offsets(None)
-    herder.submit(r.CreateConnector("a", dict(CONFIG), "STOPPED"))
+    herder.submit(CreateConnector("a", dict(CONFIG), "STOPPED"))
     told = "a is STOPPED and has not run, as an apply leaves it that was cut short; its file says no state, and so it stays "
     for action in ("changed 1, unchanged 0", "changed 0, unchanged 1"):
         done = run("apply", "-f", "a.json")

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from kconnect.cli import asking
-from kconnect.core.herder.requests import CreateConnector, DeleteConnector, ResetOffsets, StopConnector
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
+from kconnect.core.herder.requests.offsets import ResetOffsets
+from kconnect.core.herder.requests.states import StopConnector
 from tests.cli.calls import Called, call, serving
 from tests.cli.terminal import Terminal
 from tests.rest.herder import MemoryHerder

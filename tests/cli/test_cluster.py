@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.core.herder.requests import GetCluster, Request
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.cluster import GetCluster
 from tests.cli.calls import call, serving
 from tests.rest.herder import MemoryHerder
 
@@ -50,7 +51,7 @@ VIEW = {
 
 
 class Herder(MemoryHerder):
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, GetCluster):
             future: Future[Any] = Future()
             future.set_result(VIEW)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.core.herder.requests import CreateConnector
+from kconnect.core.herder.requests.configs import CreateConnector
 from tests.cli.calls import Called, call, complete, serving
 from tests.rest.conftest import FILE_SOURCE
 from tests.rest.herder import MemoryHerder

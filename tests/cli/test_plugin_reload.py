@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from kconnect.cli.plugins import reload as plugin_reload
-from kconnect.core.herder.requests import GetCluster
+from kconnect.core.herder.requests.cluster import GetCluster
 from kconnect.errors import BadRequestError
 from kconnect.rest.client import ConnectClient
 from tests.cli.calls import call, serving

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from kconnect.cli import selection
-from kconnect.core.herder.requests import CreateConnector, Request, SetTargetState
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.states import SetTargetState
 from kconnect.core.state.records import TargetState
 from kconnect.errors import ConflictError, ConnectError, NotFoundError
 from kconnect.rest.app import RestSettings, build
@@ -105,7 +107,7 @@ def test_what_was_done_before_an_error_is_told_with_it(capsys: pytest.CaptureFix
 class Slow(MemoryHerder):
     """Pauses all at once, but for one that hangs."""
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, SetTargetState) and request.name == "c2":
             self.held.append(Future())
             return self.held[-1]

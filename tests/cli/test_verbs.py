@@ -15,17 +15,11 @@ import pytest
 
 from kconnect.cli import waiting
 from kconnect.cli.connectors import get_connectors, target_states
-from kconnect.core.herder.requests import (
-    CreateConnector,
-    DeleteConnector,
-    GetConnector,
-    GetStatus,
-    Health,
-    ListConnectors,
-    Request,
-    RestartConnector,
-    SetTargetState,
-)
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
+from kconnect.core.herder.requests.connectors import GetConnector, GetStatus, ListConnectors
+from kconnect.core.herder.requests.states import RestartConnector, SetTargetState
+from kconnect.core.herder.requests.worker import Health
 from kconnect.core.state.records import TargetState
 from kconnect.errors import ConflictError, ConnectError
 from tests.cli.calls import Called, call, serving
@@ -46,7 +40,7 @@ class Herder(MemoryHerder):
         self.before: dict[type, Any] = {}
         self.failing: set[str] = set()
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if happens := self.before.pop(type(request), None):
             happens()
         if getattr(request, "name", None) in self.failing and isinstance(request, SetTargetState | DeleteConnector):

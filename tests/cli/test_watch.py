@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kconnect.cli import watch
-from kconnect.core.herder.requests import CreateConnector
+from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.errors import ConnectError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.server import Server

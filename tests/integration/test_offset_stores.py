@@ -14,10 +14,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
+from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, own_offsets
 from kconnect.kafka.log import LogWriter
-from kconnect.units.offsets import OffsetStore, OffsetStores
+from kconnect.units.offsets import OffsetStores
 from tests.integration.units import read_all, until
 
 A, B = {"p": "a"}, {"p": "b"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from kconnect.core.herder import effects
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.offsets import OffsetState
@@ -20,8 +21,9 @@ from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
 from kconnect.worker import main
-from kconnect.worker.main import Worker, World
+from kconnect.worker.main import Worker
 from kconnect.worker.topic_watch import TopicWatch
+from kconnect.worker.world import World
 from tests.conftest import QUICK
 from tests.support import wait_until
 
@@ -136,7 +138,7 @@ def test_who_begins_to_lead_looks_at_cleanup_policies(
         changing.incremental_alter_configs([resource])[resource].result(60)
         # A broker answers what it knows, which may be a little late.
         wait_until(lambda: list(admin.uncompacted(topics.values())), 240)
-        wait_until(lambda: world.take_lead(), 240)
+        wait_until(lambda: world.take_lead(effects.TakeLead()), 240)
         wait_until(lambda: f"Topic '{group}-offset'" in caplog.text, 240)
         assert "'cleanup.policy=compact,delete'" in caplog.text
         assert f"Topic '{group}-config'" not in caplog.text

@@ -42,6 +42,9 @@ def test_one_line_from_file_to_file_and_what_rest_says_of_it(worker: WorkerProce
     assert status["connector"]["worker_id"] == worker_id
     assert client.tasks(src)[0]["config"]["task.class"] == "org.apache.kafka.connect.file.FileStreamSourceTask"
     assert client.connector(snk)["tasks"] == [{"connector": snk, "task": 0}]
+    (placed,) = client.placement(src)["tasks"]
+    assert placed["host"]["worker_id"] == placed["worker_id"] == status["tasks"][0]["worker_id"]
+    assert (placed["state"], placed["waits_for"]) == ("RUNNING", None)
     position = [{"partition": {"filename": str(tmp_path / "in")}, "offset": {"position": 7}}]
     wait_until(lambda: client.offsets(src) == position, 120)
     committed = [{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 1}}]

@@ -17,13 +17,12 @@ from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState
+from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.data.schema import STRING_SCHEMA
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.scan import INSTALLED
 from kconnect.units.gate import Tell
-from kconnect.units.offset_topic import Pairs
-from kconnect.units.offsets import OffsetRecord
 from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit, Waits
 from kconnect.units.units import make_unit

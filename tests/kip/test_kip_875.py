@@ -1,7 +1,7 @@
 """
 KIP-875's second part: offsets are shown, altered and reset, on a real worker, real Spark and real Kafka. A test for each point
 of the text's test plan; the first part's are in `test_kip_875_stop.py`. What needs no broker is in `tests/rest/test_offsets.py`
-(bodies), `tests/core/herder/test_offset_requests.py` (refusals, order, who leads) and `tests/plugins/test_sandbox_offsets.py`
+(bodies), `tests/core/herder/test_altering_offsets.py` (refusals, order, who leads) and `tests/plugins/test_sandbox_offsets.py`
 (an `alter_offsets` that hangs, and what it is given).
 """
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as r
+from kconnect.core.herder import effects
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.request import Request
 from kconnect.core.state.records import LogRecord
-from kconnect.errors import ConnectError
 from kconnect.plugins.sandbox import Sandbox
 from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 
@@ -20,28 +20,21 @@ NAME = "worker-1:8083"
 
 
 class PluginWorker(MemoryWorker):
-    """Asks the sandbox, as `worker/loop.py` does; keeps what it said about a question it has heard before."""
+    """Asks the sandbox, as `worker/world.py` does; keeps what it said about a question it has heard before."""
 
     sandbox: Sandbox
 
-    def _perform(self, effect: effects.Effect) -> None:
-        sandbox = self.sandbox
-        try:
-            match effect:
-                case effects.Validate(plugin, config, id):
-                    result: Any = sandbox.validate(plugin, config)
-                case effects.DescribePlugin(plugin, version, id):
-                    result = sandbox.describe(plugin, version=version)
-                case effects.ListPlugins(connectors_only, id):
-                    result = sandbox.list_plugins(connectors_only)
-                case effects.PluginConfig(plugin, version, id):
-                    result = sandbox.plugin_config(plugin, version)
-                case _:
-                    super()._perform(effect)
-                    return
-            self._inbox.append(events.Done(id, result))
-        except ConnectError as error:
-            self._inbox.append(events.Failed(id, error))
+    def validate(self, effect: effects.Validate) -> Body:
+        return self.sandbox.validate(effect.plugin, effect.config)
+
+    def describe(self, effect: effects.DescribePlugin) -> Body:
+        return self.sandbox.describe(effect.plugin, version=effect.version)
+
+    def list_plugins(self, effect: effects.ListPlugins) -> list[Body]:
+        return self.sandbox.list_plugins(effect.connectors_only)
+
+    def plugin_config(self, effect: effects.PluginConfig) -> list[Body]:
+        return self.sandbox.plugin_config(effect.plugin, effect.version)
 
 
 class ClusterHerder:
@@ -61,7 +54,7 @@ class ClusterHerder:
         """All that was written so far."""
         return self.cluster.log.records
 
-    def submit(self, request: r.Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         self.asked += 1
         future: Future[Any] = Future()
         answer = self.cluster.submit(NAME, request)

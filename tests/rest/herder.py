@@ -11,7 +11,25 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from kconnect.core.herder import requests as r
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import (
+    CreateConnector,
+    Created,
+    DeleteConnector,
+    PatchConfig,
+    PutConfig,
+    ValidateConfig,
+)
+from kconnect.core.herder.requests.connectors import GetConfig, GetConnector, GetStatus, GetTasks, GetTaskStatus, ListConnectors
+from kconnect.core.herder.requests.metrics import GetMetrics
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
+from kconnect.core.herder.requests.own import GetOwn, ListOwn
+from kconnect.core.herder.requests.placement import GetPlacement
+from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins, ReloadPlugins
+from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
+from kconnect.core.herder.requests.tasks import FenceTasks
+from kconnect.core.herder.requests.topics import GetTopics, ResetTopics
+from kconnect.core.herder.requests.worker import GetSessionKeys, Health, Root, SetLoggerLevel
 from kconnect.core.metrics.families import Snapshot
 from kconnect.core.state.records import SessionKey, TargetState
 from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError, UnavailableError
@@ -36,10 +54,10 @@ class MemoryHerder:
         self.hold = False
         self.held: list[Future[Any]] = []
         self.fail_next: Exception | None = None
-        self.seen: list[r.Request] = []
+        self.seen: list[Request[Any]] = []
         self.metrics: Snapshot | None = None
 
-    def submit(self, request: r.Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         self.seen.append(request)
         future: Future[Any] = Future()
         if self.hold:
@@ -56,85 +74,94 @@ class MemoryHerder:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def _root(self, request: r.Root) -> Any:
+    def _root(self, request: Root) -> Any:
         return {"version": "4.3.1", "commit": "c0ffee", "kafka_cluster_id": "4L6g3nShT-eMCtK--X86sw"}
 
-    def _health(self, request: r.Health) -> None:
+    def _health(self, request: Health) -> None:
         if self.starting:
             raise UnavailableError("Worker is still starting up.")
 
-    def _list(self, request: r.ListConnectors) -> Any:
+    def _list(self, request: ListConnectors) -> Any:
         if not request.expand:
             return sorted(self.configs)
         views = {"status": self._status_of, "info": self._info}
         return {name: {e: views[e](name) for e in request.expand if e in views} for name in sorted(self.configs)}
 
-    def _get(self, request: r.GetConnector) -> Any:
+    def _get(self, request: GetConnector) -> Any:
         return self._info(self._known(request.name))
 
-    def _config(self, request: r.GetConfig) -> Any:
+    def _config(self, request: GetConfig) -> Any:
         return self.configs[self._known(request.name)]
 
-    def _status(self, request: r.GetStatus) -> Any:
+    def _status(self, request: GetStatus) -> Any:
         if request.name not in self.configs:
             raise NotFoundError(f"No status found for connector {request.name}")
         return self._status_of(request.name)
 
-    def _tasks(self, request: r.GetTasks) -> Any:
+    def _tasks(self, request: GetTasks) -> Any:
         config = self.configs[self._known(request.name)]
         return [
             {"id": {"connector": request.name, "task": task}, "config": {"topic": config.get("topic")}}
             for task in range(self._task_count(request.name))
         ]
 
-    def _task_status(self, request: r.GetTaskStatus) -> Any:
+    def _task_status(self, request: GetTaskStatus) -> Any:
         if request.name not in self.configs or not 0 <= request.task < self._task_count(request.name):
             raise NotFoundError(f"No status found for task {request.name}-{request.task}")
         return self._status_of(request.name)["tasks"][request.task]
 
-    def _topics(self, request: r.GetTopics) -> Any:
+    def _topics(self, request: GetTopics) -> Any:
         return {request.name: {"topics": self.topics.get(request.name, [])}}
 
-    def _reset_topics(self, request: r.ResetTopics) -> None:
+    def _reset_topics(self, request: ResetTopics) -> None:
         if not self.reset_allowed:
             raise ForbiddenError("Topic tracking reset is disabled")
         self.topics.pop(request.name, None)
 
-    def _offsets(self, request: r.GetOffsets) -> Any:
+    def _offsets(self, request: GetOffsets) -> Any:
         self._known(request.name)
         return {"offsets": [{"partition": {"filename": "in.txt"}, "offset": {"position": 7}}]}
 
-    def _altered(self, request: r.AlterOffsets | r.ResetOffsets) -> Any:
+    def _altered(self, request: AlterOffsets | ResetOffsets) -> Any:
         self._known(request.name)
-        return {"message": "altered" if isinstance(request, r.AlterOffsets) else "reset"}
+        return {"message": "altered" if isinstance(request, AlterOffsets) else "reset"}
 
-    def _keys(self, request: r.GetSessionKeys) -> Any:
+    def _keys(self, request: GetSessionKeys) -> Any:
         return self.session_keys
 
-    def _fence(self, request: r.FenceTasks) -> None:
+    def _placement(self, request: GetPlacement) -> Any:
+        own, status = self._own(self._known(request.name)), self._status_of(request.name)
+        placed = [
+            {"task": task["id"], "state": said["state"], "worker_id": WORKER, "host": task["host"], "waits_for": None}
+            for task, said in zip(own["tasks"], status["tasks"], strict=True)
+        ]
+        instance = {"task": None, "state": "UNASSIGNED", "worker_id": None, "host": None, "waits_for": "waiting for Spark"}
+        return {"name": request.name, "connector": instance, "tasks": placed}
+
+    def _fence(self, request: FenceTasks) -> None:
         self._known(request.name)
 
-    def _plugins(self, request: r.ListPlugins) -> Any:
+    def _plugins(self, request: ListPlugins) -> Any:
         connectors = [{"class": "FileStreamSource", "type": "source", "version": "4.3.1"}]
         others = [{"class": "JsonConverter", "type": "converter"}]
         return connectors if request.connectors_only else connectors + others
 
-    def _plugin_config(self, request: r.GetPluginConfig) -> Any:
+    def _plugin_config(self, request: GetPluginConfig) -> Any:
         if request.plugin != "FileStreamSource":
             raise NotFoundError(f"Unknown plugin {request.plugin}.")
         if request.version not in (None, "latest", "4.3.1"):
             raise BadRequestError(f"Invalid version specification: {request.version}")
         return [{"name": "topic", "type": "STRING", "required": True}]
 
-    def _reload_plugins(self, request: r.ReloadPlugins) -> Any:
+    def _reload_plugins(self, request: ReloadPlugins) -> Any:
         return {"added": ["/p/a-1"], "removed": [], "installed": ["b.B"], "broken": self.broken}
 
-    def _validate(self, request: r.ValidateConfig) -> Any:
+    def _validate(self, request: ValidateConfig) -> Any:
         if request.config.get("connector.class") is None:
             raise BadRequestError("The config has no connector.class")
         return {"name": request.config["connector.class"], "error_count": 0, "groups": [], "configs": []}
 
-    def _create(self, request: r.CreateConnector) -> r.Created:
+    def _create(self, request: CreateConnector) -> Created:
         if not request.name:
             raise BadRequestError("Invalid value  for configuration name: String may not be empty")
         if request.name in self.configs:
@@ -143,25 +170,25 @@ class MemoryHerder:
         state = TargetState[states.get(request.initial_state, request.initial_state or "")]
         return self._store(request.name, dict(request.config), state)
 
-    def _put(self, request: r.PutConfig) -> r.Created:
+    def _put(self, request: PutConfig) -> Created:
         return self._store(request.name, dict(request.config), self.targets.get(request.name, TargetState.STARTED))
 
-    def _patch(self, request: r.PatchConfig) -> r.Created:
+    def _patch(self, request: PatchConfig) -> Created:
         merged = {**self.configs[self._known(request.name)], **request.patch}
         kept = {key: value for key, value in merged.items() if key not in request.patch or value is not None}
         return self._store(request.name, kept, self.targets[request.name])
 
-    def _delete(self, request: r.DeleteConnector) -> None:
+    def _delete(self, request: DeleteConnector) -> None:
         del self.configs[self._known(request.name)]
 
-    def _target(self, request: r.SetTargetState | r.StopConnector) -> None:
+    def _target(self, request: SetTargetState | StopConnector) -> None:
         if request.name not in self.configs:
             raise NotFoundError(f"Unknown connector {request.name}")
         self.targets[request.name] = (
-            request.state if isinstance(request, r.SetTargetState) else TargetState.STOPPED
+            request.state if isinstance(request, SetTargetState) else TargetState.STOPPED
         )
 
-    def _restart(self, request: r.RestartConnector) -> Any:
+    def _restart(self, request: RestartConnector) -> Any:
         name = request.name
         if name not in self.configs:
             raise NotFoundError(f"Unknown connector: {name}")
@@ -175,7 +202,7 @@ class MemoryHerder:
                 unit["state"] = "RESTARTING"
         return status
 
-    def _restart_task(self, request: r.RestartTask) -> None:
+    def _restart_task(self, request: RestartTask) -> None:
         if request.name not in self.configs:
             raise NotFoundError(f"Unknown connector: {request.name}")
         if not 0 <= request.task < self._task_count(request.name):
@@ -183,41 +210,42 @@ class MemoryHerder:
         self.restarted.append((request.name, request.task))
         self.failed.discard((request.name, request.task))
 
-    def _set_logger_level(self, request: r.SetLoggerLevel) -> None:
+    def _set_logger_level(self, request: SetLoggerLevel) -> None:
         self.cluster_levels.append((request.namespace, request.level))
 
     _answers: dict[type, Callable[[Any, Any], Any]] = {
-        r.Root: _root,
-        r.Health: _health,
-        r.ListConnectors: _list,
-        r.GetConnector: _get,
-        r.GetConfig: _config,
-        r.GetStatus: _status,
-        r.GetTasks: _tasks,
-        r.GetTaskStatus: _task_status,
-        r.GetTopics: _topics,
-        r.ResetTopics: _reset_topics,
-        r.GetOffsets: _offsets,
-        r.ListPlugins: _plugins,
-        r.GetPluginConfig: _plugin_config,
-        r.ReloadPlugins: _reload_plugins,
-        r.ValidateConfig: _validate,
-        r.CreateConnector: _create,
-        r.PutConfig: _put,
-        r.PatchConfig: _patch,
-        r.DeleteConnector: _delete,
-        r.SetTargetState: _target,
-        r.StopConnector: _target,
-        r.RestartConnector: _restart,
-        r.RestartTask: _restart_task,
-        r.SetLoggerLevel: _set_logger_level,
-        r.GetMetrics: lambda self, request: self.metrics,
-        r.ListOwn: lambda self, request: {name: self._own(name) for name in sorted(self.configs)},
-        r.GetOwn: lambda self, request: {"name": request.name, **self._own(self._known(request.name))},
-        r.AlterOffsets: _altered,
-        r.ResetOffsets: _altered,
-        r.GetSessionKeys: _keys,
-        r.FenceTasks: _fence,
+        Root: _root,
+        Health: _health,
+        ListConnectors: _list,
+        GetConnector: _get,
+        GetConfig: _config,
+        GetStatus: _status,
+        GetTasks: _tasks,
+        GetTaskStatus: _task_status,
+        GetTopics: _topics,
+        ResetTopics: _reset_topics,
+        GetOffsets: _offsets,
+        ListPlugins: _plugins,
+        GetPluginConfig: _plugin_config,
+        ReloadPlugins: _reload_plugins,
+        ValidateConfig: _validate,
+        CreateConnector: _create,
+        PutConfig: _put,
+        PatchConfig: _patch,
+        DeleteConnector: _delete,
+        SetTargetState: _target,
+        StopConnector: _target,
+        RestartConnector: _restart,
+        RestartTask: _restart_task,
+        SetLoggerLevel: _set_logger_level,
+        GetMetrics: lambda self, request: self.metrics,
+        ListOwn: lambda self, request: {name: self._own(name) for name in sorted(self.configs)},
+        GetOwn: lambda self, request: {"name": request.name, **self._own(self._known(request.name))},
+        GetPlacement: _placement,
+        AlterOffsets: _altered,
+        ResetOffsets: _altered,
+        GetSessionKeys: _keys,
+        FenceTasks: _fence,
     }
 
     # -- state --------------------------------------------------------------------------------------------------------
@@ -227,11 +255,11 @@ class MemoryHerder:
             raise NotFoundError(f"Connector {name} not found")
         return name
 
-    def _store(self, name: str, config: dict[str, str | None], state: TargetState) -> r.Created:
+    def _store(self, name: str, config: dict[str, str | None], state: TargetState) -> Created:
         created = name not in self.configs
         self.configs[name] = config
         self.targets[name] = state
-        return r.Created(created, {**self._info(name), "tasks": []} if created else self._info(name))
+        return Created(created, {**self._info(name), "tasks": []} if created else self._info(name))
 
     def _task_count(self, name: str) -> int:
         stopped = self.targets[name] is TargetState.STOPPED

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import kconnect
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.worker import Root
 from kconnect.errors import ConnectError
 from kconnect.rest.app import RestSettings, build, build_admin
 from tests.rig.histories.cluster import MemoryCluster
@@ -47,7 +47,7 @@ def test_root(http: Http) -> None:
 def test_clients_go_by_the_version_of_the_connect_whose_api_this_is() -> None:
     cluster = MemoryCluster()
     cluster.add_worker("worker-1:8083")
-    assert cluster.call("worker-1:8083", requests.Root())["version"] == kconnect.CONNECT_VERSION == "4.3.1"
+    assert cluster.call("worker-1:8083", Root())["version"] == kconnect.CONNECT_VERSION == "4.3.1"
 
 
 # -- paths and methods ------------------------------------------------------------------------------------------------

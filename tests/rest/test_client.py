@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.core.herder.requests import CreateConnector, GetStatus, PatchConfig, Request
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector, PatchConfig
+from kconnect.core.herder.requests.connectors import GetStatus
 from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.client import ConnectClient, RestError, WaitError
@@ -26,7 +28,7 @@ class Unfolding(MemoryHerder):
         super().__init__()
         self.script: list[Any] = []
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         if isinstance(request, GetStatus) and self.script:
             self.script.pop(0)()
         return super().submit(request)
@@ -81,6 +83,7 @@ def test_life_of_a_connector(client: ConnectClient, herder: Unfolding) -> None:
     assert client.patch_config(name, {"tasks.max": None})["tasks"] == [{"connector": name, "task": 0}]
     assert client.put_config(name, FILE_SOURCE)["config"] == {**FILE_SOURCE, "name": name}
     assert len(client.tasks(name)) == 1
+    assert [unit["task"] for unit in client.placement(name)["tasks"]] == [0]
     assert client.restart(name) is None
     restarting = client.restart(name, include_tasks=True)
     assert restarting is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.configs import CreateConnector, PutConfig, ValidateConfig
 from kconnect.core.state.records import TargetState
 
 from .conftest import FILE_SOURCE, Http, assert_error
@@ -97,7 +97,7 @@ def test_config_of_another_connector(http: Http, method: str, path: str, body: d
 def test_missing_name_is_left_to_validation(http: Http, herder: MemoryHerder, name: dict[str, Any]) -> None:
     response = http("POST", "/connectors", json={**name, "config": FILE_SOURCE})
     assert_error(response, 400, "Invalid value  for configuration name: String may not be empty")
-    assert herder.seen == [requests.CreateConnector("", {**FILE_SOURCE, "name": ""}, None)]
+    assert herder.seen == [CreateConnector("", {**FILE_SOURCE, "name": ""}, None)]
 
 
 SEND_CREATE = (
@@ -171,7 +171,7 @@ def test_values_become_text(http: Http, herder: MemoryHerder, way: str, json: st
     response = http(method, path, content=body.encode(), headers={"content-type": "application/json"})
     assert response.is_success
     request = herder.seen[0]
-    assert isinstance(request, requests.CreateConnector | requests.PutConfig | requests.ValidateConfig)
+    assert isinstance(request, CreateConnector | PutConfig | ValidateConfig)
     assert request.config == {"connector.class": "FileStreamSource", "name": "src", "x": stored}
 
 

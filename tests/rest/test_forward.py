@@ -14,15 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.core.herder.requests import (
-    BUSY,
-    AlterOffsets,
-    ForwardError,
-    GetSessionKeys,
-    PutTaskConfigs,
-    Request,
-    ResetOffsets,
-)
+from kconnect.core.herder.desk import BUSY, ForwardError
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.offsets import AlterOffsets, ResetOffsets
+from kconnect.core.herder.requests.tasks import PutTaskConfigs
+from kconnect.core.herder.requests.worker import GetSessionKeys
 from kconnect.core.state.records import SessionKey, TargetState
 from kconnect.errors import AlreadyExistsError
 from kconnect.local.broker import free_port
@@ -42,7 +38,7 @@ class Follower(MemoryHerder):
         super().__init__()
         self.leader, self.times = leader, times
 
-    def submit(self, request: Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         future: Future[Any] = Future()
         if isinstance(request, GetSessionKeys):
             future.set_result((KEY,))

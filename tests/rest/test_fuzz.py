@@ -20,8 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 
-from kconnect.core.herder import requests as r
-from kconnect.core.herder.requests import ConfigMap
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
+from kconnect.core.herder.requests.connectors import ListConnectors
+from kconnect.core.state.config import Properties
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.rest import loggers, schemas
@@ -56,14 +57,14 @@ class World:
 
     def furnish(self) -> None:
         """Put back what requests have deleted, and delete what they have created too much of."""
-        names = self.herder.submit(r.ListConnectors()).result()
+        names = self.herder.submit(ListConnectors()).result()
         superfluous = [name for name in names if name not in STATES][5:]
         for name in superfluous:
-            self.herder.submit(r.DeleteConnector(name)).result()
+            self.herder.submit(DeleteConnector(name)).result()
         missing = STATES.keys() - set(names)
         for name in missing:
-            config: ConfigMap = {**FILE_SOURCE, "name": name}
-            self.herder.submit(r.CreateConnector(name, config, STATES[name])).result()
+            config: Properties = {**FILE_SOURCE, "name": name}
+            self.herder.submit(CreateConnector(name, config, STATES[name])).result()
         if superfluous or missing:
             self.settle()
         assert len(self.herder.records) == self.settled, "something was written after the last request had been answered"

@@ -83,7 +83,7 @@ def test_root_is_everything(http: Http, root: str) -> None:
 def test_a_name_of_javas_leads_to_the_logger_that_does_the_same(http: Http) -> None:
     sink = "org.apache.kafka.connect.runtime.WorkerSinkTask"
     changed = http("PUT", f"/admin/loggers/{sink}", json={"level": "TRACE"}).json()
-    assert changed == ["kconnect.kafka.consumer", "kconnect.units.sink_task"]
+    assert changed == ["kconnect.core.task.sink_pump", "kconnect.kafka.consumer", "kconnect.units.sink_task"]
     assert logging.getLogger("kconnect.units.sink_task").isEnabledFor(5)
     assert http("GET", f"/admin/loggers/{sink}").json() == {"level": "TRACE", "last_modified": NOW}
     below = http("PUT", "/admin/loggers/org.apache.kafka.connect.runtime.rest.RestServer", json={"level": "FATAL"}).json()

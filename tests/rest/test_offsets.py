@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.offsets import AlterOffsets
+from kconnect.core.herder.requests.tasks import FenceTasks
 from kconnect.core.state.records import SessionKey
 from kconnect.rest import signature
 
@@ -18,7 +20,7 @@ def test_what_get_gives_can_be_sent_back(http: Http, herder: MemoryHerder) -> No
     http.create("src")
     response = http("PATCH", PATH, json=http("GET", PATH).json())
     assert (response.status_code, response.json()) == (200, {"message": "altered"})
-    assert herder.seen[-1] == requests.AlterOffsets("src", (({"filename": "in.txt"}, {"position": 7}),))
+    assert herder.seen[-1] == AlterOffsets("src", (({"filename": "in.txt"}, {"position": 7}),))
 
 
 def test_numbers_stay_numbers_and_what_is_missing_is_null(http: Http, herder: MemoryHerder) -> None:
@@ -26,7 +28,7 @@ def test_numbers_stay_numbers_and_what_is_missing_is_null(http: Http, herder: Me
     body = b'{"offsets": [{"partition": {"a": 1, "b": 1.5, "c": "1", "d": true}, "offset": null}, {"offset": {"n": 12345678}}]}'
     assert http("PATCH", PATH, content=body, headers={"Content-Type": "application/json"}).status_code == 200
     sent = herder.seen[-1]
-    assert isinstance(sent, requests.AlterOffsets)
+    assert isinstance(sent, AlterOffsets)
     assert repr(sent.offsets) == "(({'a': 1, 'b': 1.5, 'c': '1', 'd': True}, None), (None, {'n': 12345678}))"
 
 
@@ -35,13 +37,13 @@ def test_a_connector_may_be_created_with_offsets(http: Http, herder: MemoryHerde
     body = b'{"name": "src", "config": {"connector.class": "X", "n": 1.50}, "initial_offsets": %s}' % offsets
     assert http("POST", "/connectors", content=body, headers={"Content-Type": "application/json"}).status_code == 201
     sent = herder.seen[-1]
-    assert isinstance(sent, requests.CreateConnector)
+    assert isinstance(sent, CreateConnector)
     assert repr(sent.initial_offsets) == "(({'p': 1, 'q': '1'}, {'n': 2.5}), ({'p': 2}, None))"
     # A config's numbers are texts, as they were written.
     assert sent.config["n"] == "1.50"
     assert http("POST", "/connectors", json={"name": "b", "config": {}, "initial_offsets": None}).status_code == 201
     last = herder.seen[-1]
-    assert isinstance(last, requests.CreateConnector)
+    assert isinstance(last, CreateConnector)
     assert last.initial_offsets is None
 
 
@@ -107,7 +109,7 @@ def test_only_a_worker_may_have_tasks_fenced(http: Http, herder: MemoryHerder) -
     assert_error(http("PUT", path, headers=signed[0]), 404, "Connector src not found")
     http.create("src")
     assert http("PUT", path, headers=signed[1]).status_code == 204
-    assert herder.seen[-1] == requests.FenceTasks("src")
+    assert herder.seen[-1] == FenceTasks("src")
     assert_error(http("PUT", path, headers=signed[1]), 403, "Internal request contained invalid signature.")
     other = signature.sign(key, "HmacSHA256", "worker-1:8083", "POST", "/connectors/src/tasks", b"")
     assert_error(http("PUT", path, headers=other), 403, "Internal request contained invalid signature.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.core.herder import requests
+from kconnect.core.herder.requests.plugins import GetPluginConfig
 
 from .conftest import Http, assert_error
 from .herder import MemoryHerder
@@ -22,8 +22,8 @@ def test_config(http: Http, herder: MemoryHerder) -> None:
     assert http("GET", "/connector-plugins/FileStreamSource/config").json()[0]["name"] == "topic"
     http("GET", "/connector-plugins/FileStreamSource/config?version=4.3.1")
     assert herder.seen == [
-        requests.GetPluginConfig("FileStreamSource", None),
-        requests.GetPluginConfig("FileStreamSource", "4.3.1"),
+        GetPluginConfig("FileStreamSource", None),
+        GetPluginConfig("FileStreamSource", "4.3.1"),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.core.herder import requests as r
+from kconnect.core.herder.requests.configs import CreateConnector, PatchConfig, PutConfig
 
 from .cluster import ClusterHerder
 from .conftest import FILE_SOURCE
@@ -26,15 +26,15 @@ class Plugins:
 @pytest.mark.parametrize(
     "request_",
     [
-        r.CreateConnector("b", {**FILE_SOURCE, "task.max": "canary-1"}),
-        r.PutConfig("a", {**FILE_SOURCE, "task.max": "canary-1"}),
-        r.PatchConfig("a", {"task.max": "canary-1"}),
+        CreateConnector("b", {**FILE_SOURCE, "task.max": "canary-1"}),
+        PutConfig("a", {**FILE_SOURCE, "task.max": "canary-1"}),
+        PatchConfig("a", {"task.max": "canary-1"}),
     ],
     ids=lambda request: type(request).__name__,
 )
 def test_it_is_logged(request_: Any) -> None:
     herder = ClusterHerder(Plugins())  # type: ignore[arg-type]
-    herder.submit(r.CreateConnector("a", dict(FILE_SOURCE))).result()
+    herder.submit(CreateConnector("a", dict(FILE_SOURCE))).result()
     lines = herder.cluster.lines
     assert not any("Nothing knows" in line for line in lines)
     herder.submit(request_).result()

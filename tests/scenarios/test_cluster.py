@@ -5,9 +5,16 @@ runs twice (I7). A failing case names its seed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.desk import ForwardError
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PatchConfig, PutConfig
+from kconnect.core.herder.requests.connectors import GetConnector, GetStatus
+from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
+from kconnect.core.herder.requests.tasks import PutTaskConfigs
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, Topic, UnitId
 from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError, NotFoundError
@@ -32,7 +39,7 @@ def with_connector(seed: int, workers: tuple[str, ...] = ("a:1",)) -> MemoryClus
     cluster.settle()
     leader = cluster.group.owner
     assert leader is not None
-    cluster.call(leader, ask.CreateConnector("x", SOURCE))
+    cluster.call(leader, CreateConnector("x", SOURCE))
     cluster.settle()
     assert set(cluster.running()) == WHOLE
     return cluster
@@ -44,7 +51,7 @@ def leader(cluster: MemoryCluster) -> str:
 
 
 def states(cluster: MemoryCluster, worker: str = "a:1") -> tuple[str, list[str]]:
-    body = cluster.call(worker, ask.GetStatus("x"))
+    body = cluster.call(worker, GetStatus("x"))
     return body["connector"]["state"], [task["state"] for task in body["tasks"]]
 
 
@@ -52,7 +59,7 @@ def states(cluster: MemoryCluster, worker: str = "a:1") -> tuple[str, list[str]]
 def test_a_connector_is_created_and_everything_of_it_runs(seed: int) -> None:
     cluster = with_connector(seed)
     assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
-    info = cluster.call("a:1", ask.GetConnector("x"))
+    info = cluster.call("a:1", GetConnector("x"))
     assert info["config"] == {**SOURCE, "name": "x"}
     assert len(info["tasks"]) == 3
 
@@ -60,10 +67,10 @@ def test_a_connector_is_created_and_everything_of_it_runs(seed: int) -> None:
 @seeds
 def test_pause_and_resume(seed: int) -> None:
     cluster = with_connector(seed)
-    cluster.call("a:1", ask.SetTargetState("x", TargetState.PAUSED))
+    cluster.call("a:1", SetTargetState("x", TargetState.PAUSED))
     cluster.settle()
     assert states(cluster) == ("PAUSED", ["PAUSED"] * 3)
-    cluster.call("a:1", ask.SetTargetState("x", TargetState.STARTED))
+    cluster.call("a:1", SetTargetState("x", TargetState.STARTED))
     cluster.settle()
     assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
 
@@ -71,11 +78,11 @@ def test_pause_and_resume(seed: int) -> None:
 @seeds
 def test_a_stopped_connector_runs_nothing_and_resumes(seed: int) -> None:
     cluster = with_connector(seed)
-    cluster.call("a:1", ask.StopConnector("x"))
+    cluster.call("a:1", StopConnector("x"))
     cluster.settle()
     assert cluster.running() == {}
     assert states(cluster) == ("STOPPED", [])
-    cluster.call("a:1", ask.SetTargetState("x", TargetState.STARTED))
+    cluster.call("a:1", SetTargetState("x", TargetState.STARTED))
     cluster.settle()
     assert set(cluster.running()) == WHOLE
 
@@ -84,7 +91,7 @@ def test_a_stopped_connector_runs_nothing_and_resumes(seed: int) -> None:
 def test_the_empty_task_set_comes_before_the_stopped_state(seed: int) -> None:
     cluster = with_connector(seed)
     before = len(cluster.log.records)
-    cluster.call("a:1", ask.StopConnector("x"))
+    cluster.call("a:1", StopConnector("x"))
     keys = [r.key for r in cluster.log.records[before:] if r.topic is records.Topic.CONFIG]
     assert keys[:2] == [b"commit-x", b"target-state-x"]
 
@@ -92,7 +99,7 @@ def test_the_empty_task_set_comes_before_the_stopped_state(seed: int) -> None:
 @seeds
 def test_created_stopped_it_never_runs(seed: int) -> None:
     cluster = one_worker(seed)
-    cluster.call("a:1", ask.CreateConnector("x", SOURCE, "stopped"))
+    cluster.call("a:1", CreateConnector("x", SOURCE, "stopped"))
     cluster.settle()
     assert cluster.running() == {}
     assert states(cluster) == ("STOPPED", [])
@@ -101,19 +108,19 @@ def test_created_stopped_it_never_runs(seed: int) -> None:
 @seeds
 def test_deleted_it_leaves_no_status(seed: int) -> None:
     cluster = with_connector(seed)
-    cluster.call("a:1", ask.DeleteConnector("x"))
+    cluster.call("a:1", DeleteConnector("x"))
     cluster.settle()
     assert cluster.running() == {}
-    assert cluster.workers["a:1"].herder.status.units == {}
+    assert cluster.workers["a:1"].herder.log.status.units == {}
     with pytest.raises(NotFoundError, match="Connector x not found"):
-        cluster.call("a:1", ask.GetConnector("x"))
+        cluster.call("a:1", GetConnector("x"))
 
 
 @seeds
 def test_deleted_and_created_again_at_once(seed: int) -> None:
     cluster = with_connector(seed)
-    cluster.call("a:1", ask.DeleteConnector("x"))
-    cluster.call("a:1", ask.CreateConnector("x", {**SOURCE, "tasks.max": "1"}))
+    cluster.call("a:1", DeleteConnector("x"))
+    cluster.call("a:1", CreateConnector("x", {**SOURCE, "tasks.max": "1"}))
     cluster.settle()
     assert set(cluster.running()) == {UnitId("x"), UnitId("x", 0)}
     assert states(cluster) == ("RUNNING", ["RUNNING"])
@@ -122,10 +129,10 @@ def test_deleted_and_created_again_at_once(seed: int) -> None:
 @seeds
 def test_a_changed_config_restarts_all_of_its_units_and_only_these(seed: int) -> None:
     cluster = with_connector(seed)
-    cluster.call("a:1", ask.CreateConnector("other", SOURCE))
+    cluster.call("a:1", CreateConnector("other", SOURCE))
     cluster.settle()
     before = {unit: spec for host in cluster.hosts.values() for unit, spec in host.threads.items()}
-    cluster.call("a:1", ask.PutConfig("x", {**SOURCE, "changed": "yes"}))
+    cluster.call("a:1", PutConfig("x", {**SOURCE, "changed": "yes"}))
     cluster.settle()
     after = {unit: spec for host in cluster.hosts.values() for unit, spec in host.threads.items()}
     changed = {unit for unit in after if after[unit] != before.get(unit)}
@@ -136,7 +143,7 @@ def test_a_changed_config_restarts_all_of_its_units_and_only_these(seed: int) ->
 def test_a_restarted_task_is_started_anew_alone(seed: int) -> None:
     cluster = with_connector(seed)
     before = {unit: spec.run for host in cluster.hosts.values() for unit, spec in host.threads.items()}
-    cluster.call("a:1", ask.RestartTask("x", 1))
+    cluster.call("a:1", RestartTask("x", 1))
     cluster.settle()
     after = {unit: spec.run for host in cluster.hosts.values() for unit, spec in host.threads.items()}
     assert {unit for unit in after if after[unit] != before[unit]} == {UnitId("x", 1)}
@@ -145,7 +152,7 @@ def test_a_restarted_task_is_started_anew_alone(seed: int) -> None:
 @seeds
 def test_a_restart_with_tasks_reaches_all_workers(seed: int) -> None:
     cluster = with_connector(seed, ("a:1", "b:1"))
-    body = cluster.call(leader(cluster), ask.RestartConnector("x", include_tasks=True))
+    body = cluster.call(leader(cluster), RestartConnector("x", include_tasks=True))
     assert {task["state"] for task in body["tasks"]} == {"RESTARTING"}
     cluster.settle()
     runs = {unit: spec.run for host in cluster.hosts.values() for unit, spec in host.threads.items()}
@@ -255,7 +262,7 @@ def test_shut_down_a_worker_releases_everything_first(seed: int) -> None:
     worker._inbox.append(events.ShutDown())
     cluster.run_until(lambda: worker.left)
     assert cluster.running() == {}
-    statuses = worker.herder.status.units
+    statuses = worker.herder.log.status.units
     cluster.settle()
     assert {status.state for status in statuses.values()} == {State.UNASSIGNED}
 
@@ -265,23 +272,23 @@ def test_refused_requests_write_nothing(seed: int) -> None:
     """I12."""
     cluster = with_connector(seed)
     before = len(cluster.log.records)
-    refused: list[tuple[ask.Request, type[ConnectError]]] = [
-        (ask.CreateConnector("x", SOURCE), AlreadyExistsError),
-        (ask.CreateConnector("y", {**SOURCE, "name": "z"}), BadRequestError),
-        (ask.CreateConnector("y", {}), BadRequestError),
-        (ask.CreateConnector("y", SOURCE, "bogus"), BadRequestError),
-        (ask.DeleteConnector("y"), NotFoundError),
-        (ask.StopConnector("y"), NotFoundError),
-        (ask.SetTargetState("y", TargetState.PAUSED), NotFoundError),
-        (ask.RestartConnector("y"), NotFoundError),
-        (ask.RestartTask("x", 7), NotFoundError),
-        (ask.PatchConfig("y", {}), NotFoundError),
+    refused: list[tuple[Request[Any], type[ConnectError]]] = [
+        (CreateConnector("x", SOURCE), AlreadyExistsError),
+        (CreateConnector("y", {**SOURCE, "name": "z"}), BadRequestError),
+        (CreateConnector("y", {}), BadRequestError),
+        (CreateConnector("y", SOURCE, "bogus"), BadRequestError),
+        (DeleteConnector("y"), NotFoundError),
+        (StopConnector("y"), NotFoundError),
+        (SetTargetState("y", TargetState.PAUSED), NotFoundError),
+        (RestartConnector("y"), NotFoundError),
+        (RestartTask("x", 7), NotFoundError),
+        (PatchConfig("y", {}), NotFoundError),
     ]
     for request, error in refused:
         with pytest.raises(error):
             cluster.call("a:1", request)
     with pytest.raises(NotFoundError, match=r"^Unknown task: x--1$"):
-        cluster.call("a:1", ask.RestartTask("x", -1))
+        cluster.call("a:1", RestartTask("x", -1))
     assert len(cluster.log.records) == before
 
 
@@ -303,7 +310,7 @@ def test_a_worker_that_meets_a_newer_format_does_not_lead() -> None:
     cluster.log.append([records.Entry(records.Topic.ASSIGNMENT, b"leader", b'{"format":99}')])
     cluster.add_worker("a:1")
     cluster.settle()
-    assert not cluster.workers["a:1"].herder.leads
+    assert not cluster.workers["a:1"].herder.desk.leads
     assert any("Upgrade this worker" in line for line in cluster.lines)
 
 
@@ -312,16 +319,16 @@ def test_statuses_have_the_number_of_leaders_for_their_generation(seed: int) -> 
     """Connect's workers write nothing of their own over a higher one, and its group's generations begin at 1."""
     cluster = with_connector(seed, ("a:1", "b:1"))
     for changes in range(5):
-        cluster.call(leader(cluster), ask.PutConfig("x", {**SOURCE, "tasks.max": str(changes + 1)}))
+        cluster.call(leader(cluster), PutConfig("x", {**SOURCE, "tasks.max": str(changes + 1)}))
         cluster.settle()
-    assert {status.generation for status in cluster.workers["a:1"].herder.status.units.values()} == {1}
+    assert {status.generation for status in cluster.workers["a:1"].herder.log.status.units.values()} == {1}
     gone = leader(cluster)
     cluster.kill_worker(gone)
     cluster.settle()
     (left,) = {"a:1", "b:1"} - {gone}
-    cluster.call(left, ask.StopConnector("x"))
+    cluster.call(left, StopConnector("x"))
     cluster.settle()
-    assert [status.generation for status in cluster.workers[left].herder.status.units.values()] == [2]
+    assert [status.generation for status in cluster.workers[left].herder.log.status.units.values()] == [2]
 
 
 @seeds
@@ -330,12 +337,12 @@ def test_a_failed_task_is_started_again_as_its_connector_asks(seed: int) -> None
 
     cluster = with_connector(seed)
     healing = {**SOURCE, "errors.restart.max.attempts": "2", "errors.restart.backoff.ms": "100"}
-    cluster.call("a:1", ask.PutConfig("x", healing))
+    cluster.call("a:1", PutConfig("x", healing))
     cluster.settle()
     task = UnitId("x", 1)
 
     def runs() -> int:
-        return cluster.workers["a:1"].herder.assignment.placements["a:1"].hosts[task_host][task]  # type: ignore[index]
+        return cluster.workers["a:1"].herder.log.assignment.placements["a:1"].hosts[task_host][task]  # type: ignore[index]
 
     task_host = cluster.running()[task][0][1]
     before = runs()
@@ -351,14 +358,14 @@ def test_a_failed_task_is_started_again_as_its_connector_asks(seed: int) -> None
 def test_a_write_on_a_follower_names_the_leader_and_waits_while_there_is_none(seed: int) -> None:
     cluster = with_connector(seed, ("a:1", "b:1"))
     follower = next(name for name in cluster.workers if name != leader(cluster))
-    answer = cluster.submit(follower, ask.DeleteConnector("x"))
+    answer = cluster.submit(follower, DeleteConnector("x"))
     cluster.run_until(lambda: answer.settled)
-    assert isinstance(answer.error, ask.ForwardError)
+    assert isinstance(answer.error, ForwardError)
     assert answer.error.url == f"http://{leader(cluster)}/"
     cluster.kill_worker(leader(cluster))
-    answer = cluster.submit(follower, ask.DeleteConnector("x"))
+    answer = cluster.submit(follower, DeleteConnector("x"))
     cluster.run_until(lambda: answer.settled)
-    if isinstance(answer.error, ask.ForwardError):
+    if isinstance(answer.error, ForwardError):
         return  # It had not noticed yet; REST finds nobody there and asks again.
     assert answer.error is None, "by now it leads itself"
     cluster.settle()
@@ -370,10 +377,10 @@ def test_a_restart_of_a_task_is_its_owner_s_business(seed: int) -> None:
     cluster = with_connector(seed, ("a:1", "b:1"))
     where = cluster.running()[UnitId("x", 0)][0][0]
     other = next(name for name in cluster.workers if name != where)
-    with pytest.raises(ask.ForwardError) as named:
-        cluster.call(other, ask.RestartTask("x", 0))
+    with pytest.raises(ForwardError) as named:
+        cluster.call(other, RestartTask("x", 0))
     assert named.value.url == f"http://{where}/"
-    cluster.call(where, ask.RestartTask("x", 0))
+    cluster.call(where, RestartTask("x", 0))
     cluster.settle()
     assert set(cluster.running()) == WHOLE
 
@@ -382,13 +389,13 @@ def test_a_restart_of_a_task_is_its_owner_s_business(seed: int) -> None:
 def test_task_configs_from_another_worker_are_put_in_force(seed: int) -> None:
     cluster = with_connector(seed)
     configs = ({"task": "other"},)
-    cluster.call("a:1", ask.PutTaskConfigs("x", configs))
-    cluster.run_until(lambda: len(cluster.workers["a:1"].herder.config.task_ids("x")) == 1)
+    cluster.call("a:1", PutTaskConfigs("x", configs))
+    cluster.run_until(lambda: len(cluster.workers["a:1"].herder.log.config.task_ids("x")) == 1)
     with pytest.raises(NotFoundError):
-        cluster.call("a:1", ask.PutTaskConfigs("y", configs))
-    cluster.call("a:1", ask.StopConnector("x"))
+        cluster.call("a:1", PutTaskConfigs("y", configs))
+    cluster.call("a:1", StopConnector("x"))
     with pytest.raises(BadRequestError, match="for stopped connector x"):
-        cluster.call("a:1", ask.PutTaskConfigs("x", configs))
+        cluster.call("a:1", PutTaskConfigs("x", configs))
 
 
 @seeds

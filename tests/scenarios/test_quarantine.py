@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PutConfig
+from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
 from kconnect.core.state.assignment_records import HostSpec
 from kconnect.core.state.records import State, TargetState, UnitId, UnitStatus
 from tests.rig.histories.cluster import MemoryCluster, MemoryHost
@@ -38,7 +39,7 @@ class KillerCluster(MemoryCluster):
         return KillerHost(self, worker, number, worker_incarnation, life, spec)
 
     def statuses(self) -> dict[UnitId, UnitStatus]:
-        return dict(next(iter(self.workers.values())).herder.status.units)
+        return dict(next(iter(self.workers.values())).herder.log.status.units)
 
     def failed(self) -> set[UnitId]:
         return {unit for unit, status in self.statuses().items() if status.state is State.FAILED}
@@ -54,14 +55,14 @@ def cluster_with(seed: int, *bad: UnitId, workers: int = 1, connectors: int = 3,
         cluster.add_worker(f"w{number}:1", hosts=2)
     cluster.settle()
     for number in range(connectors):
-        cluster.call(cluster.group.owner or "", ask.CreateConnector(f"c{number}", {**SOURCE, "tasks.max": "2", **more}))
+        cluster.call(cluster.group.owner or "", CreateConnector(f"c{number}", {**SOURCE, "tasks.max": "2", **more}))
     cluster.rest()
     return cluster
 
 
 def assert_only_these_failed(cluster: KillerCluster, bad: set[UnitId]) -> None:
     running = cluster.running()
-    everybody = next(iter(cluster.workers.values())).herder.config.units()
+    everybody = next(iter(cluster.workers.values())).herder.log.config.units()
     assert set(running) == everybody - bad
     assert {unit: status.state for unit, status in cluster.statuses().items()} == {
         unit: State.FAILED if unit in bad else State.RUNNING for unit in everybody
@@ -114,14 +115,14 @@ def test_a_restart_by_hand_tries_it_again_in_a_host_of_its_own() -> None:
     cluster.bad = {bad}
     cluster.rest()
     before, lives = cluster.deaths, {key: host.incarnation for key, host in cluster.hosts.items()}
-    cluster.call("w0:1", ask.RestartTask("c1", 0))
+    cluster.call("w0:1", RestartTask("c1", 0))
     cluster.rest()
     assert before + 4 <= cluster.deaths <= before + 8
     assert_only_these_failed(cluster, {bad})
     same = {key for key, host in cluster.hosts.items() if lives.get(key) == host.incarnation}
     assert {where for unit, places in cluster.running().items() for where in places} <= same, "nobody else was disturbed"
     cluster.bad = set()
-    cluster.call("w0:1", ask.RestartConnector("c1", include_tasks=True, only_failed=True))
+    cluster.call("w0:1", RestartConnector("c1", include_tasks=True, only_failed=True))
     cluster.rest()
     assert_only_these_failed(cluster, set())
 
@@ -132,7 +133,7 @@ def test_a_new_config_tries_it_again() -> None:
     cluster.rest()
     assert cluster.failed() == cluster.bad
     cluster.bad = set()
-    cluster.call("w0:1", ask.PutConfig("c1", {**SOURCE, "tasks.max": "2", "now": "better"}))
+    cluster.call("w0:1", PutConfig("c1", {**SOURCE, "tasks.max": "2", "now": "better"}))
     cluster.rest()
     assert_only_these_failed(cluster, set())
 
@@ -152,14 +153,14 @@ def test_a_connector_that_is_stopped_is_stopped_and_one_that_is_deleted_is_gone(
     cluster.bad = {UnitId("c1"), UnitId("c2", 0)}
     cluster.rest()
     assert_only_these_failed(cluster, cluster.bad)
-    cluster.call("w0:1", ask.StopConnector("c1"))
-    cluster.call("w0:1", ask.DeleteConnector("c2"))
+    cluster.call("w0:1", StopConnector("c1"))
+    cluster.call("w0:1", DeleteConnector("c2"))
     cluster.rest()
     assert {unit: status.state for unit, status in cluster.statuses().items() if unit.connector != "c0"} == {
         UnitId("c1"): State.STOPPED
     }
     cluster.bad = set()
-    cluster.call("w0:1", ask.SetTargetState("c1", TargetState.STARTED))
+    cluster.call("w0:1", SetTargetState("c1", TargetState.STARTED))
     cluster.rest()
     assert_only_these_failed(cluster, set())
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 import pytest
 
 from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as ask
-from kconnect.core.herder.herder import Herder, Identity
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PutConfig
+from kconnect.core.herder.requests.connectors import GetConfig, GetTaskStatus
+from kconnect.core.herder.requests.states import SetTargetState
+from kconnect.core.herder.requests.topics import ResetTopics
+from kconnect.core.herder.requests.worker import Health, SetLoggerLevel
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, Leader
 from kconnect.core.state.offsets import OffsetState
@@ -30,7 +35,7 @@ def running(seed: int) -> MemoryCluster:
         cluster.add_worker(name)
     cluster.settle()
     assert cluster.group.owner is not None
-    cluster.call(cluster.group.owner, ask.CreateConnector("x", SOURCE))
+    cluster.call(cluster.group.owner, CreateConnector("x", SOURCE))
     cluster.settle()
     assert set(cluster.running()) == WHOLE
     return cluster
@@ -78,23 +83,23 @@ def test_without_the_config_topic_what_runs_goes_on_and_nothing_is_written(seed:
     assert any("The config topic" in line and "kconnect topics restore" in line for line in cluster.lines)
     for name in cluster.workers:
         for request in (
-            ask.CreateConnector("y", SOURCE),
-            ask.PutConfig("x", SOURCE),
-            ask.SetTargetState("x", TargetState.PAUSED),
-            ask.SetLoggerLevel("kconnect", "DEBUG"),
+            CreateConnector("y", SOURCE),
+            PutConfig("x", SOURCE),
+            SetTargetState("x", TargetState.PAUSED),
+            SetLoggerLevel("kconnect", "DEBUG"),
         ):
             with pytest.raises(UnavailableError, match="config topic"):
                 cluster.call(name, request)
         with pytest.raises(ConnectError, match="config topic") as unhealthy:
-            cluster.call(name, ask.Health())
+            cluster.call(name, Health())
         assert not isinstance(unhealthy.value, UnavailableError), "that is how a worker says that it starts"
-        assert cluster.call(name, ask.GetConfig("x")) == {**SOURCE, "name": "x"}
+        assert cluster.call(name, GetConfig("x")) == {**SOURCE, "name": "x"}
     # The owner of the partition finds no reason to lead, however long it waits.
     cluster.now += 100_000
     cluster.settle()
     assert cluster.log.topics[Topic.CONFIG] == []
     assert set(cluster.running()) == WHOLE
-    assert not any(worker.herder.leads for worker in cluster.workers.values())
+    assert not any(worker.herder.desk.leads for worker in cluster.workers.values())
 
 
 @seeds
@@ -102,7 +107,7 @@ def test_a_write_that_finds_the_config_topic_too_short_is_no_success(seed: int) 
     cluster = running(seed)
     remake(cluster, Topic.CONFIG, at_once=False)
     with pytest.raises(ConnectError, match="shorter than what was read"):
-        cluster.call(leader(cluster), ask.CreateConnector("y", SOURCE))
+        cluster.call(leader(cluster), CreateConnector("y", SOURCE))
 
 
 @seeds
@@ -116,9 +121,9 @@ def test_statuses_are_written_into_a_new_status_topic(seed: int) -> None:
     cluster.settle()
     expected = dict.fromkeys(WHOLE, State.RUNNING) | {unit: State.FAILED}
     assert statuses(cluster) == expected
-    assert cluster.call("a:1", ask.GetTaskStatus("x", 1))["trace"] == "boom"
+    assert cluster.call("a:1", GetTaskStatus("x", 1))["trace"] == "boom"
     assert set(cluster.running()) == WHOLE - {unit}
-    assert all(not worker.herder.status.unsaid for worker in cluster.workers.values())
+    assert all(not worker.herder.log.status.unsaid for worker in cluster.workers.values())
 
 
 @seeds
@@ -126,7 +131,7 @@ def test_what_waits_for_a_record_of_the_topic_before_begins_anew(seed: int) -> N
     cluster = running(seed)
     cluster.log.append(records.topic_use("x", "t", 0, 1, ("apache",)))
     cluster.settle()
-    answer = cluster.submit(leader(cluster), ask.ResetTopics("x"))
+    answer = cluster.submit(leader(cluster), ResetTopics("x"))
     before = len(cluster.log.topics[Topic.STATUS])
     # Written, and not read yet when the topic goes.
     cluster.run_until(lambda: len(cluster.log.topics[Topic.STATUS]) > before)
@@ -157,8 +162,8 @@ def test_the_leader_writes_offsets_into_a_new_offset_topic(seed: int) -> None:
     cluster.log.append([offset("b", 20)])
     cluster.settle()
     assert stored(cluster) == {"a": 1, "b": 20}
-    assert cluster.workers["a:1"].herder.assignment.leader is not None
-    assert cluster.workers["a:1"].herder.assignment.leader.topics == {"offset": "new"}
+    assert cluster.workers["a:1"].herder.log.assignment.leader is not None
+    assert cluster.workers["a:1"].herder.log.assignment.leader.topics == {"offset": "new"}
     assert len(cluster.log.topics[Topic.OFFSET]) == 2
 
 
@@ -173,7 +178,7 @@ def test_all_is_assigned_anew_without_the_assignment_topic(seed: int) -> None:
     cluster.settle()
     assert set(cluster.running()) == WHOLE
     assert statuses(cluster) == dict.fromkeys(WHOLE, State.RUNNING)
-    cluster.call(leader(cluster), ask.CreateConnector("y", SOURCE))
+    cluster.call(leader(cluster), CreateConnector("y", SOURCE))
     cluster.settle()
     assert len(cluster.running()) == 8
 
@@ -191,9 +196,9 @@ def test_without_any_topic_nothing_runs_and_nothing_is_said_to(seed: int) -> Non
     cluster.settle()
     assert cluster.running() == {}
     assert statuses(cluster) == dict.fromkeys(WHOLE, State.UNASSIGNED)
-    assert cluster.call("b:1", ask.GetConfig("x")) == {**SOURCE, "name": "x"}
+    assert cluster.call("b:1", GetConfig("x")) == {**SOURCE, "name": "x"}
     with pytest.raises(UnavailableError, match="config topic"):
-        cluster.call("b:1", ask.DeleteConnector("x"))
+        cluster.call("b:1", DeleteConnector("x"))
 
 
 def started(ids: dict[Topic, str], before: dict[str, str]) -> tuple[Herder, list[str]]:
@@ -217,7 +222,7 @@ def test_a_worker_that_starts_on_another_config_topic_says_so_and_runs_nothing()
     assert "delete connect-config and connect-assignment" in line
     assert herder.placing.runnable() == frozenset()
     assert [type(effect) for effect in herder.handle(events.Owned(), 0)] == [effects.FindMembers], "it must not lead"
-    out = herder.handle(events.Requested(1, ask.DeleteConnector("x")), 0)
+    out = herder.handle(events.Requested(1, DeleteConnector("x")), 0)
     assert [type(effect.error) for effect in out if isinstance(effect, effects.Refuse)] == [UnavailableError]
 
 

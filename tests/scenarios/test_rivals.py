@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconnect.core.herder import events
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.worker import Health
 from kconnect.errors import ConnectError
 from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 from tests.scenarios.test_cluster import WHOLE, states, with_connector
@@ -32,7 +32,7 @@ def test_the_first_recovers_once_the_second_is_gone(seed: int, in_order: bool) -
     first, second = cluster.workers["a:1"], twin_of(cluster, "a:1")
     cluster.run_until(lambda: has_the_work(cluster, second))
     with pytest.raises(ConnectError, match=r"Another process that was started later is the worker a:1 too"):
-        cluster.call("a:1", ask.Health())
+        cluster.call("a:1", Health())
     if in_order:
         second._inbox.append(events.ShutDown())
         cluster.run_until(lambda: second.left)
@@ -42,9 +42,9 @@ def test_the_first_recovers_once_the_second_is_gone(seed: int, in_order: bool) -
     cluster.kill_worker("twin")
     cluster.run_until(lambda: has_the_work(cluster, first))
     cluster.settle()
-    assert not cluster.workers["a:1"].herder.assignment.placements["a:1"].leaving
+    assert not cluster.workers["a:1"].herder.log.assignment.placements["a:1"].leaving
     assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
-    assert cluster.call("a:1", ask.Health()) is None
+    assert cluster.call("a:1", Health()) is None
 
 
 @seeds
@@ -57,4 +57,4 @@ def test_as_long_as_both_live_the_later_one_has_the_work(seed: int) -> None:
     assert has_the_work(cluster, second)
     # Who leads may be either, and says so too.
     with pytest.raises(ConnectError, match="two of one id"):
-        cluster.call("twin", ask.Health())
+        cluster.call("twin", Health())

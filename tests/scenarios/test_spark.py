@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kconnect.core.herder import events
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.cluster import GetCluster
+from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.state.records import UnitId
 from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import WHOLE, states, with_connector
@@ -27,7 +28,7 @@ def test_its_units_run_elsewhere_and_some_come_back(seed: int, lost: str) -> Non
     cluster.run_until(lambda: on(cluster, other) == WHOLE)
     cluster.settle()
     assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
-    hosts = {each["worker_id"]: len(each["hosts"]) for each in cluster.call(other, ask.GetCluster())["workers"]}
+    hosts = {each["worker_id"]: len(each["hosts"]) for each in cluster.call(other, GetCluster())["workers"]}
     assert hosts == {lost: 0, other: 2}
     cluster.without_spark.clear()
     cluster.settle()
@@ -76,5 +77,5 @@ def test_a_new_connector_waits_for_nobody_s_spark() -> None:
     cluster = with_connector(0, TWO)
     cluster.kill_spark("a:1")
     cluster.settle()
-    cluster.call("b:1", ask.CreateConnector("y", {"connector.class": "FileStreamSource"}))
+    cluster.call("b:1", CreateConnector("y", {"connector.class": "FileStreamSource"}))
     cluster.run_until(lambda: {UnitId("y"), UnitId("y", 0)} <= on(cluster, "b:1"))

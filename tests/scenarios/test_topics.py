@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PutConfig
+from kconnect.core.herder.requests.states import RestartConnector
+from kconnect.core.herder.requests.topics import GetTopics, ResetTopics
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.records import LogRecord, Topic
 from kconnect.errors import ForbiddenError
@@ -19,7 +21,7 @@ def cluster_with(config: dict[str, str], *topics: str) -> MemoryCluster:
     cluster = MemoryCluster(1)
     cluster.add_worker("a:1")
     cluster.settle()
-    cluster.call("a:1", ask.CreateConnector("x", config))
+    cluster.call("a:1", CreateConnector("x", config))
     cluster.settle()
     use(cluster, *topics)
     assert used(cluster) == sorted(topics)
@@ -32,7 +34,7 @@ def use(cluster: MemoryCluster, *topics: str) -> None:
 
 
 def used(cluster: MemoryCluster) -> list[str]:
-    found = cluster.call("a:1", ask.GetTopics("x"))
+    found = cluster.call("a:1", GetTopics("x"))
     return found["x"]["topics"]
 
 
@@ -46,7 +48,7 @@ def sink(**config: str) -> dict[str, str]:
 
 def test_a_sink_that_reads_less_than_before() -> None:
     cluster = cluster_with(sink(topics="a, b"), "a", "b")
-    cluster.call("a:1", ask.PutConfig("x", sink(topics="b,c")))
+    cluster.call("a:1", PutConfig("x", sink(topics="b,c")))
     cluster.settle()
     assert used(cluster) == ["b"]
     keys = last(cluster, Topic.STATUS)
@@ -56,14 +58,14 @@ def test_a_sink_that_reads_less_than_before() -> None:
     use(cluster, "a")
     assert used(cluster) == ["b"]
     # What it reads again is told again.
-    cluster.call("a:1", ask.PutConfig("x", sink(topics="a")))
+    cluster.call("a:1", PutConfig("x", sink(topics="a")))
     use(cluster, "a")
     assert used(cluster) == ["a"]
 
 
 def test_a_sink_s_pattern() -> None:
     cluster = cluster_with(sink(**{"topics.regex": "[ab].*"}), "a1", "b1")
-    cluster.call("a:1", ask.PutConfig("x", sink(**{"topics.regex": "b\\d"})))
+    cluster.call("a:1", PutConfig("x", sink(**{"topics.regex": "b\\d"})))
     cluster.settle()
     assert used(cluster) == ["b1"]
 
@@ -71,7 +73,7 @@ def test_a_sink_s_pattern() -> None:
 def test_a_pattern_that_would_take_for_ever_holds_up_nobody() -> None:
     name = "a" * 60
     cluster = cluster_with(sink(**{"topics.regex": "a+"}), name)
-    cluster.call("a:1", ask.PutConfig("x", sink(**{"topics.regex": "(a|aa|a.?)+b"})))
+    cluster.call("a:1", PutConfig("x", sink(**{"topics.regex": "(a|aa|a.?)+b"})))
     cluster.settle()
     # Nobody can say that it is not read.
     assert used(cluster) == [name]
@@ -79,7 +81,7 @@ def test_a_pattern_that_would_take_for_ever_holds_up_nobody() -> None:
 
 def test_a_pattern_of_a_provider_s_is_known_to_the_tasks_only() -> None:
     cluster = cluster_with(sink(topics="a"), "a")
-    cluster.call("a:1", ask.PutConfig("x", sink(topics="${env:TOPICS}")))
+    cluster.call("a:1", PutConfig("x", sink(topics="${env:TOPICS}")))
     cluster.settle()
     assert used(cluster) == ["a"]
 
@@ -87,16 +89,16 @@ def test_a_pattern_of_a_provider_s_is_known_to_the_tasks_only() -> None:
 def test_a_source_keeps_its_topics() -> None:
     source = {"connector.class": "FileStreamSource", "topics": "a"}
     cluster = cluster_with(source, "a", "b")
-    cluster.call("a:1", ask.PutConfig("x", {**source, "topics": "c"}))
-    cluster.call("a:1", ask.RestartConnector("x", include_tasks=True))
+    cluster.call("a:1", PutConfig("x", {**source, "topics": "c"}))
+    cluster.call("a:1", RestartConnector("x", include_tasks=True))
     cluster.settle()
     assert used(cluster) == ["a", "b"]
 
 
 def test_a_reset_forgets_both_forms_and_then_has_the_tasks_speak_again() -> None:
     cluster = cluster_with(sink(topics="a,b"), "a", "b")
-    cluster.call("a:1", ask.ResetTopics("x"))
-    cluster.call("a:1", ask.ResetTopics("x"))
+    cluster.call("a:1", ResetTopics("x"))
+    cluster.call("a:1", ResetTopics("x"))
     assert used(cluster) == []
     gone = [record.key for record in cluster.log.records if record.topic is Topic.STATUS and b"topic-" in (record.key or b"")]
     assert len(gone) == 2 * 2 * 2
@@ -112,7 +114,7 @@ def test_a_reset_forgets_both_forms_and_then_has_the_tasks_speak_again() -> None
 def test_two_resets_that_share_a_number_are_two() -> None:
     """As two workers that are asked at once may write them: what tasks said after the first is forgotten once more."""
     cluster = cluster_with(sink(topics="a,b"), "a", "b")
-    cluster.call("a:1", ask.ResetTopics("x"))
+    cluster.call("a:1", ResetTopics("x"))
     cluster.settle()
     known = next(iter(cluster.hosts.values())).state.assignment.topic_resets
     before = known["x"]
@@ -124,14 +126,14 @@ def test_two_resets_that_share_a_number_are_two() -> None:
 
 def test_a_deleted_connector_s_topics_go_also_where_resets_are_not_allowed() -> None:
     cluster = cluster_with(sink(topics="a"), "a")
-    cluster.call("a:1", ask.ResetTopics("x"))
+    cluster.call("a:1", ResetTopics("x"))
     use(cluster, "a")
     herder = cluster.workers["a:1"].herder
-    herder.identity = replace(herder.identity, resets_topics=False)
+    herder.desk.identity = replace(herder.desk.identity, resets_topics=False)
     with pytest.raises(ForbiddenError, match=r"^Topic tracking reset is disabled$"):
-        cluster.call("a:1", ask.ResetTopics("x"))
+        cluster.call("a:1", ResetTopics("x"))
     assert used(cluster) == ["a"]
-    cluster.call("a:1", ask.DeleteConnector("x"))
+    cluster.call("a:1", DeleteConnector("x"))
     cluster.settle()
     assert used(cluster) == []
     assert last(cluster, Topic.ASSIGNMENT)["topics-x"].value is None
@@ -139,9 +141,9 @@ def test_a_deleted_connector_s_topics_go_also_where_resets_are_not_allowed() -> 
 
 def test_a_reset_works_after_the_deletion() -> None:
     cluster = cluster_with(sink(topics="a"), "a")
-    cluster.call("a:1", ask.DeleteConnector("x"))
-    cluster.call("a:1", ask.ResetTopics("x"))
-    cluster.call("a:1", ask.ResetTopics("nobody"))
+    cluster.call("a:1", DeleteConnector("x"))
+    cluster.call("a:1", ResetTopics("x"))
+    cluster.call("a:1", ResetTopics("nobody"))
     cluster.settle()
     assert used(cluster) == []
 
@@ -149,7 +151,7 @@ def test_a_reset_works_after_the_deletion() -> None:
 def test_without_tracking_nobody_may_ask() -> None:
     cluster = cluster_with(sink(topics="a"), "a")
     herder = cluster.workers["a:1"].herder
-    herder.identity = replace(herder.identity, tracks_topics=False)
-    for request in (ask.GetTopics("x"), ask.ResetTopics("x")):
+    herder.desk.identity = replace(herder.desk.identity, tracks_topics=False)
+    for request in (GetTopics("x"), ResetTopics("x")):
         with pytest.raises(ForbiddenError, match=r"^Topic tracking is disabled\.$"):
             cluster.call("a:1", request)

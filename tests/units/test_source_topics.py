@@ -14,11 +14,12 @@ import pytest
 from kconnect.api.record import SourceRecord
 from kconnect.core.settings.topic_creation import TopicCreation
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.ports import OnReport, Refusal
 from kconnect.data.schema import STRING_SCHEMA
 from kconnect.errors import ConnectError
 from kconnect.kafka import topics
-from kconnect.kafka.producer import OnReport, TaskProducer
-from kconnect.units import at_least_once
+from kconnect.kafka.producer import TaskProducer
+from kconnect.units import source_task
 from kconnect.units.unit import Unit
 
 from ..integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
@@ -67,7 +68,7 @@ class Kafka:
             return False
         for message, report in self._waiting:
             if report is not None and message[1] == self.refused.encode():
-                assert report(ck.KafkaError(ck.KafkaError.MSG_SIZE_TOO_LARGE), None) is None
+                assert report(Refusal("too large"), None) is False
         self._waiting.clear()
         return True
 
@@ -78,7 +79,7 @@ class Kafka:
 
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> MemoryHost:
-    monkeypatch.setattr(at_least_once, "TaskProducer", Kafka)
+    monkeypatch.setattr(source_task, "TaskProducer", Kafka)
     monkeypatch.setattr(Kafka, "slow", threading.Event())
     monkeypatch.setattr(Kafka, "required", [])
     return MemoryHost("127.0.0.1:1", Plugins(Script=source_of(Script)))

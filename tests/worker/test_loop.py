@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.log import Log
+from kconnect.core.herder.performing import Lane, performs
+from kconnect.core.herder.requests.offsets import GetOffsets
 from kconnect.core.state import assignment_records, records
 from kconnect.kafka.memory import MemoryLog
 from kconnect.worker.loop import Loop
@@ -31,15 +35,18 @@ class SlowClusters:
         self.members_asked.set()
         return {}, None, None
 
-    def describe(self, plugin: str, version: str | None) -> dict[str, Any]:
-        return {"class": plugin, "type": "sink", "version": "1"}
+    @performs(effects.DescribePlugin, Lane.PLUGIN)
+    def describe(self, effect: effects.DescribePlugin) -> dict[str, Any]:
+        return {"class": effect.plugin, "type": "sink", "version": "1"}
 
-    def group_offsets(self, connector: str, config: ask.ConfigMap) -> list[tuple[str, int, int]]:
+    @performs(effects.GroupOffsets, Lane.CLIENT)
+    def group_offsets(self, effect: effects.GroupOffsets) -> list[tuple[str, int, int]]:
         self.asked.release()
         assert self.go_on.wait(WAIT_S)
         return []
 
-    def fence(self, connector: str, config: ask.ConfigMap, tasks: int) -> None:
+    @performs(effects.Fence, Lane.FENCE)
+    def fence(self, effect: effects.Fence) -> None:
         self.fenced.set()
 
     def is_dead(self, held: assignment_records.Held) -> bool:
@@ -57,12 +64,12 @@ def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world:
     log = MemoryLog()
     log.append([records.connector_config("x", {"connector.class": "FileStreamSink", "name": "x"})])
     herder = MemoryCluster().add_worker("w:1").herder
-    loop = Loop(herder, world)  # type: ignore[arg-type]
+    loop = Loop(herder, world)
     loop.start()
     try:
         loop.post(events.Read(tuple(log.records), log.ends()))
         loop.post(events.CaughtUp())
-        waiting = [loop.submit(ask.GetOffsets("x")) for _ in range(12)]
+        waiting = [loop.submit(GetOffsets("x")) for _ in range(12)]
         assert all(world.asked.acquire(timeout=WAIT_S) for _ in range(8))
         world.members_asked.clear()
         assert world.members_asked.wait(WAIT_S), "the members are asked every three seconds"
@@ -75,19 +82,19 @@ def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world:
 class Scripted:
     """A herder that has so much to ask at once."""
 
-    started, identity = False, None
+    desk = Desk(Identity("w:1", "http://w:1/", "1", "test", "memory"), Log())
 
-    def __init__(self, *wanted: effects.Effect) -> None:
+    def __init__(self, *wanted: effects.Effect[Any]) -> None:
         self._wanted = list(wanted)
 
-    def handle(self, event: events.Event, now: int) -> list[effects.Effect]:
+    def handle(self, event: events.Event, now: int) -> list[effects.Effect[Any]]:
         wanted, self._wanted = self._wanted, []
         return wanted
 
 
 def test_clusters_that_do_not_answer_keep_no_tasks_from_being_fenced(world: SlowClusters) -> None:
-    requests = [effects.GroupOffsets("x", {}, number) for number in range(1, 100)]
-    loop = Loop(Scripted(*requests, effects.Fence("y", {}, 3, 100)), world)  # type: ignore[arg-type]
+    requests = [effects.GroupOffsets("x", {}, id=number) for number in range(1, 100)]
+    loop = Loop(Scripted(*requests, effects.Fence("y", {}, 3, id=100)), world)  # type: ignore[arg-type]
     loop.start()
     try:
         assert world.asked.acquire(timeout=WAIT_S)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kconnect.core.herder import effects
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
-from kconnect.worker.main import Driver, Worker, World
+from kconnect.worker.main import Driver, Worker
 from kconnect.worker.topic_watch import TopicWatch
+from kconnect.worker.world import World
 
 PROPERTIES = {
     "bootstrap.servers": "127.0.0.1:1",
@@ -58,11 +60,11 @@ def test_what_references_stand_for_is_in_no_error_that_rest_shows(tmp_path: Path
         "admin.override.security.protocol": reference,
     }
     calls: tuple[Callable[[], object], ...] = (
-        lambda: world.group_offsets("c", config),
-        lambda: world.alter_group("c", config, None),
-        lambda: world.read_own_offsets("c", config, prepare=False),
-        lambda: world.write_own_offsets("c", config, ()),
-        lambda: world.fence("c", config, 1),
+        lambda: world.group_offsets(effects.GroupOffsets("c", config)),
+        lambda: world.alter_group(effects.AlterGroup("c", config, None)),
+        lambda: world.read_own_offsets(effects.ReadOwnOffsets("c", config)),
+        lambda: world.write_own_offsets(effects.WriteOwnOffsets("c", config, ())),
+        lambda: world.fence(effects.Fence("c", config, 1)),
     )
     try:
         for call in calls:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from kconnect.core.herder import events
+from kconnect.core.herder.effects import Effect, Offsets, TakeLead, Write
 from kconnect.core.state.records import Entry, Topic
 from kconnect.errors import BadRequestError, ConnectError
 from kconnect.worker.writing import Writing
@@ -28,14 +30,18 @@ class Log:
         self.written: list[tuple[list[str], bool]] = []
         self.refused: dict[str, Exception] = {}
 
-    def write(self, entries: tuple[Entry, ...], as_leader: bool) -> dict[tuple[Topic, int], int]:
+    def perform(self, effect: Effect[Any]) -> Offsets:
         self.begun.set()
         assert self.go_on.wait(WAIT_S)
-        keys = [entry.key.decode() for entry in entries if entry.key]
+        if isinstance(effect, TakeLead):
+            self.written.append((["the lead is taken"], True))
+            return {}
+        assert isinstance(effect, Write)
+        keys = [entry.key.decode() for entry in effect.entries if entry.key]
         for key in keys:
             if key in self.refused:
                 raise self.refused[key]
-        self.written.append((keys, as_leader))
+        self.written.append((keys, effect.as_leader))
         return {(Topic.CONFIG, 0): len(self.written)}
 
 
@@ -43,9 +49,12 @@ class Setup:
     def __init__(self) -> None:
         self.log = Log()
         self.told: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
-        self.writing = Writing(self.log, self.told.put)
-        self.writing.write(0, entries("first"), True)
+        self.writing = Writing(self.log.perform, self.told.put)
+        self.write(0, entries("first"))
         assert self.log.begun.wait(WAIT_S)
+
+    def write(self, id: int, wanted: tuple[Entry, ...], as_leader: bool = True) -> None:
+        self.writing.put(Write(wanted, as_leader, id=id))
 
     def end(self, count: int) -> dict[int, object]:
         """Let the writes go on; gives what each of `count` asks was answered, by its id."""
@@ -69,18 +78,18 @@ def setup() -> Iterator[Setup]:
 
 def test_what_waits_for_the_leader_is_one_transaction(setup: Setup) -> None:
     for number in range(1, 4):
-        setup.writing.write(number, entries(f"a{number}", f"b{number}"), True)
+        setup.write(number, entries(f"a{number}", f"b{number}"))
     answers = setup.end(4)
     assert setup.log.written == [(["first"], True), (["a1", "b1", "a2", "b2", "a3", "b3"], True)]
     assert answers == {0: {(Topic.CONFIG, 0): 1}, **{number: {(Topic.CONFIG, 0): 2} for number in (1, 2, 3)}}
 
 
 def test_nothing_overtakes_what_is_not_the_leader_s(setup: Setup) -> None:
-    setup.writing.write(1, entries("one"), True)
-    setup.writing.write(2, entries("a status"), False)
-    setup.writing.do(3, lambda: setup.log.written.append((["the lead is taken"], True)))
-    setup.writing.write(4, entries("two"), True)
-    setup.writing.write(5, entries("three"), True)
+    setup.write(1, entries("one"))
+    setup.write(2, entries("a status"), False)
+    setup.writing.put(TakeLead(id=3))
+    setup.write(4, entries("two"))
+    setup.write(5, entries("three"))
     setup.end(6)
     assert setup.log.written[1:] == [
         (["one"], True),
@@ -94,7 +103,7 @@ def test_one_that_can_not_be_written_refuses_no_other(setup: Setup) -> None:
     error = BadRequestError("too large")
     setup.log.refused["large"] = error
     for number, key in enumerate(("one", "large", "two"), 1):
-        setup.writing.write(number, entries(key), True)
+        setup.write(number, entries(key))
     answers = setup.end(4)
     assert answers[2] is error
     assert setup.log.written[1:] == [(["one"], True), (["two"], True)]
@@ -104,7 +113,7 @@ def test_one_that_can_not_be_written_refuses_no_other(setup: Setup) -> None:
 def test_what_befalls_the_transaction_befalls_all_in_it(setup: Setup) -> None:
     error = setup.log.refused["two"] = ConnectError("no broker")
     for number, key in enumerate(("one", "two", "three"), 1):
-        setup.writing.write(number, entries(key), True)
+        setup.write(number, entries(key))
     answers = setup.end(4)
     assert [answers[number] for number in (1, 2, 3)] == [error] * 3
     assert setup.log.written == [(["first"], True)]
@@ -112,6 +121,6 @@ def test_what_befalls_the_transaction_befalls_all_in_it(setup: Setup) -> None:
 
 def test_a_transaction_has_its_size(setup: Setup) -> None:
     for number in range(1, 6):
-        setup.writing.write(number, entries(*(f"{number}-{each}" for each in range(400))), True)
+        setup.write(number, entries(*(f"{number}-{each}" for each in range(400))))
     setup.end(6)
     assert [len(keys) for keys, _ in setup.log.written] == [1, 1200, 800]

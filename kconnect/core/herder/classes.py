@@ -8,14 +8,13 @@ requests wait for the answer, the leader and whoever tends the worker's own unit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kconnect.core.herder import effects
-from kconnect.core.herder.procedures import Procedure, Until
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.procedures import Procedure, Until, ask
 from kconnect.core.state.records import UnitStatus
-
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
 _AGAIN_MS = 30_000
 """A class that could not be asked is not asked again before, so that a list of its connectors waits for it once."""
@@ -34,9 +33,9 @@ def named(config: Mapping[str, str | None]) -> _Key:
 class Classes:
     """A class is that of a connector's config, in the version that this asks for."""
 
-    def __init__(self, herder: Herder) -> None:
-        self._herder = herder
-        self._known: dict[_Key, dict[str, Any]] = {}
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._known: dict[_Key, Body] = {}
         self._failed_at: dict[_Key, int] = {}
         self._asked_at: dict[_Key, int] = {}
         """Those that have not answered yet."""
@@ -48,12 +47,12 @@ class Classes:
         key = named(config)
         if key not in self._known and key not in self._asked_at:
             failed = self._failed_at.get(key)
-            if failed is None or self._herder.now - failed >= _AGAIN_MS:
-                self._asked_at[key] = self._herder.now
-                self._herder.begin(self._ask(key))
+            if failed is None or self._desk.now - failed >= _AGAIN_MS:
+                self._asked_at[key] = self._desk.now
+                self._desk.begin(self._ask(key))
         return self._known.get(key)
 
-    def ask(self, config: Mapping[str, str | None], patient: bool = True) -> Procedure:
+    def ask(self, config: Mapping[str, str | None], patient: bool = True) -> Procedure[Mapping[str, Any] | None]:
         """
         As `known`, once there is an answer: None if there is no such class here, or its code fails. One that is not
         `patient` gets None, too, if that takes long, and at once if it had no answer before.
@@ -66,20 +65,31 @@ class Classes:
             known = self._known.get(key)
         return known
 
+    def kind(self, name: str, patient: bool = False) -> Procedure[str]:
+        """
+        Of a connector: `source`, `sink`, or `unknown` where this worker does not have the class, or its code fails or takes
+        long. Whoever can't go on without is `patient`.
+        """
+        connector = self._desk.log.config.connectors.get(name)
+        if connector is None or connector.properties.get("connector.class") is None:
+            return "unknown"
+        described = yield from self.ask(connector.properties, patient=patient)
+        return "unknown" if described is None else str(described["type"])
+
     def ask_again(self) -> None:
         """Other plugins are there: what was known counts until there is another answer, and what failed is tried again."""
         self._failed_at.clear()
         for key in self._known.keys() - self._asked_at.keys():
-            self._asked_at[key] = self._herder.now
-            self._herder.begin(self._ask(key))
+            self._asked_at[key] = self._desk.now
+            self._desk.begin(self._ask(key))
 
     def _is_late(self, key: _Key) -> bool:
-        return self._herder.now - self._asked_at[key] >= _PATIENCE_MS
+        return self._desk.now - self._asked_at[key] >= _PATIENCE_MS
 
     def is_expected_soon(self, config: Mapping[str, str | None]) -> bool:
         """Whether the answer is under way, and not for long yet."""
         asked = self._asked_at.get(named(config))
-        return asked is not None and self._herder.now - asked < _SOON_MS
+        return asked is not None and self._desk.now - asked < _SOON_MS
 
     def version_of(self, status: UnitStatus | None, config: Mapping[str, str | None]) -> tuple[bool, str | None]:
         """
@@ -93,14 +103,14 @@ class Classes:
             return False, None
         return True, None if described is None else described["version"]
 
-    def _ask(self, key: _Key) -> Procedure:
+    def _ask(self, key: _Key) -> Procedure[None]:
         try:
-            self._known[key] = yield effects.DescribePlugin(*key)
+            self._known[key] = yield from ask(effects.DescribePlugin(*key))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the plugin, nothing is known of it then
             if key not in self._failed_at:
-                self._herder.log("WARNING", f"The connector class {key[0]} can't be asked, so its type is unknown: {error}")
-            self._failed_at[key] = self._herder.now
+                self._desk.say("WARNING", f"The connector class {key[0]} can't be asked, so its type is unknown: {error}")
+            self._failed_at[key] = self._desk.now
         finally:
             del self._asked_at[key]
             self.answers += 1
-            self._herder.changes += 1
+            self._desk.changed()

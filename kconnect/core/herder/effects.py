@@ -1,32 +1,49 @@
 """
-What a herder wants done: the only outputs of `Herder.handle`, performed in order by `worker/loop.py`.
+What a herder wants done: the only outputs of `Herder.handle`, begun in order by `worker/loop.py`.
 
-Those with an `id` are answered by `events.Done` or `events.Failed` with that id. Read next: `herder.py`.
+`Effect[T]` is one that gives a T. A procedure has it with `yield from ask(effect)` (`procedures.py`); then it has an `id`, and
+is answered by `events.Done` or `events.Failed` with that id. An effect is declared here and performed where a method says so
+(`performing.py`): in `worker/world.py`, and in the rig's cluster in memory. Read next: `herder.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from kconnect.api.record import TopicPartition
-from kconnect.core.herder.requests import ConfigMap
+from kconnect.core.metrics.report import Report
+from kconnect.core.state.config import Properties
+from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
 from kconnect.errors import ConflictError, ConnectError
 
+T = TypeVar("T")
+
+Offsets = dict[tuple[Topic, int], int]
+"""By topic and partition."""
+Body = dict[str, Any]
+"""An answer of REST's, as JSON has it."""
+
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class Effect(Generic[T]):
+    """The base of all. `id` tells whom to answer; 0: nobody waits."""
+
+    id: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Effect[Offsets]):
     """
     Append entries, in order. As leader: in one transaction that fails when another leader has fenced this one.
 
-    Result: `dict[tuple[Topic, int], int]`, the highest offset written in each partition.
+    Gives the highest offset written in each partition.
     """
 
     entries: tuple[Entry, ...]
     as_leader: bool = False
-    id: int = 0
 
 
 class FencedError(ConflictError):
@@ -34,101 +51,84 @@ class FencedError(ConflictError):
 
 
 @dataclass(frozen=True, slots=True)
-class TakeLead:
+class TakeLead(Effect[Offsets]):
     """
     Fence the leader before (`init_transactions` of `connect-cluster-<group.id>`), then find the ends of the config and
-    assignment topics. Result: `dict[tuple[Topic, int], int]`, the offset after the last record of each partition.
+    assignment topics. Gives the offset after the last record of each partition.
     """
-
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class FindMembers:
+class FindMembers(Effect[None]):
     """Ask the group's coordinator who is in; the answer comes as `events.Members`."""
 
 
 @dataclass(frozen=True, slots=True)
-class NewSessionKey:
-    """
-    Make a session key if `current` is missing, too old, or not of the kind that the settings ask for.
-
-    Result: `SessionKey`, or None if `current` may stay.
-    """
+class NewSessionKey(Effect[SessionKey | None]):
+    """Make a session key if `current` is missing, too old, or not of the kind that is set; None if it may stay."""
 
     current: SessionKey | None
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Validate:
-    """Validate a connector's config in the sandbox. Result: ConfigInfos as REST gives it."""
+class Validate(Effect[Body]):
+    """Validate a connector's config in the sandbox. Gives ConfigInfos as REST does."""
 
     plugin: str
-    config: ConfigMap
-    id: int = 0
+    config: Properties
 
 
 @dataclass(frozen=True, slots=True)
-class DescribePlugin:
-    """`version` may be a range; None is the newest. Result: dict with `class`, `type` (source or sink) and `version`."""
+class DescribePlugin(Effect[Body]):
+    """`version` may be a range; None is the newest. Gives `class`, `type` (source or sink) and `version`."""
 
     plugin: str
     version: str | None = None
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ListPlugins:
-    """Result: the body of `GET /connector-plugins`."""
+class ListPlugins(Effect[list[Body]]):
+    """Gives the body of `GET /connector-plugins`."""
 
     connectors_only: bool
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class PluginConfig:
-    """Result: the body of `GET /connector-plugins/{plugin}/config`."""
+class PluginConfig(Effect[list[Body]]):
+    """Gives the body of `GET /connector-plugins/{plugin}/config`."""
 
     plugin: str
     version: str | None
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ReloadPlugins:
-    """Look at plugin.path anew. Result: the body of `POST /kconnect/plugins/reload`."""
-
-    id: int = 0
+class ReloadPlugins(Effect[Body]):
+    """Look at plugin.path anew. Gives the body of `POST /kconnect/plugins/reload`."""
 
 
 @dataclass(frozen=True, slots=True)
-class GroupOffsets:
-    """Committed offsets of a sink's consumer group. Result: list of (topic, partition, offset)."""
+class GroupOffsets(Effect[list[tuple[str, int, int]]]):
+    """Committed offsets of a sink's consumer group: (topic, partition, offset)."""
 
     connector: str
-    config: ConfigMap
-    id: int = 0
+    config: Properties
 
 
 @dataclass(frozen=True, slots=True)
-class ReadReports:
-    """What hosts last said of their units' numbers. Result: a collection of `Report`, empty if nothing is known."""
-
-    id: int = 0
+class ReadReports(Effect[Collection[Report]]):
+    """What hosts last said of their units' numbers; empty if nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskConnector:
+class AskConnector(Effect[bool]):
     """
     Have a connector's `alter_offsets` look at new offsets, in the sandbox (KIP-875). `offsets` are pairs: of source
-    partition and offset, or of (topic, partition) and an int; None as an offset resets it. Result: what it returned.
+    partition and offset, or of (topic, partition) and an int; None as an offset resets it. Gives what it returned.
     """
 
     plugin: str
-    config: ConfigMap
+    config: Properties
     offsets: tuple[tuple[Any, Any], ...]
-    id: int = 0
 
 
 class RefusedError(ConnectError):
@@ -140,13 +140,12 @@ class UnsupportedError(ConnectError):
 
 
 @dataclass(frozen=True, slots=True)
-class AlterGroup:
+class AlterGroup(Effect[None]):
     """Change committed offsets of a sink's consumer group, or, with None as `offsets`, delete the group."""
 
     connector: str
-    config: ConfigMap
+    config: Properties
     offsets: Mapping[TopicPartition, int | None] | None
-    id: int = 0
 
 
 class GroupInUseError(ConnectError):
@@ -154,63 +153,56 @@ class GroupInUseError(ConnectError):
 
 
 @dataclass(frozen=True, slots=True)
-class FindEnds:
-    """
-    Find where a topic ends, behind what transactions still hide. Result: `dict[tuple[Topic, int], int]`, the offset after the
-    last record of each partition.
-    """
+class FindEnds(Effect[Offsets]):
+    """Find where a topic ends, behind what transactions still hide: the offset after the last record of each partition."""
 
     topic: Topic
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOwnOffsets:
+class ReadOwnOffsets(Effect[OffsetState | None]):
     """
-    Read a source connector's own offset topic; with `prepare`, create it if it is missing. Result: `OffsetState`, or None if
-    its offsets are in the worker's topic alone. A RequestTimeoutError if its end is not reached in time.
+    Read a source connector's own offset topic; with `prepare`, create it if it is missing. None if its offsets are
+    in the worker's topic alone. A RequestTimeoutError if its end is not reached in time.
     """
 
     connector: str
-    config: ConfigMap
+    config: Properties
     prepare: bool = False
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOwnOffsets:
+class WriteOwnOffsets(Effect[None]):
     """Write to a source connector's own offset topic; of exactly-once sources, in one transaction."""
 
     connector: str
-    config: ConfigMap
+    config: Properties
     entries: tuple[Entry, ...]
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(Effect[None]):
     """Fence the transactional producers of a source connector's first `tasks` tasks (KIP-618)."""
 
     connector: str
-    config: ConfigMap
+    config: Properties
     tasks: int
-    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Effect[None]):
     ticket: int
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Effect[None]):
     ticket: int
     error: Exception
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class Log(Effect[None]):
     """A line for the worker's log; `level` is a name of the `logging` module's."""
 
     level: str
@@ -218,33 +210,13 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class SetLevel:
+class SetLevel(Effect[None]):
     """Somebody has set a log level for the whole cluster (KIP-976): apply it to this process."""
 
     change: LoggerLevel
 
 
 @dataclass(frozen=True, slots=True)
-class Bye:
+class Bye(Effect[None]):
     """Nothing of this worker runs any more: it may leave the group and end."""
 
-
-Answerable = (
-    Write
-    | TakeLead
-    | NewSessionKey
-    | Validate
-    | DescribePlugin
-    | ListPlugins
-    | PluginConfig
-    | ReloadPlugins
-    | GroupOffsets
-    | ReadReports
-    | AskConnector
-    | AlterGroup
-    | FindEnds
-    | ReadOwnOffsets
-    | WriteOwnOffsets
-    | Fence
-)
-Effect = Answerable | FindMembers | Reply | Refuse | Log | SetLevel | Bye

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.core.herder.requests import Request
+from kconnect.core.herder.request import Request
 from kconnect.core.state.records import LogRecord, Topic
 
 
@@ -44,7 +44,7 @@ class Requested:
     """Somebody asks; the answer goes to `ticket` by `Reply` or `Refuse`."""
 
     ticket: int
-    request: Request
+    request: Request[Any]
 
 
 @dataclass(frozen=True, slots=True)

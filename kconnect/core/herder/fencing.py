@@ -2,60 +2,57 @@
 Zombie fencing of exactly-once sources (KIP-618): the producers of an earlier task set must not write once a new one starts.
 
 `Fencing` is the leader's, run by `leader.py`: hosts say in their held records which tasks wait for it, and for which set.
-`fence_before` does it for `PUT /connectors/{c}/fence`, called by `answers.py`; `offset_requests.py` fences by itself.
+`fence_before` does it for `PUT /connectors/{c}/fence`, called by `requests/tasks.py`; `requests/offsets.py` fences by itself.
 How many tasks there are to fence is in the config topic, in `tasks-fencing-<connector>`. Read next: `cluster/host.py` for
 how a task waits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 from kconnect.core.herder import effects
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import FencedError
-from kconnect.core.herder.procedures import Procedure
+from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import FencingFailed, Held
 from kconnect.core.state.records import Entry
 from kconnect.errors import ConnectError, RetriableError
-
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
 _AT_ONCE = 8
 """How many connectors are fenced beside each other: clusters that don't answer take no more threads of the worker's."""
 _BACKOFF_MS, _LONGEST_MS = 500, 60_000
 
 
-def fence(herder: Herder, name: str, tasks: int) -> Procedure:
+def fence(desk: Desk, name: str, tasks: int) -> Procedure[None]:
     """End the transactional producers of a connector's first `tasks` tasks; ConnectError unless all are."""
     if tasks:
-        yield effects.Fence(name, dict(herder.config.connectors[name].properties), tasks)
+        yield from ask(effects.Fence(name, dict(desk.log.config.connectors[name].properties), tasks))
 
 
-def to_fence(herder: Herder, name: str) -> int:
+def to_fence(desk: Desk, name: str) -> int:
     """How many tasks of earlier sets must be fenced before the newest set of a connector may start."""
-    before, now = herder.config.fencing.get(name, 0), herder.config.connectors[name].task_count
+    before, now = desk.log.config.fencing.get(name, 0), desk.log.config.connectors[name].task_count
     # A lone task that follows a lone task fences it by itself: both have the same transactional id.
     return 0 if (before, now) == (1, 1) else before
 
 
-def fence_before(herder: Herder, name: str) -> Procedure:
+def fence_before(desk: Desk, name: str) -> Procedure[None]:
     """
     By the leader, for a source connector that exists: let its newest task set start.
 
     A set is waited for by all its tasks, and the first that asks has it done for all. The connector is not written about
     meanwhile, so the set that is recorded in the end is the one that was asked for.
     """
-    if herder.config.connectors[name].pending_fencing:
-        yield from fence(herder, name, to_fence(herder, name))
-        yield from _record(herder, name)
+    if desk.log.config.connectors[name].pending_fencing:
+        yield from fence(desk, name, to_fence(desk, name))
+        yield from _record(desk, name)
 
 
-def _record(herder: Herder, name: str) -> Procedure:
-    yield from herder.write_as_leader([records.tasks_fencing(name, herder.config.connectors[name].task_count)])
+def _record(desk: Desk, name: str) -> Procedure[None]:
+    yield from desk.write_as_leader([records.tasks_fencing(name, desk.log.config.connectors[name].task_count)])
 
 
 @dataclass
@@ -77,29 +74,30 @@ class Fencing:
     anywhere, and is fenced all the same.
     """
 
-    def __init__(self, herder: Herder) -> None:
-        self._herder = herder
+    def __init__(self, desk: Desk, deposed: Callable[[], None]) -> None:
+        """`deposed` is called when a write shows that another worker leads."""
+        self._desk, self._deposed = desk, deposed
         self._sets: dict[str, _Set] = {}
-        self._under_way: dict[str, Procedure] = {}
+        self._under_way: dict[str, Procedure[None]] = {}
 
     def begin(self) -> None:
         """Fence for all that can be now. What is begun goes on by itself, and ends with `close`."""
         waiting = self._waiting()
         self._sets = {name: known for name, known in self._sets.items() if self._is_pending(name, known.tasks_offset)}
         for name, hosts in waiting.items():
-            if name not in self._herder.busy and len(self._under_way) < _AT_ONCE and self._is_due(name):
-                procedure = self._herder.exclusively(name, partial(self._fence, name, hosts))
+            if name not in self._desk.busy and len(self._under_way) < _AT_ONCE and self._is_due(name):
+                procedure = self._desk.exclusively(name, self._fence(name, hosts))
                 self._under_way[name] = procedure
-                self._herder.begin(procedure)
+                self._desk.begin(procedure)
 
     def close(self) -> None:
         """This worker leads no longer."""
         for procedure in list(self._under_way.values()):
-            self._herder.end(procedure)
+            self._desk.end(procedure)
 
     def forgotten(self) -> list[Entry]:
         """Tombstones for failures that say nothing any more."""
-        failed = self._herder.assignment.failed_fencings
+        failed = self._desk.log.assignment.failed_fencings
         return [
             assignment_records.fencing_failed(FencingFailed(name, None))
             for name in sorted(failed)
@@ -107,12 +105,12 @@ class Fencing:
         ]
 
     def _is_pending(self, name: str, tasks_offset: int) -> bool:
-        connector = self._herder.config.connectors.get(name)
+        connector = self._desk.log.config.connectors.get(name)
         return connector is not None and connector.pending_fencing and connector.tasks_offset == tasks_offset
 
     def _waiting(self) -> dict[str, list[Held]]:
         """The hosts on which tasks wait that were not answered yet, by connector."""
-        state = self._herder.assignment
+        state = self._desk.log.assignment
         found: dict[str, list[Held]] = {}
         for held in state.held.values():
             for unit, wait in held.waiting.items():
@@ -125,43 +123,43 @@ class Fencing:
         return found
 
     def _is_due(self, name: str) -> bool:
-        herder = self._herder
-        tasks_offset = herder.config.connectors[name].tasks_offset
-        known = self._sets.setdefault(name, _Set(tasks_offset, herder.now))
-        if herder.now < known.next_at:
+        desk = self._desk
+        tasks_offset = desk.log.config.connectors[name].tasks_offset
+        known = self._sets.setdefault(name, _Set(tasks_offset, desk.now))
+        if desk.now < known.next_at:
             return False
         # Once it has been tried, all waited already; those who failed of it since wait no longer.
-        if known.attempts or not to_fence(herder, name) or herder.now - known.since >= herder.identity.task_grace_ms:
+        if known.attempts or not to_fence(desk, name) or desk.now - known.since >= desk.identity.task_grace_ms:
             return True
         return all(
             unit in held.waiting and held.waiting[unit].tasks_offset == tasks_offset
-            for held in herder.assignment.held.values()
+            for held in desk.log.assignment.held.values()
             for unit in held.units or ()
             if unit.connector == name and not unit.is_connector
         )
 
-    def _fence(self, name: str, hosts: list[Held]) -> Procedure:
-        herder, term, known = self._herder, self._herder.leading, self._sets.get(name)
+    def _fence(self, name: str, hosts: list[Held]) -> Procedure[None]:
+        desk, known = self._desk, self._sets.get(name)
         try:
             if known is None or not self._is_pending(name, known.tasks_offset):
                 return
             known.attempts += 1
             try:
-                yield from fence(herder, name, to_fence(herder, name))
+                yield from fence(desk, name, to_fence(desk, name))
             except RetriableError:
                 raise
             except Exception as error:  # noqa: BLE001 - rights, settings: asked again, the answer would be the same
                 yield from self._tell(name, known.tasks_offset, hosts, error)
                 return
-            yield from _record(herder, name)
+            yield from _record(desk, name)
         except FencedError:
             del self._under_way[name]
-            herder.deposed(term)
+            self._deposed()
         except ConnectError as error:
             assert known is not None
             backoff = min(_LONGEST_MS, _BACKOFF_MS * 2 ** min(known.attempts, 10))
-            known.next_at = herder.now + backoff
-            herder.log(
+            known.next_at = desk.now + backoff
+            desk.say(
                 "WARNING",
                 f"The tasks of connector {name} wait, because the producers of those before were not fenced. That is tried "
                 f"again in {backoff / 1000:.0f} s. {error}",
@@ -169,17 +167,17 @@ class Fencing:
         finally:
             self._under_way.pop(name, None)
 
-    def _tell(self, name: str, tasks_offset: int, hosts: list[Held], error: Exception) -> Procedure:
+    def _tell(self, name: str, tasks_offset: int, hosts: list[Held], error: Exception) -> Procedure[None]:
         """Have the tasks fail that wait on `hosts`, as they were read: who waits anew has it tried again."""
         text = (
             f"The producers of the tasks that connector {name} had before could not be fenced, so what they may still write "
             f"could not be told from this task's (KIP-618). {error} Once that is mended, restart the task."
         )
-        told = self._herder.assignment.failed_fencings.get(name)
+        told = self._desk.log.assignment.failed_fencings.get(name)
         # A host that was answered before may not have read that yet, and would be taken for one that waits anew.
         answered = {} if told is None or told.tasks_offset != tasks_offset else dict(told.hosts)
         answered.update({(held.worker, held.host): (held.incarnation, held.sequence) for held in hosts})
-        self._herder.log("ERROR", f"The tasks of connector {name} fail: {error}")
-        yield from self._herder.write(
+        self._desk.say("ERROR", f"The tasks of connector {name} fail: {error}")
+        yield from self._desk.write(
             [assignment_records.fencing_failed(FencingFailed(name, text, tasks_offset, answered))], as_leader=True
         )

@@ -7,17 +7,9 @@ Held by `herder.py`, which tells it; `worker/topic_watch.py` notices.
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
-
-from kconnect.core.herder import effects
-from kconnect.core.herder.procedures import Procedure, Until
-from kconnect.core.state.assignment import AssignmentState
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.procedures import Procedure
 from kconnect.core.state.records import Entry, Topic
-from kconnect.errors import ConnectError
-
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
 KEPT = (Topic.CONFIG, Topic.OFFSET)
 """Their ids stand in the leader's record, so that a worker that starts knows them again."""
@@ -35,13 +27,9 @@ _STARTING = {
 
 
 class Losses:
-    def __init__(self, herder: Herder) -> None:
-        self._herder = herder
-        self._ids = dict(herder.identity.topic_ids)
-        self.counts: Counter[Topic] = Counter()
-        """How often each topic was found to be another one."""
-        self.refusal: str | None = None
-        """Why nothing is to be written, if that is so: nobody but a user can say what is to be in the config topic."""
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._ids = dict(desk.identity.topic_ids)
         self.foreign = False
         """Whether the config topic was another one already when this worker began to read it."""
         self._assignment_at: int | None = None
@@ -53,7 +41,7 @@ class Losses:
 
     def started(self) -> None:
         """All has been read: compare with what the leader before had."""
-        leader, ids = self._herder.assignment.leader, self.ids
+        leader, ids = self._desk.log.assignment.leader, self.ids
         for topic in KEPT if leader is not None else ():
             before = leader.topics.get(topic.value) if leader is not None else None
             if before is not None and topic.value in ids and ids[topic.value] != before:
@@ -62,45 +50,21 @@ class Losses:
                 self._tell(topic, problem, _STARTING[topic])
 
     def remade(self, topic: Topic, id: str | None) -> None:
-        herder = self._herder
-        # Whoever waits for what was written into the topic before would wait for ever.
-        self.counts[topic] += 1
+        """The log begins again with that topic."""
         self._ids.pop(topic, None)
         if id is not None:
             self._ids[topic] = id
         self._tell(topic, "was deleted and made anew, or has lost its end", _RUNNING[topic])
-        if topic is Topic.STATUS:
-            herder.status.begin_again()
-        elif topic is Topic.OFFSET:
-            herder.offsets.begin_again()
-        elif topic is Topic.ASSIGNMENT:
-            self._assignment_at = herder.now
-            herder.assignment = AssignmentState()
+        if topic is Topic.ASSIGNMENT:
+            self._assignment_at = self._desk.now
 
-    def read_to_end(self, topic: Topic) -> Procedure:
-        """Wait until all that is in the topic by now has been read."""
-        since = self.counts.copy()
-        ends = yield effects.FindEnds(topic)
-        yield from self.until_read(ends, 0, since)
-
-    def until_read(self, places: dict[tuple[Topic, int], int], behind: int, since: Counter[Topic]) -> Procedure:
-        """Wait until that was read, and so many more; a ConnectError if these topics were made anew since `counts` was so."""
-        wanted = {place: offset + behind for place, offset in places.items()}
-
-        def others() -> bool:
-            return any(self.counts[topic] != since[topic] for topic, _ in wanted)
-
-        yield Until(lambda: others() or self._herder.has_read_up_to(wanted))
-        if others():
-            raise ConnectError("An internal topic was made anew meanwhile: the worker's log says which")
-
-    def unsaid_offsets(self) -> Procedure:
-        """What the leader is to write anew; gives a list of entries."""
-        if not self._herder.offsets.unsaid():
+    def unsaid_offsets(self) -> Procedure[list[Entry]]:
+        """What the leader is to write anew."""
+        if not self._desk.log.offsets.unsaid():
             return []
         # Another one may have written more by now.
-        yield from self.read_to_end(Topic.OFFSET)
-        entries: list[Entry] = self._herder.offsets.unsaid()
+        yield from self._desk.read_to_end(Topic.OFFSET)
+        entries: list[Entry] = self._desk.log.offsets.unsaid()
         return entries
 
     @property
@@ -111,11 +75,11 @@ class Losses:
     @property
     def hosts_may_live(self) -> bool:
         """Whether hosts may still run what a lost assignment topic gave them: they stop within their session."""
-        herder = self._herder
-        return self._assignment_at is not None and herder.now - self._assignment_at < herder.identity.session_timeout_ms
+        desk = self._desk
+        return self._assignment_at is not None and desk.now - self._assignment_at < desk.identity.session_timeout_ms
 
     def _tell(self, topic: Topic, problem: str, consequence: str) -> None:
-        names = self._herder.identity.topic_names
+        names = self._desk.identity.topic_names
         text = f"The {topic.value} topic {names.get(topic, '')} {problem}. {consequence}."
         if topic is Topic.CONFIG:
             both = f"{names.get(topic, '')} and {names.get(Topic.ASSIGNMENT, '')}"
@@ -123,5 +87,6 @@ class Losses:
                 f" Keep what GET /connectors?expand=info answers, stop all workers, delete {both}, put a snapshot back "
                 "(`kconnect topics restore FILE --create`) or create the connectors again later, and start the workers."
             )
-            self.refusal = text
-        self._herder.log("ERROR", text)
+            # Nobody but a user can say what is to be in the config topic.
+            self._desk.refusal = text
+        self._desk.say("ERROR", text)

@@ -1,7 +1,7 @@
 """
 What a request to alter offsets may say (KIP-875): from JSON's partitions and offsets to those of a source or a sink.
 
-Called by `offset_requests.py`; refusals are BadRequestErrors in the words of Kafka Connect. Where a partition is named twice,
+Called by `requests/offsets.py`; refusals are BadRequestErrors in the words of Kafka Connect. Where a partition is named twice,
 the last one counts.
 """
 

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kconnect.core.cluster.placement import Wanted, place, without_units
+from kconnect.core.herder.classes import Classes
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.host_specs import Directories, HostSpecs
-from kconnect.core.herder.leader import Looks, decisions_pace
+from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.lost_hosts import LostHosts
-from kconnect.core.herder.procedures import Procedure, Until
+from kconnect.core.herder.pace import Looks, decisions_pace
+from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.quarantine import Quarantine
+from kconnect.core.herder.rivals import Rivals
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId, UnitStatus
+from kconnect.core.state.status import StatusState
 from kconnect.errors import ConnectError
-
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
 _STOPPING_MS = 15_000
 """How long the status of a connector that is to be stopped waits for its instance and its tasks."""
@@ -35,8 +36,8 @@ _LIVE = (State.RUNNING, State.PAUSED, State.RESTARTING)
 
 
 class Placing:
-    def __init__(self, herder: Herder, directories: Directories) -> None:
-        self._herder = herder
+    def __init__(self, desk: Desk, losses: Losses, rivals: Rivals, classes: Classes, directories: Directories) -> None:
+        self._desk, self._losses, self._rivals, self._classes = desk, losses, rivals, classes
         self._specs = HostSpecs(directories)
         self._idle_since: dict[int, int] = {}
         """Hosts without units, and since when they are."""
@@ -49,14 +50,14 @@ class Placing:
         self._healing = Healing()
         self._begun_at = 0
         """When this life told the hosts of others to stop."""
-        self._lost_hosts = LostHosts(herder.identity.session_timeout_ms)
-        self._quarantine = Quarantine(herder)
+        self._lost_hosts = LostHosts(desk.identity.session_timeout_ms)
+        self._quarantine = Quarantine(desk, classes)
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
 
     def begin(self) -> None:
         """Tend, and again whenever that fails."""
-        self._herder.begin(self._tend_for_ever())
+        self._desk.begin(self._tend_for_ever())
 
     def restart(self, units: Collection[UnitId]) -> None:
         """Somebody wants `units` started anew, as far as they are this worker's."""
@@ -64,88 +65,89 @@ class Placing:
 
     def restart_unit(self, unit: UnitId) -> bool:
         """Start one of this worker's own units anew; False if it is not its own."""
-        herder = self._herder
-        if unit not in herder.owned:
+        desk = self._desk
+        if unit not in desk.owned:
             return False
         self._restarts.add(unit)
-        herder.changes += 1
+        desk.changed()
         return True
 
     def plugins_changed(self) -> None:
         """Other plugins are there: units may need other hosts."""
         self._specs.forget()
-        self._herder.changes += 1
+        self._desk.changed()
 
     def seen_dead(self, hosts: frozenset[tuple[str, int, str]]) -> None:
         """These hosts, and no others, are dead by now."""
-        self._lost_hosts.seen(hosts, self._herder.now)
+        self._lost_hosts.seen(hosts, self._desk.now)
 
     def spark_ended(self) -> None:
-        herder, me = self._herder, self._herder.identity
-        mine = [held for held in herder.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
-        self._lost_hosts.spark_ended(mine, herder.now)
+        desk, me = self._desk, self._desk.identity
+        mine = [held for held in desk.log.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
+        self._lost_hosts.spark_ended(mine, desk.now)
 
     def read_held(self, held: Held) -> None:
         """Of one of this worker's hosts."""
         self._quarantine.read(held)
-        mine = held.units is not None and held.worker_incarnation == self._herder.identity.incarnation
+        mine = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
         if mine and self._lost_hosts.came(held):
-            self._herder.log("INFO", "This worker is ready: Spark is up, and so is its first task host")
+            self._desk.say("INFO", "This worker is ready: Spark is up, and so is its first task host")
 
     def read_status(self, unit: UnitId) -> None:
-        herder = self._herder
+        desk = self._desk
         if unit in self._overtaken:
             self._overtaken[unit] += 1
-        connector, status = herder.config.connectors.get(unit.connector), herder.status.units.get(unit)
-        if unit in herder.owned and connector is not None:
-            self._healing.read(unit, status, Operation.of(connector.properties), herder.now)
-        if status is not None and status.worker_id == herder.identity.worker_id:
+        connector, status = desk.log.config.connectors.get(unit.connector), desk.log.status.units.get(unit)
+        if unit in desk.owned and connector is not None:
+            self._healing.read(unit, status, Operation.of(connector.properties), desk.now)
+        if status is not None and status.worker_id == desk.me:
             self._spoken_of.add(unit)
         elif unit in self._spoken_of:
             self._spoken_of.remove(unit)
-            if status is not None and unit in herder.owned:
+            if status is not None and unit in desk.owned:
                 # A late word of one who does not know yet that it has lost the unit: it would stay the last.
                 self._start_anew({unit})
 
-    def _tend_for_ever(self) -> Procedure:
-        herder = self._herder
+    def _tend_for_ever(self) -> Procedure[None]:
+        desk = self._desk
         while True:
             try:
                 yield from self._tend()
             except Exception as error:  # noqa: BLE001 - what it decides is decided again from the log
-                herder.log("ERROR", f"The placement of this worker failed and starts anew: {error}")
-                yield herder.pause_ms(1000)
+                desk.say("ERROR", f"The placement of this worker failed and starts anew: {error}")
+                yield desk.pause(1000)
 
-    def _tend(self) -> Procedure:
+    def _tend(self) -> Procedure[None]:
         """Keep the placement of this worker's units, and the status of its stopped connectors, as they should be."""
-        herder = self._herder
-        me, seen, due, pace, looks = herder.identity, -1, herder.now, decisions_pace(), Looks()
+        desk = self._desk
+        me, due, pace, looks = desk.identity, desk.now, decisions_pace(), Looks()
         while True:
-            yield herder.pause_ms(due - herder.now)
-            due = looks.after(herder)
+            yield desk.pause(due - desk.now)
+            due = looks.after(len(desk.log.config.connectors), desk.now)
             restarts = self._restarts
             entries = self._clear_old_hosts()
             if not entries:
                 entries = self._placement()
             if not entries:
-                entries = self._lost_hosts.releases(herder.assignment, me.worker_id, me.incarnation, herder.now)
+                entries = self._lost_hosts.releases(desk.log.assignment, me.worker_id, me.incarnation, desk.now)
             lost: set[UnitId] = set()
             if not entries and (lost := (yield from self._unsaid())):
-                entries = [records.status(unit, herder.status.units[unit]) for unit in sorted(lost)]
+                entries = [records.status(unit, desk.log.status.units[unit]) for unit in sorted(lost)]
             if not entries:
                 lost = yield from self._lost_units()
                 gone = lost | self._lost_with_assignments()
-                entries = self._stopped_statuses() + self.unassigned_statuses(me.worker_id, gone) + self._quarantine.statuses()
+                entries = self._stopped_statuses() + unassigned(desk.log.status, me.worker_id, gone)
+                entries += self._quarantine.statuses()
             self._heal()
             if entries:
-                due = max(due, pace.free_at(herder.now))
+                due = max(due, pace.free_at(desk.now))
                 self._overtaken = dict.fromkeys(lost, 0)
                 # Statuses first: what the placement sets going writes statuses of its own, which must come after them.
                 statuses = [entry for entry in entries if entry.topic is Topic.STATUS]
                 try:
                     for part in (statuses, [entry for entry in entries if entry.topic is not Topic.STATUS]):
                         if part:
-                            yield from herder.write(part)
+                            yield from desk.write(part)
                 except ConnectError:
                     self._restarts |= restarts
                     raise
@@ -153,102 +155,100 @@ class Placing:
                 self._start_anew({unit for unit, count in self._overtaken.items() if count > 1})
                 self._overtaken = {}
                 continue
-            seen = herder.changes
-            again = herder.now + 1000
-            yield Until(lambda seen=seen, again=again: herder.changes != seen or herder.now >= again)  # type: ignore[misc]
+            yield desk.change(1000)
 
-    def _lost_units(self) -> Procedure:
-        """What lost hosts still list, and what was said of it says that it runs. Gives a set of units."""
-        herder = self._herder
+    def _lost_units(self) -> Procedure[set[UnitId]]:
+        """What lost hosts still list, and what was said of it says that it runs."""
+        desk = self._desk
         said = self._said_of_lost()
         if not said:
             return set()
         # Topics are read each for itself: another host may have said that, and its record is still to be read.
-        yield from herder.losses.read_to_end(Topic.ASSIGNMENT)
+        yield from desk.read_to_end(Topic.ASSIGNMENT)
         return {unit for unit, status in self._said_of_lost().items() if said.get(unit) is status}
 
     def _lost_with_assignments(self) -> set[UnitId]:
         """What the assignment topic before gave this worker, until there is something in the new one."""
-        herder = self._herder
-        waits = herder.losses.assignments_lost and herder.identity.worker_id not in herder.assignment.assignments
-        return set(herder.status.units) if waits else set()
+        desk = self._desk
+        waits = self._losses.assignments_lost and desk.me not in desk.log.assignment.assignments
+        return set(desk.log.status.units) if waits else set()
 
-    def _unsaid(self) -> Procedure:
-        """Of whom this worker said something last that stood in a status topic which is no more. Gives a set of units."""
-        statuses, me = self._herder.status, self._herder.identity.worker_id
+    def _unsaid(self) -> Procedure[set[UnitId]]:
+        """Of whom this worker said something last that stood in a status topic which is no more."""
+        statuses, me = self._desk.log.status, self._desk.me
         if not any(statuses.units[unit].worker_id == me for unit in statuses.unsaid):
             return set()
-        yield from self._herder.losses.read_to_end(Topic.STATUS)
+        yield from self._desk.read_to_end(Topic.STATUS)
         return {unit for unit in statuses.unsaid if statuses.units[unit].worker_id == me}
 
     def _said_of_lost(self) -> dict[UnitId, UnitStatus]:
-        herder = self._herder
-        me = herder.identity.worker_id
-        held = self._lost_hosts.units(herder.assignment, me, herder.now)
-        return {unit: herder.status.units[unit] for unit in held if self._is_live(unit, me)}
+        desk = self._desk
+        me = desk.me
+        held = self._lost_hosts.units(desk.log.assignment, me, desk.now)
+        return {unit: desk.log.status.units[unit] for unit in held if _is_live(desk.log.status, unit, me)}
 
     def _clear_old_hosts(self) -> list[Entry]:
         """Bury the hosts of this worker's earlier lives once they have stopped, or can't be running any more."""
-        herder = self._herder
-        me = herder.identity
-        placement = herder.assignment.placements.get(me.worker_id)
+        desk = self._desk
+        me = desk.identity
+        placement = desk.log.assignment.placements.get(me.worker_id)
         if placement is None or placement.incarnation != me.incarnation:
             return []  # They have not been told to stop yet.
-        waited = herder.now - self._begun_at >= me.session_timeout_ms
+        waited = desk.now - self._begun_at >= me.session_timeout_ms
         entries = []
-        for held in herder.assignment.hosts_of(me.worker_id):
-            dead = (held.worker, held.host, held.incarnation) in herder.dead_hosts
+        for held in desk.log.assignment.hosts_of(me.worker_id):
+            dead = (held.worker, held.host, held.incarnation) in desk.dead_hosts
             if held.worker_incarnation != me.incarnation and (not held.units or dead or waited):
                 entries.append(assignment_records.held(Held(me.worker_id, held.host, None)))
         return entries
 
     def _placement(self) -> list[Entry]:
-        herder = self._herder
-        me = herder.identity
-        before = herder.assignment.placements.get(me.worker_id)
-        if herder.rivals.have_the_work:
+        desk = self._desk
+        me = desk.identity
+        before = desk.log.assignment.placements.get(me.worker_id)
+        if self._rivals.have_the_work:
             return []
         placed = {unit: run for units in (before.hosts or {}).values() for unit, run in units.items()} if before else {}
         mine = before is not None and before.incarnation == me.incarnation
-        restarts = {unit for unit in self._restarts if mine and unit in placed and unit in herder.owned}
+        restarts = {unit for unit in self._restarts if mine and unit in placed and unit in desk.owned}
         restarts |= self._quarantine.pardon(self._restarts - self._started_anew)
-        self._restarts = {unit for unit in self._restarts if unit in herder.owned} if not mine else set()
+        self._restarts = {unit for unit in self._restarts if unit in desk.owned} if not mine else set()
         runs = {unit: run + (unit in restarts) for unit, run in placed.items()}
-        placement = place(herder.assignment, me.worker_id, me.incarnation, self._wanted(runs))
+        placement = place(desk.log.assignment, me.worker_id, me.incarnation, self._wanted(runs))
         if placement is None:
             return []
         placement = replace(placement, process=me.process)
         if not mine:
-            self._begun_at = herder.now
+            self._begun_at = desk.now
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.
-            return [assignment_records.placement(placement), *self.unassigned_statuses(me.worker_id, herder.owned)]
-        shown = [unit for unit in restarts - self._started_anew if unit in herder.status.units]
+            return [assignment_records.placement(placement), *unassigned(desk.log.status, me.worker_id, desk.owned)]
+        shown = [unit for unit in restarts - self._started_anew if unit in desk.log.status.units]
         self._started_anew &= self._restarts
-        version = {unit: herder.status.units[unit].version for unit in shown}
+        version = {unit: desk.log.status.units[unit].version for unit in shown}
         return [
             assignment_records.placement(placement),
             *(
-                records.status(unit, UnitStatus(State.RESTARTING, me.worker_id, herder.assignment.term, None, version[unit]))
+                records.status(unit, UnitStatus(State.RESTARTING, me.worker_id, desk.log.assignment.term, None, version[unit]))
                 for unit in sorted(shown)
             ),
         ]
 
     def _wanted(self, runs: Mapping[UnitId, int]) -> Wanted:
-        herder = self._herder
+        desk = self._desk
         self._quarantine.tend(self._to_run())
         runnable = self.runnable()
-        self._specs.keep(herder.config)
-        idle = without_units(herder.assignment, herder.identity.worker_id)
-        self._idle_since = {host: self._idle_since.get(host, herder.now) for host in idle}
+        self._specs.keep(desk.log.config)
+        idle = without_units(desk.log.assignment, desk.me)
+        self._idle_since = {host: self._idle_since.get(host, desk.now) for host in idle}
         return Wanted(
-            herder.identity.hosts,
-            {unit: self._quarantine.spec(unit, self._specs.of(herder.config, unit)) for unit in runnable},
+            desk.identity.hosts,
+            {unit: self._quarantine.spec(unit, self._specs.of(desk.log.config, unit)) for unit in runnable},
             runs,
-            herder.weights(),
-            herder.leaving,
-            herder.config.offset,
-            max((herder.config.changed_at(unit) for unit in runnable), default=-1),
-            {host for host, since in self._idle_since.items() if herder.now - since >= _IDLE_MS},
+            desk.log.weights(),
+            desk.leaving,
+            desk.log.config.offset,
+            max((desk.log.config.changed_at(unit) for unit in runnable), default=-1),
+            {host for host, since in self._idle_since.items() if desk.now - since >= _IDLE_MS},
             self._lost_hosts.is_spark_down,
         )
 
@@ -258,67 +258,68 @@ class Placing:
 
     def _to_run(self) -> frozenset[UnitId]:
         """Those that somebody wants to run here: a STOPPED connector holds nothing."""
-        herder = self._herder
-        if herder.leaving or herder.losses.foreign:
+        desk = self._desk
+        if desk.leaving or self._losses.foreign:
             return frozenset()
-        exists = herder.config.units()
+        exists = desk.log.config.units()
         return frozenset(
-            unit for unit in herder.owned & exists if herder.config.target_state(unit.connector) is not TargetState.STOPPED
+            unit for unit in desk.owned & exists if desk.log.config.target_state(unit.connector) is not TargetState.STOPPED
         )
 
     def _stopped_statuses(self) -> list[Entry]:
         """The status of a STOPPED connector comes from its worker, as nothing of it runs on a host; failed or not."""
-        herder = self._herder
+        desk = self._desk
         entries = []
         stopped_units = [
             unit
-            for unit in herder.owned
-            if unit.is_connector and herder.config.target_state(unit.connector) is TargetState.STOPPED
+            for unit in desk.owned
+            if unit.is_connector and desk.log.config.target_state(unit.connector) is TargetState.STOPPED
         ]
-        self._stopping_since = {unit: self._stopping_since.get(unit, herder.now) for unit in stopped_units}
+        self._stopping_since = {unit: self._stopping_since.get(unit, desk.now) for unit in stopped_units}
         for unit in sorted(stopped_units):
-            if unit.connector not in herder.config.connectors:
+            if unit.connector not in desk.log.config.connectors:
                 continue
-            status, me = herder.status.units.get(unit), herder.identity.worker_id
+            status, me = desk.log.status.units.get(unit), desk.me
             if status is not None and (status.state, status.worker_id) == (State.STOPPED, me):
                 continue
             # Tasks on other workers' hosts, too: what is said to be STOPPED must send nothing any more. But what doesn't end
             # must not have the status say for ever that the connector runs.
-            at_work = herder.assignment.holders(unit) or herder.assignment.is_at_work(unit.connector, {*herder.members, me})
-            if at_work and herder.now - self._stopping_since[unit] < _STOPPING_MS:
+            at_work = desk.log.assignment.holders(unit) or desk.log.assignment.is_at_work(unit.connector, {*desk.members, me})
+            if at_work and desk.now - self._stopping_since[unit] < _STOPPING_MS:
                 continue
-            is_known, version = herder.classes.version_of(status, herder.config.connectors[unit.connector].properties)
+            is_known, version = self._classes.version_of(status, desk.log.config.connectors[unit.connector].properties)
             if not is_known:
                 continue
-            entries.append(records.status(unit, UnitStatus(State.STOPPED, me, herder.assignment.term, None, version)))
+            entries.append(records.status(unit, UnitStatus(State.STOPPED, me, desk.log.assignment.term, None, version)))
         return entries
-
-    def unassigned_statuses(self, worker: str, units: Collection[UnitId]) -> list[Entry]:
-        """For those of `units` of which the last word is that they run on `worker`, when they do not."""
-        return [
-            records.status(unit, UnitStatus(State.UNASSIGNED, worker, self._herder.status.units[unit].generation))
-            for unit in sorted(units)
-            if self._is_live(unit, worker)
-        ]
 
     def _start_anew(self, units: set[UnitId]) -> None:
         """Have `units`, as far as they run, say once more that they do. Who follows the log sees no more than that."""
         self._started_anew |= units
         self._restarts |= units
-        self._herder.changes += bool(units)
-
-    def _is_live(self, unit: UnitId, worker: str) -> bool:
-        status = self._herder.status.units.get(unit)
-        return status is not None and status.worker_id == worker and status.state in _LIVE
+        self._desk.changes += bool(units)
 
     def _heal(self) -> None:
-        herder = self._herder
-        self._healing.keep(herder.owned)
+        desk = self._desk
+        self._healing.keep(desk.owned)
         for unit in self._healing.failed:
-            connector = herder.config.connectors.get(unit.connector)
+            connector = desk.log.config.connectors.get(unit.connector)
             operation = Operation() if connector is None else Operation.of(connector.properties)
-            if unit in herder.owned and (attempt := self._healing.due(unit, operation, herder.now)):
+            if unit in desk.owned and (attempt := self._healing.due(unit, operation, desk.now)):
                 limit = "" if operation.max_attempts < 0 else f" of {operation.max_attempts}"
-                herder.log("INFO", f"{unit} has failed and is started again (errors.restart.*): attempt {attempt}{limit}")
+                desk.say("INFO", f"{unit} has failed and is started again (errors.restart.*): attempt {attempt}{limit}")
                 self.restart_unit(unit)
 
+
+def unassigned(statuses: StatusState, worker: str, units: Collection[UnitId]) -> list[Entry]:
+    """For those of `units` of which the last word is that they run on `worker`, when they do not."""
+    return [
+        records.status(unit, UnitStatus(State.UNASSIGNED, worker, statuses.units[unit].generation))
+        for unit in sorted(units)
+        if _is_live(statuses, unit, worker)
+    ]
+
+
+def _is_live(statuses: StatusState, unit: UnitId, worker: str) -> bool:
+    status = statuses.units.get(unit)
+    return status is not None and status.worker_id == worker and status.state in _LIVE

@@ -1,19 +1,21 @@
 """
 Multi-step work of a herder, written as generators that yield what they wait for.
 
-A procedure yields an effect and is resumed with its result (or the error is thrown into it), or yields `Until(condition)`
-and is resumed once the condition holds. So a request that validates, writes, and waits until its own record has been read
-back reads as straight code, and still the herder is a pure state machine: nothing here waits, blocks or looks at a clock.
-Called by `herder.py` only.
+`yield from ask(effect)` goes on with what the effect gives (or its error is raised there), `yield Until(condition)` once the
+condition holds. So a request that validates, writes, and waits until its own record has been read back reads as straight
+code, and still the herder is a pure state machine: nothing here waits, blocks or looks at a clock. `Procedures` is held by
+`desk.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from kconnect.core.herder.effects import Answerable
+from kconnect.core.herder.effects import Effect
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,51 +23,41 @@ class Until:
     condition: Callable[[], bool]
 
 
-@dataclass
-class Pace:
-    """
-    Lets steps go on at once as long as they are rare, and every `milliseconds` when they are many.
-
-    Each decision costs every reader of the log one more set of records, so many changes within a moment share one.
-    """
-
-    milliseconds: int
-    burst: int
-    _spent_until: int = 0
-
-    def free_at(self, now: int) -> int:
-        """Take one step; the answer is when the next one may follow."""
-        self._spent_until = max(self._spent_until, now) + self.milliseconds
-        return max(now, self._spent_until - (self.burst - 1) * self.milliseconds)
+Step = Effect[Any] | Until
+Procedure = Generator[Step, object, T]
+"""Work of several steps that gives a T."""
+OnEnd = Callable[[T | None, "Exception | None"], None]
+"""Gets what a procedure gave, or the error that it ended with."""
 
 
-Step = Answerable | Until
-Procedure = Generator[Step, Any, Any]
+def ask(effect: Effect[T]) -> Procedure[T]:
+    """Have the effect performed, and go on with what it gives. Whatever it fails with is raised."""
+    return cast("T", (yield effect))
 
 
 @dataclass
 class Procedures:
-    """Those that are under way. `on_end` gets a procedure's result, or the error that it ended with."""
+    """Those that are under way."""
 
     _waiting_for: dict[int, _Running] = field(default_factory=dict)
     _waiting_until: list[_Running] = field(default_factory=list)
     _next_id: int = 1
 
-    def start(self, procedure: Procedure, on_end: Callable[[Any, Exception | None], None]) -> list[Answerable]:
+    def start(self, procedure: Procedure[T], on_end: OnEnd[T]) -> list[Effect[Any]]:
         running = _Running(procedure, on_end)
         return self._resume(running, lambda: next(procedure))
 
-    def done(self, id: int, result: Any) -> list[Answerable]:
+    def done(self, id: int, result: object) -> list[Effect[Any]]:
         running = self._waiting_for.pop(id, None)
         return [] if running is None else self._resume(running, lambda: running.procedure.send(result))
 
-    def failed(self, id: int, error: Exception) -> list[Answerable]:
+    def failed(self, id: int, error: Exception) -> list[Effect[Any]]:
         running = self._waiting_for.pop(id, None)
         return [] if running is None else self._resume(running, lambda: running.procedure.throw(error))
 
-    def advance(self) -> list[Answerable]:
+    def advance(self) -> list[Effect[Any]]:
         """Resume whoever waits for a condition that holds by now, until nobody is left who can go on."""
-        effects: list[Answerable] = []
+        effects: list[Effect[Any]] = []
         progress = True
         while progress:
             progress = False
@@ -80,7 +72,7 @@ class Procedures:
                     self._waiting_until.append(running)
         return effects
 
-    def close(self, procedure: Procedure) -> None:
+    def close(self, procedure: Procedure[Any]) -> None:
         """End a procedure where it stands; the answer to what it waits for will be ignored."""
         for running in [*self._waiting_for.values(), *self._waiting_until]:
             if running.procedure is procedure:
@@ -89,7 +81,7 @@ class Procedures:
         self._waiting_until = [running for running in self._waiting_until if not running.closed]
         procedure.close()
 
-    def _resume(self, running: _Running, step: Callable[[], Step]) -> list[Answerable]:
+    def _resume(self, running: _Running, step: Callable[[], Step]) -> list[Effect[Any]]:
         try:
             wanted = step()
         except StopIteration as end:
@@ -110,7 +102,7 @@ class Procedures:
 
 @dataclass
 class _Running:
-    procedure: Procedure
-    on_end: Callable[[Any, Exception | None], None]
+    procedure: Procedure[Any]
+    on_end: OnEnd[Any]
     condition: Callable[[], bool] = lambda: True
     closed: bool = False

@@ -8,32 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kconnect.core.herder.classes import Classes
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.suspects import Suspects
 from kconnect.core.state import records
 from kconnect.core.state.assignment_records import Held, HostSpec
 from kconnect.core.state.records import Entry, State, UnitId, UnitStatus
 
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
-
 
 class Quarantine:
-    def __init__(self, herder: Herder) -> None:
-        self._herder = herder
-        self._suspects = Suspects(herder.identity.incarnation, self._config_offset)
+    def __init__(self, desk: Desk, classes: Classes) -> None:
+        self._desk, self._classes = desk, classes
+        self._suspects = Suspects(desk.identity.incarnation, self._config_offset)
 
     def read(self, held: Held) -> None:
         """A held record of this worker's own hosts, in the order of the log."""
-        herder = self._herder
-        placement = herder.assignment.placements.get(herder.identity.worker_id)
-        if placement is not None and placement.incarnation == herder.identity.incarnation:
-            self._log(self._suspects.read(held, placement.spec(held.host), herder.now, herder.dead_hosts))
+        desk = self._desk
+        placement = desk.log.assignment.placements.get(desk.me)
+        if placement is not None and placement.incarnation == desk.identity.incarnation:
+            self._say(self._suspects.read(held, placement.spec(held.host), desk.now, desk.dead_hosts))
 
     def tend(self, runnable: Collection[UnitId]) -> None:
         """See what has changed: `runnable` are the worker's units that are to run, as far as this is not against it."""
-        self._log(self._suspects.tend(runnable, self._herder.now, self._herder.dead_hosts))
+        self._say(self._suspects.tend(runnable, self._desk.now, self._desk.dead_hosts))
 
     def spec(self, unit: UnitId, spec: HostSpec) -> HostSpec:
         """`spec`, in the group of the unit. One that has a host of its own needs no other."""
@@ -48,31 +46,31 @@ class Quarantine:
         """Somebody wants these started anew; those of them that were held are tried again."""
         held = {unit for unit in units if self.holds(unit)}
         for unit in held:
-            self._suspects.pardon(unit, self._herder.now)
+            self._suspects.pardon(unit, self._desk.now)
         return held
 
     def statuses(self) -> list[Entry]:
         """FAILED, for those that are held, once no host has them any more: these would have the last word."""
-        herder = self._herder
+        desk = self._desk
         entries = []
         for unit, verdict in sorted(self._suspects.verdicts.items()):
-            known, connector = herder.status.units.get(unit), herder.config.connectors.get(unit.connector)
+            known, connector = desk.log.status.units.get(unit), desk.log.config.connectors.get(unit.connector)
             said = known is not None and (known.state, known.trace) == (State.FAILED, verdict.reason)
-            if said or connector is None or herder.assignment.holders(unit):
+            if said or connector is None or desk.log.assignment.holders(unit):
                 continue
-            is_known, version = herder.classes.version_of(known, connector.properties)
+            is_known, version = self._classes.version_of(known, connector.properties)
             if not is_known:
                 continue
-            status = UnitStatus(State.FAILED, herder.identity.worker_id, herder.assignment.term, verdict.reason, version)
+            status = UnitStatus(State.FAILED, desk.me, desk.log.assignment.term, verdict.reason, version)
             entries.append(records.status(unit, status))
         return entries
 
-    def _log(self, texts: list[str]) -> None:
+    def _say(self, texts: list[str]) -> None:
         for text in texts:
-            self._herder.log("WARNING", text)
+            self._desk.say("WARNING", text)
 
     def _config_offset(self, unit: UnitId) -> int | None:
-        connector = self._herder.config.connectors.get(unit.connector)
+        connector = self._desk.log.config.connectors.get(unit.connector)
         if connector is None:
             return None
         return connector.offset if unit.is_connector else connector.tasks_offset

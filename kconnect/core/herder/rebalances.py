@@ -1,5 +1,5 @@
 """
-How long new assignments took to come into effect on this worker. Held by `herder.py`, read by `metrics.py` for `/metrics`.
+How long new assignments took to come into effect on this worker. Held by `herder.py`, read by `requests/metrics.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Which units a restart request means (KIP-745).
 
-Called by `herder.py` when the request is made, for its answer, and again by every worker that reads the request's record.
+Called by `requests/states.py`, for the answer to the request, and by `herder.py` of every worker that reads its record.
 """
 
 from __future__ import annotations

@@ -8,17 +8,13 @@ mostly it is the one that was given up; but it takes the work back once the late
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kconnect.core.herder.desk import Desk
 from kconnect.core.state.assignment_records import Placement
-
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
 
 class Rivals:
-    def __init__(self, herder: Herder) -> None:
-        self._herder = herder
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
         self._conflict: str | None = None
         self._conflict_since = 0
         self._told = False
@@ -28,34 +24,34 @@ class Rivals:
 
     def heard(self, conflict: str | None) -> None:
         """What the coordinator's last answer shows. Who was killed stands there until its session is over."""
-        herder = self._herder
-        self._heard_at = herder.now
+        desk = self._desk
+        self._heard_at = desk.now
         if conflict is None:
             self._conflict, self._told = None, False
-            self._alone_since = herder.now if self._alone_since is None else self._alone_since
+            self._alone_since = desk.now if self._alone_since is None else self._alone_since
             return
-        self._conflict_since = herder.now if self._conflict is None else self._conflict_since
+        self._conflict_since = desk.now if self._conflict is None else self._conflict_since
         self._conflict, self._alone_since = conflict, None
         if not self._told and self._lasts:
             self._told = True
-            herder.log("ERROR", conflict)
+            desk.say("ERROR", conflict)
 
     def read(self, placement: Placement) -> None:
         """Of this worker's id."""
-        if placement.hosts is None or placement.incarnation <= self._herder.identity.incarnation:
+        if placement.hosts is None or placement.incarnation <= self._desk.identity.incarnation:
             return
-        if self._alone_since is not None and self._herder.started:
-            self._herder.log("ERROR", self._yields)
+        if self._alone_since is not None and self._desk.started:
+            self._desk.say("ERROR", self._yields)
         self._alone_since = None
 
     @property
     def have_the_work(self) -> bool:
         """Whether a later life of this worker's id has it, and was there within the session's time."""
-        herder = self._herder
-        placement = herder.assignment.placements.get(herder.identity.worker_id)
-        if placement is None or placement.incarnation <= herder.identity.incarnation:
+        desk = self._desk
+        placement = desk.log.assignment.placements.get(desk.me)
+        if placement is None or placement.incarnation <= desk.identity.incarnation:
             return False
-        return self._alone_since is None or self._heard_at - self._alone_since < herder.identity.session_timeout_ms
+        return self._alone_since is None or self._heard_at - self._alone_since < desk.identity.session_timeout_ms
 
     @property
     def trouble(self) -> str | None:
@@ -64,11 +60,11 @@ class Rivals:
 
     @property
     def _lasts(self) -> bool:
-        return self._conflict is not None and self._heard_at - self._conflict_since > self._herder.identity.session_timeout_ms
+        return self._conflict is not None and self._heard_at - self._conflict_since > self._desk.identity.session_timeout_ms
 
     @property
     def _yields(self) -> str:
-        me = self._herder.identity.worker_id
+        me = self._desk.me
         return (
             f"Another process that was started later is the worker {me} too, so this one runs nothing until it has ended. "
             "End one of them, or give each its own `rest.advertised.host.name` and `rest.advertised.port`."

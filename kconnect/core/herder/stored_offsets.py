@@ -1,29 +1,26 @@
 """
 What is stored of a source connector: in the worker's offset topic, and in its own if it has one (KIP-618, KIP-875).
 
-Read and written for requests, by `answers.py` and `offset_requests.py`; tasks do the same by way of `units/offsets.py`. The
-worker's topic is read by the herder anyway. A connector's own may be on another Kafka cluster, so each request has it read
-anew, by a client that is made for it.
+Read and written for requests, by `requests/offsets.py`; tasks do the same by way of `units/offsets.py`. The worker's topic is
+read by the herder anyway. A connector's own may be on another Kafka cluster, so each request has it read anew, by a client
+that is made for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kconnect.core.herder import effects
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.offset_bodies import SourcePair
-from kconnect.core.herder.procedures import Procedure
-from kconnect.core.herder.requests import ConfigMap
+from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.core.state import offsets
+from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, SourceOffset
 from kconnect.errors import BadRequestError, ConflictError, ConnectError
-
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Stored:
     """`own` is None for a connector whose offsets are in the worker's topic alone."""
 
     connector: str
-    config: ConfigMap
+    config: Properties
     worker: OffsetState
     own: OffsetState | None = None
 
@@ -50,23 +47,23 @@ class Stored:
         return [topic.known_key for topic in topics if topic is not None]
 
 
-def read(herder: Herder, name: str, config: ConfigMap, prepare: bool = False) -> Procedure:
-    """Gives `Stored`. With `prepare`, an own topic that is missing is created. ConnectError if an own topic can't be read."""
+def read(desk: Desk, name: str, config: Properties, prepare: bool = False) -> Procedure[Stored]:
+    """With `prepare`, an own topic that is missing is created. ConnectError if an own topic can't be read."""
     own = None
-    if may_have_own(herder, config):
-        own = yield effects.ReadOwnOffsets(name, dict(config), prepare)
-    return Stored(name, config, herder.offsets, own)
+    if may_have_own(desk, config):
+        own = yield from ask(effects.ReadOwnOffsets(name, dict(config), prepare))
+    return Stored(name, config, desk.log.offsets, own)
 
 
-def may_have_own(herder: Herder, config: ConfigMap) -> bool:
+def may_have_own(desk: Desk, config: Properties) -> bool:
     """False if it has none for sure. The rest is for whoever knows the addresses: `kafka/own_offsets.py`."""
-    identity = herder.identity
+    identity = desk.identity
     if OFFSETS_STORAGE_TOPIC.read(config):
         return True
     return identity.exactly_once and (identity.redirects_producers or "producer.override.bootstrap.servers" in config)
 
 
-def write(herder: Herder, stored: Stored, pairs: Sequence[SourcePair], last: Sequence[Entry] = ()) -> Procedure:
+def write(desk: Desk, stored: Stored, pairs: Sequence[SourcePair], last: Sequence[Entry] = ()) -> Procedure[None]:
     """
     By the leader: store these offsets, and then `last`, which must not come before them.
 
@@ -78,36 +75,36 @@ def write(herder: Herder, stored: Stored, pairs: Sequence[SourcePair], last: Seq
     failed = f"Failed to modify offsets for source connector {name}"
     # As leader: who was taken for dead, and is not, must not write offsets over those of whom leads now.
     if stored.own is None:
-        yield from _write(herder, [*stored.in_worker(pairs), *last], failed)
+        yield from _write(desk, [*stored.in_worker(pairs), *last], failed)
         return
     deleted = [pair for pair in pairs if pair[1] is None]
-    yield from _write(herder, stored.in_worker(deleted), failed)
+    yield from _write(desk, stored.in_worker(deleted), failed)
     # The own topic knows of no leaders.
-    yield from herder.await_lead()
+    yield from desk.await_lead()
     half = " What was to be reset is reset in the worker's offset topic already, but not in the connector's own."
     half = half if deleted else ""
     try:
         if pairs:
-            yield effects.WriteOwnOffsets(name, dict(stored.config), tuple(stored.in_own(pairs)))
+            yield from ask(effects.WriteOwnOffsets(name, dict(stored.config), tuple(stored.in_own(pairs))))
     except BadRequestError as error:
         raise BadRequestError(f"{failed}: {error}{half}") from error
     except ConnectError as error:
         raise ConnectError(f"{failed}: {error}{half} The request can be repeated safely.") from error
     copies = stored.in_worker(pair for pair in pairs if pair[1] is not None)
     if last:
-        yield from _write(herder, [*copies, *last], f"{failed}, but those in its own topic")
+        yield from _write(desk, [*copies, *last], f"{failed}, but those in its own topic")
         return
     try:
-        yield from _write(herder, copies, failed)
+        yield from _write(desk, copies, failed)
     except ConnectError as error:
-        herder.log("WARNING", f"The offsets of {name} are altered in its own topic, and not in the worker's: {error}")
+        desk.say("WARNING", f"The offsets of {name} are altered in its own topic, and not in the worker's: {error}")
 
 
-def _write(herder: Herder, entries: Sequence[Entry], failed: str) -> Procedure:
+def _write(desk: Desk, entries: Sequence[Entry], failed: str) -> Procedure[None]:
     if not entries:
         return
     try:
-        yield from herder.write_as_leader(entries)
+        yield from desk.write_as_leader(entries)
     except ConflictError:
         raise  # Nothing was written: whoever leads now decides anew.
     except BadRequestError as error:

@@ -1,7 +1,7 @@
 """
 REST bodies made from the folded topics: ConnectorInfo, status, tasks, offsets, in the shapes that Connect 4.3 gives.
 
-Called by `answers.py`. Nothing here decides anything. Read next: `requests.py`.
+Called by the modules of `requests`. Nothing here decides anything.
 """
 
 from __future__ import annotations

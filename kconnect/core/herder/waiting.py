@@ -1,46 +1,43 @@
 """
 What REST says of connectors and tasks that run nowhere yet: UNASSIGNED, and in `trace` what they wait for.
 
-Nothing of this is written: it is made for each answer, by `answers.py`, from what the log says by then. Read next: `views.py`.
+Nothing of this is written: it is made for each answer, by `requests/connectors.py` and `requests/states.py`, from what the log
+says by then. Read next: `views.py`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kconnect.core.herder.desk import Desk
 from kconnect.core.state.records import State, TargetState, UnitId, UnitStatus
 
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
-
-def waiting(herder: Herder, name: str) -> dict[UnitId, UnitStatus]:
+def waiting(desk: Desk, name: str) -> dict[UnitId, UnitStatus]:
     """The units of a connector of which nobody has said anything yet, and those of which the last word is UNASSIGNED."""
-    config, found = herder.config, {}
+    config, found = desk.log.config, {}
     if name not in config.connectors:
         return {}
     stopped = config.target_state(name) is TargetState.STOPPED
     for unit in (UnitId(name), *(UnitId(name, task) for task in config.task_ids(name))):
-        said = herder.status.units.get(unit)
+        said = desk.log.status.units.get(unit)
         if said is None:
-            found[unit] = UnitStatus(State.UNASSIGNED, *_why(herder, unit))
+            found[unit] = UnitStatus(State.UNASSIGNED, *why(desk, unit))
         elif said.state is State.UNASSIGNED and not stopped:
-            found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, _why(herder, unit)[-1], said.version)
+            found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, why(desk, unit)[-1], said.version)
     return found
 
 
-def _why(herder: Herder, unit: UnitId) -> tuple[str, int, str]:
-    """The first fields of a status."""
-    state = herder.assignment
+def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
+    """What a unit that no host holds waits for; with what stands before that in a status."""
+    state = desk.log.assignment
     owner = next((worker for worker, found in state.assignments.items() if unit in (found.units or ())), None)
     if owner is None:
-        up = any(_is_up(herder, worker) for worker in herder.members)
+        up = any(_is_up(desk, worker) for worker in desk.members)
         reason = "waiting for a worker to be given it" if up else "waiting for Spark: no worker has a task host yet"
-        return herder.identity.worker_id, state.term, reason
+        return desk.me, state.term, reason
     placement = state.placements.get(owner)
     placed = () if placement is None else (placement.hosts or {}).items()
     host = next((number for number, units in placed if unit in units), None)
-    if not _is_up(herder, owner):
+    if not _is_up(desk, owner):
         reason = f"waiting for Spark: the worker {owner} has no task host yet"
     elif host is not None and (owner, host) not in state.held:
         reason = f"waiting for Spark: task host {host} of the worker {owner} is not up yet"
@@ -49,8 +46,8 @@ def _why(herder: Herder, unit: UnitId) -> tuple[str, int, str]:
     return owner, state.term, reason
 
 
-def _is_up(herder: Herder, worker: str) -> bool:
-    placement = herder.assignment.placements.get(worker)
+def _is_up(desk: Desk, worker: str) -> bool:
+    placement = desk.log.assignment.placements.get(worker)
     if placement is None or placement.down:
         return False
-    return any(held.worker_incarnation == placement.incarnation for held in herder.assignment.hosts_of(worker))
+    return any(held.worker_incarnation == placement.incarnation for held in desk.log.assignment.hosts_of(worker))

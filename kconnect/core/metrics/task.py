@@ -1,9 +1,10 @@
 """
 What one task counts: plain numbers, added once a batch by the task's thread, read by its host's.
 
-`units/source_task.py` holds a `SourceMeter`, `units/sink_task.py` a `SinkMeter`; `values` are keyed by the attributes of
-`table.py`. `now` is seconds of any steady clock, always the same one. A number that is not known, as an average of nothing,
-is None. Read next: `report.py` for how the numbers get to the worker.
+The pumps of `core/task` count with a `SourceMeter` or a `SinkMeter`, which `units/source_task.py` and `units/sink_task.py`
+make; `values` are keyed by the attributes of `table.py`. `now` is seconds of any steady clock, always the same one, which is
+also what `clock` tells: meters are the only ones there that measure how long something takes. A number that is not known, as an
+average of nothing, is None. Read next: `report.py` for how the numbers get to the worker.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ class About:
 
 
 class TaskMeter:
-    """What both kinds of tasks count."""
+    """What both kinds of tasks count. Times that are given are those of `clock`."""
 
-    def __init__(self, windows: Windows, errors: Counts) -> None:
+    def __init__(self, windows: Windows, errors: Counts, clock: Callable[[], float]) -> None:
+        self.clock = clock
         self._errors = errors
         self._batches = Sampled(windows)
         self._commits_ms = Sampled(windows)
@@ -66,13 +68,14 @@ class TaskMeter:
         self._told: dict[str, tuple[float, float]] = {}
         """Times by what they are of: by `now`, and by the time of day."""
 
-    def committed(self, began: float, now: float) -> None:
-        """A commit of offsets has succeeded."""
+    def committed(self, began: float) -> None:
+        """A commit of offsets that began then has succeeded."""
+        now = self.clock()
         self._commits_ms.record((now - began) * 1000, now)
         self._outcomes.record(1.0, now)
 
-    def commit_failed(self, now: float) -> None:
-        self._outcomes.record(0.0, now)
+    def commit_failed(self) -> None:
+        self._outcomes.record(0.0, self.clock())
 
     def values(self, now: float, wall: float) -> Values:
         """All that is known; `wall` is the time of day that `now` is, in seconds since 1970."""
@@ -114,29 +117,33 @@ class TaskMeter:
 class SourceMeter(TaskMeter):
     """`active()` says how many records wait for Kafka's acknowledgement; it is called from the host's thread as well."""
 
-    def __init__(self, windows: Windows, errors: Counts, active: Callable[[], int]) -> None:
-        super().__init__(windows, errors)
+    def __init__(
+        self, windows: Windows, errors: Counts, clock: Callable[[], float], active: Callable[[], int]
+    ) -> None:
+        super().__init__(windows, errors, clock)
         self._active = active
         self._polls_ms, self._writes, self._actives = Sampled(windows), Sampled(windows), Sampled(windows)
         self._transactions = Sampled(windows)
         self._polled = self._sent = self._written = 0
 
-    def polled(self, records: int, began: float, now: float) -> None:
+    def polled(self, records: int, began: float) -> None:
         """A poll that began at `began` gave so many records, at least one."""
+        now = self.clock()
         self._polled += records
         self._batches.record(records, now)
         self._polls_ms.record((now - began) * 1000, now)
 
-    def sent(self, records: int, now: float) -> None:
+    def sent(self, records: int) -> None:
         """So many records, of those polled last, were handed to Kafka's client."""
+        now = self.clock()
         self._sent += records
         self._writes.record(records, now)
         self._actives.record(self._active(), now)
         self._progress_at = now
 
-    def transaction(self, records: int, now: float) -> None:
+    def transaction(self, records: int) -> None:
         """A transaction with so many records was committed."""
-        self._transactions.record(records, now)
+        self._transactions.record(records, self.clock())
 
     def values(self, now: float, wall: float) -> Values:
         sent, active = self._sent, self._active()
@@ -160,20 +167,21 @@ class SourceMeter(TaskMeter):
 
 
 class SinkMeter(TaskMeter):
-    def __init__(self, windows: Windows, errors: Counts) -> None:
-        super().__init__(windows, errors)
+    def __init__(self, windows: Windows, errors: Counts, clock: Callable[[], float]) -> None:
+        super().__init__(windows, errors, clock)
         self._sends, self._puts_ms = Sampled(windows), Sampled(windows)
         self._actives, self._skips = Sampled(windows), Sampled(windows)
         self._read = self._sent = self._begun = self._completed = self._skipped = 0
         self._active = self._partitions = 0
         self._lags: Collection[int] | None = None
 
-    def read(self, records: int, now: float) -> None:
+    def read(self, records: int) -> None:
         self._read += records
-        self._batches.record(records, now)
+        self._batches.record(records, self.clock())
 
-    def put(self, records: int, began: float, now: float) -> None:
+    def put(self, records: int, began: float) -> None:
         """The task has taken so many records, at least one, in a call that began at `began`."""
+        now = self.clock()
         self._sent += records
         self._sends.record(records, now)
         self._puts_ms.record((now - began) * 1000, now)
@@ -182,23 +190,23 @@ class SinkMeter(TaskMeter):
     def commit_began(self) -> None:
         self._begun += 1
 
-    def committed(self, began: float, now: float) -> None:
-        super().committed(began, now)
+    def committed(self, began: float) -> None:
+        super().committed(began)
         self._completed += 1
 
-    def commits_skipped(self, commits: int, now: float) -> None:
+    def commits_skipped(self, commits: int) -> None:
         """Nobody will answer these any more."""
         self._skipped += commits
-        self._skips.record(commits, now)
+        self._skips.record(commits, self.clock())
 
-    def looked(self, partitions: int, lags: Collection[int] | None, active: int, now: float) -> None:
+    def looked(self, partitions: int, lags: Collection[int] | None, active: int) -> None:
         """
         Now and then: how many partitions there are, what is still to come in each (None while that is not known), and how
         many records were read and are not committed.
         """
         self._partitions, self._lags, self._active = partitions, lags, active
         if active:
-            self._actives.record(active, now)
+            self._actives.record(active, self.clock())
 
     def values(self, now: float, wall: float) -> Values:
         lags = self._lags

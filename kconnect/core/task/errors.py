@@ -3,7 +3,7 @@ What becomes of a record that a stage failed on (KIP-298): tried again, dropped 
 
 The loops of `steps.py` and `chain.py` run over whole batches and know nothing of this until one raises; then `Errors.handle`
 decides about that one record, and the loop goes on behind it. Where reports go is `units/reports.py`'s business. Held by
-`units/source_task.py` and `units/sink_task.py`.
+the pumps and `delivery.py`.
 """
 
 from __future__ import annotations

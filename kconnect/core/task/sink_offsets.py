@@ -1,7 +1,7 @@
 """
 Which offsets a sink task may commit: those below which every record was put, as far as the task agrees.
 
-Held by `units/sink_task.py`. Offsets are by the records' original places, whatever transformations make of them, so a
+Held by `sink_pump.py`. Offsets are by the records' original places, whatever transformations make of them, so a
 record that was dropped counts too. Offsets are always those of the next record to read.
 """
 

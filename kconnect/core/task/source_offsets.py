@@ -1,7 +1,7 @@
 """
 Which source offsets may be stored: the newest of each source partition whose records were handed to the producer.
 
-Held by `units/at_least_once.py` and `units/exactly_once.py`, which call `add` once a batch, or their part of it, is handed
+Held by `delivery.py`, both of whose ways call `add` once a batch, or their part of it, is handed
 over, see to it that Kafka has it, store what `newest` gives and say `stored`. A record that a transformation dropped counts
 too: it is done with.
 """

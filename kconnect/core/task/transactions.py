@@ -1,7 +1,7 @@
 """
 Where the transactions of an exactly-once source task begin and end (KIP-618): after each poll, by time, or as the task says.
 
-Held by `units/exactly_once.py`, which asks `parts` for a batch from the task's `poll`, `after_batch` behind it, `due` now and
+Held by `delivery.py`, which asks `parts` for a batch from the task's `poll`, `after_batch` behind it, `due` now and
 then, and `at_rest` when the task is paused or ends; and which carries out what they answer. Read next: that file.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kconnect.api.record import SourceRecord
+from kconnect.core.settings.source import SourceSettings
 from kconnect.errors import ConnectError
 
 
@@ -132,3 +133,17 @@ class Requests:
             # Not said to whoever asks: the task might swallow it.
             raise ConnectError(f"Connector requested both commit and abort of same {what}")
         return ends[0] if ends else None
+
+
+def boundary_of(settings: SourceSettings, interval_s: float, now: float) -> tuple[PollBoundary, float]:
+    """
+    As the connector's config wants it, and for how many seconds a transaction is open by that, 0 if it does not say.
+    `interval_s` is the worker's `offset.flush.interval.ms`, for a connector without an interval of its own.
+    """
+    if settings.transaction_boundary == "connector":
+        return TaskBoundary(), 0.0
+    if settings.transaction_boundary != "interval":
+        return PollBoundary(), 0.0
+    own_ms = settings.transaction_boundary_interval_ms
+    length_s = interval_s if own_ms is None else own_ms / 1000
+    return IntervalBoundary(length_s, now), length_s

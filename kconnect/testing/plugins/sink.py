@@ -1,23 +1,37 @@
 """
 Runs a sink connector and one of its tasks by hand, for tests of plugins: no broker, no Spark, no threads.
 
-Used by authors' tests by way of `kconnect.testing`, and by `checks.py`. Which offsets may be committed is said by the core that
-workers use (`core/task/sink_offsets.py`). Read next: `records.py`, which makes records for `put`.
+Used by authors' tests by way of `kconnect.testing`, and by `checks.py`. What a worker does around `put` is done by the worker's
+own pump, `core/task/sink_pump.py`, with a consumer without Kafka (`kafka/memory_clients.py`). Read next: `records.py`, which
+makes records for `put`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kconnect.api.connector import SinkConnector
-from kconnect.api.record import SinkRecord, TopicPartition
-from kconnect.api.task import ErrantRecordReporter, SinkTask
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
+from kconnect.api.task import SinkTask
+from kconnect.core.metrics.task import SinkMeter
+from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.errors import ErrorSettings
-from kconnect.core.task.sink_offsets import SinkOffsets
+from kconnect.core.task.errant import Errant
+from kconnect.core.task.errors import Errors, Failure
+from kconnect.core.task.ports import Listener
+from kconnect.core.task.sink_context import SinkContext
+from kconnect.core.task.sink_pump import Ports, SinkPump
 from kconnect.errors import ConnectError
+from kconnect.kafka.memory_clients import MemoryConsumer
 from kconnect.testing.plugins.configs import accepted
 from kconnect.testing.plugins.tasks import task_configs_of
+from kconnect.testing.plugins.world import Always
+
+_STEP_S = 1e9
+"""By the runner's clock from one call to the next: whatever waits for its time has waited long enough."""
 
 
 class SinkRunner:
@@ -37,18 +51,12 @@ class SinkRunner:
         self.config = accepted(connector, config)
         self.task_configs: list[dict[str, str]] = []
         """Of all tasks, as the connector made them."""
-        self.assigned: set[TopicPartition] = set()
-        """The partitions that the task has open."""
-        self.paused: set[TopicPartition] = set()
-        """Those of them that it has paused."""
         self.committed: dict[TopicPartition, int] = {}
         """Where a new task would go on reading, as far as anything was committed."""
         self.rewinds: dict[TopicPartition, int] = {}
         """Where the task asked to go on reading, by `context.offset`; it is for the test to put these records again."""
         self.timeout_ms: int | None = None
         """The pause that the task asked for last, by `context.timeout`."""
-        self.commit_requested = False
-        """Whether the task has asked for a commit since the last one."""
         self.reported: list[tuple[SinkRecord, Exception]] = []
         """What it gave to the dead letter queue."""
         self.reconfigurations = 0
@@ -56,9 +64,9 @@ class SinkRunner:
         self.error: Exception | None = None
         """What the connector has failed itself with, by `raise_error`."""
         self._class, self._number = connector, task
-        self._offsets = SinkOffsets()
         self._connector: SinkConnector | None = None
-        self._task: SinkTask | None = None
+        self._now = 0.0
+        self._begin({})
 
     def __enter__(self) -> SinkRunner:
         return self.start()
@@ -67,11 +75,26 @@ class SinkRunner:
         self.stop()
 
     @property
+    def assigned(self) -> set[TopicPartition]:
+        """The partitions that the task has open."""
+        return self._consumer.assignment
+
+    @property
+    def paused(self) -> set[TopicPartition]:
+        """Those of them that it has paused."""
+        return self._consumer.paused
+
+    @property
+    def commit_requested(self) -> bool:
+        """Whether the task has asked for a commit since the last one."""
+        return self._pump.context.commit_requested
+
+    @property
     def task(self) -> SinkTask:
         """The task that runs now. ConnectError if none does."""
-        if self._task is None:
+        if self._plugin.task is None:
             raise ConnectError("No task runs: call start() first, or use the runner in a `with` block")
-        return self._task
+        return self._plugin.task
 
     @property
     def connector(self) -> SinkConnector:
@@ -90,88 +113,169 @@ class SinkRunner:
         if self._number >= len(self.task_configs):
             raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
         properties = self.task_configs[self._number]
+        self._begin(properties)
         task: Any = connector.task_class()()
-        task.initialize(_TaskContext(self, properties))
+        task.initialize(_TaskContext(self, self._pump.context))
         task.start(dict(properties))
-        self._task = task
+        self._plugin.task = task
         return self
+
+    def _begin(self, properties: Mapping[str, str]) -> None:
+        settings, world = ErrorSettings.of(self.config), Always()
+        errors = Errors(settings, self._report, lambda seconds: True, lambda: self._now, lambda longest: longest)
+        errant = Errant(errors, self._class.__name__) if settings.tolerant or settings.topic else None
+        self._plugin = _Plugin()
+        meter = SinkMeter(Windows(), errors.counts, time.monotonic)
+        ports = Ports(world, self._plugin, world, meter, errors.counts, math.inf, 0.0, errant)
+
+        def consumer(listener: Listener) -> MemoryConsumer:
+            self._consumer = MemoryConsumer(listener)
+            return self._consumer
+
+        self._pump = SinkPump(ports, _Records(), consumer, properties)
 
     def open(self, *partitions: TopicPartition) -> None:
         """The task reads these, too, from now on."""
         new = [TopicPartition(*each) for each in partitions if each not in self.assigned]
         if new:
-            self.assigned.update(new)
-            self.task.open(new)
+            self._consumer.assign(*new)
 
     def put(self, records: Iterable[SinkRecord]) -> None:
         """
         One `put`, after opening partitions that are new. If it raises, be it a RetriableError, the records count as not
         delivered: a worker would put the very same again.
         """
-        batch = list(records)
-        self.open(*dict.fromkeys(TopicPartition(each.original_topic, each.original_partition) for each in batch))
-        self.task.put(list(batch))
-        ends: dict[TopicPartition, int] = {}
-        for each in batch:
-            ends[TopicPartition(each.original_topic, each.original_partition)] = each.original_offset + 1
-        self._offsets.delivered(ends)
+        batch = [_Message(record) for record in records]
+        self.open(*dict.fromkeys(each.place for each in batch))
+        self._pump.ready(self._now)
+        self._now += _STEP_S
+        try:
+            self._pump.step(batch, self._now)
+        except Exception:
+            self._plugin.raised = None
+            self._pump.skip()
+            raise
+        if self._plugin.raised is not None:
+            self._pump.skip()
+            self._plugin.complain()
 
     def flush(self) -> dict[TopicPartition, int]:
         """
         Have offsets committed, as a worker does now and then: `pre_commit` is asked, which calls `flush`. Gives `committed`.
 
         AssertionError if the task gives offsets beyond what it was given. What `pre_commit` raises comes out as it is, and
-        nothing is committed.
+        nothing is committed: a worker would go back to what was committed before, and read on from there.
         """
-        self._commit(self.assigned)
-        return dict(self.committed)
+        self._pump.commit()
+        self._plugin.complain()
+        return self._all_committed()
 
     def close(self, *partitions: TopicPartition) -> None:
         """A rebalance takes these away, or all: the task is asked for their last offsets, then they are closed."""
-        gone = [TopicPartition(*each) for each in partitions or sorted(self.assigned)]
-        self._commit(gone)
-        self.task.close(gone)
-        self._offsets.closed(gone)
-        self.assigned.difference_update(gone)
-        self.paused.difference_update(gone)
+        self._consumer.revoke(*(TopicPartition(*each) for each in partitions or sorted(self.assigned)))
+        self._all_committed()
+        self._plugin.complain()
 
     def restart(self, crash: bool = False) -> SinkRunner:
         """New instances, without partitions. With `crash` the old ones are neither asked nor stopped, as after a `kill -9`."""
         if crash:
-            self._connector = self._task = None
-            self._offsets.closed(self.assigned)
-            self.assigned, self.paused = set(), set()
+            self._connector = self._plugin.task = None
         self.stop()
         return self.start()
 
     def stop(self) -> None:
         """End as a worker does: last offsets, `close`, `stop` of the task and of the connector."""
         try:
-            if self._task is not None:
+            task = self._plugin.task
+            if task is not None:
                 try:
                     self.close()
                 finally:
-                    task, self._task = self._task, None
+                    self._plugin.task = None
                     task.stop()
         finally:
             connector, self._connector = self._connector, None
             if connector is not None:
                 connector.stop()
 
-    def _commit(self, partitions: Iterable[TopicPartition]) -> None:
-        self.commit_requested = False
-        current = self._offsets.current(partitions)
-        if not current:
-            return
-        allowed = self.task.pre_commit(dict(current)) or {}
-        offsets, refused = self._offsets.to_commit(allowed)
-        if refused:
-            raise AssertionError(
-                f"pre_commit() gave offsets that can't be committed, of {', '.join(f'{t}-{p}' for t, p in refused)}: of "
+    def _all_committed(self) -> dict[TopicPartition, int]:
+        self.committed.update({place: position.offset for place, position in self._consumer.committed.items()})
+        return dict(self.committed)
+
+    def _report(self, failure: Failure) -> None:
+        self.reported.append((failure.origin.record, failure.error))
+
+
+class _Message(NamedTuple):
+    """A record as something that a consumer has read."""
+
+    record: SinkRecord
+
+    @property
+    def place(self) -> TopicPartition:
+        return TopicPartition(self.record.original_topic, self.record.original_partition)
+
+    def topic(self) -> str:
+        return self.record.original_topic
+
+    def partition(self) -> int:
+        return self.record.original_partition
+
+    def offset(self) -> int:
+        return self.record.original_offset
+
+
+class _Records:
+    """An `Intake` without converters: what is tested here is the task."""
+
+    def __call__(self, messages: Sequence[_Message]) -> list[SinkRecord]:
+        return [message.record for message in messages]
+
+    def place(self, record: SinkRecord) -> TopicPartition:
+        return TopicPartition(record.original_topic, record.original_partition)
+
+
+class _Plugin:
+    """Calls the task, and keeps what it raises, which a worker would log, or answer by another attempt."""
+
+    def __init__(self) -> None:
+        self.task: SinkTask | None = None
+        self.raised: BaseException | None = None
+
+    def complain(self) -> None:
+        raised, self.raised = self.raised, None
+        if raised is not None:
+            raise raised
+
+    def put(self, records: list[Any]) -> None:
+        self._call(lambda task: task.put(records))
+
+    def pre_commit(
+        self, current_offsets: dict[TopicPartition, OffsetAndMetadata]
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        allowed = self._call(lambda task: task.pre_commit(dict(current_offsets))) or {}
+        far = [at for at, to in allowed.items() if at not in current_offsets or to.offset > current_offsets[at].offset]
+        if far:
+            self.raised = AssertionError(
+                f"pre_commit() gave offsets that can't be committed, of {', '.join(f'{t}-{p}' for t, p in far)}: of "
                 "partitions that it was not asked about, or beyond what was put"
             )
-        self._offsets.committed(offsets)
-        self.committed.update({place: position.offset for place, position in offsets.items()})
+        return allowed
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        self._call(lambda task: task.open(partitions))
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        self._call(lambda task: task.close(partitions))
+
+    def _call(self, call: Callable[[SinkTask], Any]) -> Any:
+        if self.task is None:
+            raise ConnectError("No task runs: call start() first, or use the runner in a `with` block")
+        try:
+            return call(self.task)
+        except Exception as error:
+            self.raised = error
+            raise
 
 
 class _ConnectorContext:
@@ -192,18 +296,17 @@ class _ConnectorContext:
 
 
 class _TaskContext:
-    """What `kconnect.api.task.SinkTaskContext` promises."""
+    """The worker's own, which also tells the test what was asked."""
 
-    def __init__(self, runner: SinkRunner, properties: dict[str, str]) -> None:
-        self._runner, self._properties = runner, properties
-        settings = ErrorSettings.of(runner.config)
-        self._reporter = _Reporter(runner, settings.tolerant) if settings.tolerant or settings.topic else None
+    def __init__(self, runner: SinkRunner, context: SinkContext) -> None:
+        self._runner, self._context = runner, context
 
-    def configs(self) -> dict[str, str]:
-        return dict(self._properties)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
 
     def offset(self, partition: TopicPartition, offset: int) -> None:
         self._runner.rewinds[TopicPartition(*partition)] = offset
+        self._context.offset(partition, offset)
 
     def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
         for partition, offset in offsets.items():
@@ -211,37 +314,4 @@ class _TaskContext:
 
     def timeout(self, milliseconds: int) -> None:
         self._runner.timeout_ms = milliseconds
-
-    def assignment(self) -> set[TopicPartition]:
-        return set(self._runner.assigned)
-
-    def pause(self, *partitions: TopicPartition) -> None:
-        self._runner.paused.update(self._own(partitions))
-
-    def resume(self, *partitions: TopicPartition) -> None:
-        self._runner.paused.difference_update(self._own(partitions))
-
-    def request_commit(self) -> None:
-        self._runner.commit_requested = True
-
-    def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        return self._reporter
-
-    def _own(self, partitions: tuple[TopicPartition, ...]) -> list[TopicPartition]:
-        own = [TopicPartition(*partition) for partition in partitions]
-        foreign = [str(tuple(partition)) for partition in own if partition not in self._runner.assigned]
-        if foreign:
-            raise ConnectError(f"These partitions are not assigned to this task: {', '.join(foreign)}")
-        return own
-
-
-class _Reporter:
-    """What `kconnect.api.task.ErrantRecordReporter` promises."""
-
-    def __init__(self, runner: SinkRunner, tolerant: bool) -> None:
-        self._runner, self._tolerant = runner, tolerant
-
-    def report(self, record: SinkRecord, error: Exception) -> None:
-        self._runner.reported.append((record, error))
-        if not self._tolerant:
-            raise ConnectError("errors.tolerance is none, so a record that was reported fails the task") from error
+        self._context.timeout(milliseconds)

@@ -1,32 +1,43 @@
 """
 Runs a source connector and one of its tasks by hand, for tests of plugins: no broker, no Spark, no threads.
 
-Used by authors' tests by way of `kconnect.testing`, and by `checks.py`. What a worker does around `poll` is done by the same
-cores: `core/task/transactions.py` says where transactions end, `core/task/source_offsets.py` which offsets are stored, and
-`core/state/offsets.py` what comes back of them after a restart. Read next: `sink.py`.
+Used by authors' tests by way of `kconnect.testing`, and by `checks.py`. What a worker does around `poll` is done by the
+worker's own pump, `core/task/source_pump.py`, exactly once, with a producer without Kafka (`kafka/memory_clients.py`);
+`core/state/offsets.py` says what comes back of the offsets after a restart. Read next: `sink.py`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.api.connector import SourceConnector
 from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
+from kconnect.core.metrics.task import SourceMeter
+from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import BOUNDARY
 from kconnect.core.state import offsets as stored_offsets
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord
+from kconnect.core.task import delivery
+from kconnect.core.task.delivery import Converted, ExactlyOnce
+from kconnect.core.task.errors import Counts, strict
+from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.core.task.source_offsets import SourceOffsets
-from kconnect.core.task.transactions import End, PollBoundary, TaskBoundary
+from kconnect.core.task.source_pump import SourcePump
+from kconnect.core.task.topic_use import TopicUse
+from kconnect.core.task.transactions import PollBoundary, TaskBoundary
 from kconnect.data.schema import validate
 from kconnect.errors import ConnectError, RetriableError
+from kconnect.kafka.memory_clients import MemoryProducer
 from kconnect.testing.plugins.configs import accepted
 from kconnect.testing.plugins.tasks import task_configs_of
+from kconnect.testing.plugins.world import Always, NoTopics
 
 _RETRY_S = 0.05
+_OFFSETS = "__offsets__"
 
 
 class Transaction(NamedTuple):
@@ -69,12 +80,11 @@ class SourceRunner:
         """What the connector has failed itself with, by `raise_error`."""
         self._class, self._number = connector, task
         self._stored = OffsetState()
-        self._written = 0
+        self._producer = MemoryProducer()
         self._store(offsets)
         self._connector: SourceConnector | None = None
         self._task: SourceTask | None = None
-        self._boundary: PollBoundary = PollBoundary()
-        self._open: list[SourceRecord] = []
+        self._hears: _Hears | None = None
         self._stopped = False
 
     def __enter__(self) -> SourceRunner:
@@ -118,13 +128,25 @@ class SourceRunner:
         if self._number >= len(self.task_configs):
             raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
         by_task = BOUNDARY.read(self.config).lower() == "connector"
-        self._boundary = TaskBoundary() if by_task else PollBoundary()
+        boundary = TaskBoundary() if by_task else PollBoundary()
         properties = self.task_configs[self._number]
         task: Any = connector.task_class()()
-        task.initialize(_TaskContext(properties, reader, self._boundary.context))
+        self._hears = _Hears(task, self.transactions)
+        self._pump = SourcePump(self._deliver(self._hears, boundary), _as_they_are)
+        task.initialize(_TaskContext(properties, reader, boundary.context))
         task.start(dict(properties))
         self._task, self._stopped = task, False
         return self
+
+    def _deliver(self, hears: _Hears, boundary: PollBoundary) -> ExactlyOnce:
+        clock = time.monotonic
+        meter = SourceMeter(Windows(), Counts(), clock, lambda: 0)
+        use = TopicUse(frozenset, lambda topic: None)
+        world, store = Always(), _Store(self.config["name"], self._stored)
+        ports = delivery.Ports(world, hears, store, NoTopics(), world, use, strict(), meter, True, 0.0)
+        done = ExactlyOnce(ports, self._producer, boundary, _OFFSETS)
+        done.begin(0.0)
+        return done
 
     def poll(self, acknowledge: bool = True) -> list[SourceRecord]:
         """
@@ -135,7 +157,9 @@ class SourceRunner:
         """
         records = checked(self.task.poll())
         if acknowledge:
-            self._take(records)
+            self._pump.step(records, 0.0)
+            assert self._hears is not None
+            self._hears.complain()
         return records
 
     def read(self, count: int, timeout: float = 60.0) -> list[SourceRecord]:
@@ -176,7 +200,6 @@ class SourceRunner:
     def stop(self) -> None:
         """Stop the task and the connector; what is in an open transaction is lost."""
         connector, self._connector = self._connector, None
-        self._open = []
         try:
             if self._task is not None:
                 self.stop_task()
@@ -185,34 +208,8 @@ class SourceRunner:
             if connector is not None:
                 connector.stop()
 
-    def _take(self, records: Sequence[SourceRecord]) -> None:
-        if not records and self._boundary.context is None:
-            return
-        for part, end in self._boundary.parts(records):
-            self._open += part
-            if end is not None:
-                self._finish(end)
-        end = self._boundary.after_batch(0.0)
-        if end is not None:
-            self._finish(end)
-
-    def _finish(self, end: End) -> None:
-        records, self._open = self._open, []
-        if not records:
-            return
-        for record in records:
-            metadata = RecordMetadata(record.topic, record.partition or 0, self._written, record.timestamp)
-            self._written += 1
-            self.task.commit_record(record, metadata if end is End.COMMIT else None)
-        newest = SourceOffsets()
-        newest.add(records)
-        self._store(newest.newest())
-        self.transactions.append(Transaction(tuple(records), end is End.COMMIT))
-        self.task.commit()
-
     def _store(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        for entry in stored_offsets.entries(self.config["name"], pairs, self._stored.known_key):
-            self._stored.apply(LogRecord(entry.topic, 0, 0, entry.key, entry.value))
+        _Store(self.config["name"], self._stored).committed(list(pairs))
 
 
 def checked(records: Any) -> list[SourceRecord]:
@@ -244,6 +241,73 @@ def _check(record: SourceRecord) -> None:
     for what, schema, value in (("key", record.key_schema, record.key), ("value", record.value_schema, record.value)):
         if schema is not None:
             validate(schema, value, what)
+
+
+def _as_they_are(records: Sequence[SourceRecord]) -> Converted:
+    """Without converters: what is tested here is the task."""
+    messages = [
+        (each.topic, None, None, -1 if each.partition is None else each.partition, None, None, each.timestamp or 0, None)
+        for each in records
+    ]
+    return Converted(messages, {each.topic for each in records}, records, records, records)
+
+
+class _Hears:
+    """Tells the task of its records, and keeps what it raises then, which a worker would only log."""
+
+    def __init__(self, task: SourceTask, transactions: list[Transaction]) -> None:
+        self._task, self._transactions = task, transactions
+        self._open: list[tuple[SourceRecord, RecordMetadata | None]] = []
+        self._raised: Exception | None = None
+
+    def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None:
+        self._open.append((record, metadata))
+        self._call(lambda: self._task.commit_record(record, metadata))
+
+    def commit(self) -> None:
+        told, self._open = self._open, []
+        if told:
+            records = tuple(record for record, _ in told)
+            self._transactions.append(Transaction(records, any(metadata is not None for _, metadata in told)))
+        self._call(self._task.commit)
+
+    def complain(self) -> None:
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+
+    def _call(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - raised by `complain`
+            self._raised = self._raised or error
+
+
+class _Store:
+    """An `OffsetStore` in this process. What is stored is JSON, as in Kafka."""
+
+    def __init__(self, connector: str, stored: OffsetState) -> None:
+        self._connector, self._stored = connector, stored
+
+    def open(self, gives_up: Callable[[], bool]) -> None:
+        """It is there."""
+
+    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[dict[str, Any] | None]:
+        return [self._stored.offset(self._connector, partition) for partition in partitions]
+
+    def write(self, offsets: Pairs, timeout: float) -> None:
+        self.committed(offsets)
+
+    def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
+        made = stored_offsets.entries(self._connector, offsets, self._stored.known_key)
+        return [OffsetRecord(_OFFSETS, entry.key, entry.value) for entry in made]
+
+    def committed(self, offsets: Pairs) -> None:
+        for entry in stored_offsets.entries(self._connector, offsets, self._stored.known_key):
+            self._stored.apply(LogRecord(entry.topic, 0, 0, entry.key, entry.value))
+
+    def close(self, abandon: bool = False) -> None:
+        """Nothing is open."""
 
 
 class _Offsets:

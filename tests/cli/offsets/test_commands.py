@@ -12,7 +12,10 @@ import pytest
 
 from kconnect.cli.offsets import entries, stopped
 from kconnect.cli.offsets.entries import Entries, Entry
-from kconnect.core.herder import requests as r
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.connectors import GetStatus
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
+from kconnect.core.herder.requests.states import SetTargetState, StopConnector
 from kconnect.core.state.records import TargetState
 from kconnect.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
 from kconnect.kafka.positions import Place
@@ -43,32 +46,32 @@ class Herder(MemoryHerder):
     def keep(self, name: str, offsets: Entries) -> None:
         self.kept[name] = {entries.text(entry["partition"]): entry for entry in offsets}
 
-    def submit(self, request: r.Request) -> Future[Any]:
+    def submit(self, request: Request[Any]) -> Future[Any]:
         future: Future[Any] = Future()
         try:
-            if isinstance(request, r.GetOffsets):
+            if isinstance(request, GetOffsets):
                 self.seen.append(request)
                 self._known(request.name)
                 future.set_result({"offsets": list(self.kept[request.name].values())})
                 return future
-            if isinstance(request, r.GetStatus) and self.silent:
+            if isinstance(request, GetStatus) and self.silent:
                 self.silent -= 1
                 raise NotFoundError(f"No status found for connector {request.name}")
-            if isinstance(request, r.AlterOffsets | r.ResetOffsets):
+            if isinstance(request, AlterOffsets | ResetOffsets):
                 self.seen.append(request)
                 self._change(request)
                 future.set_result({"message": DONE})
                 return future
-            if isinstance(request, r.StopConnector):
+            if isinstance(request, StopConnector):
                 self.before_stop()
-            if self.refuse_resume and isinstance(request, r.SetTargetState):
+            if self.refuse_resume and isinstance(request, SetTargetState):
                 raise ConnectError("not today")
         except ConnectError as error:
             future.set_exception(error)
             return future
         return super().submit(request)
 
-    def _change(self, request: r.AlterOffsets | r.ResetOffsets) -> None:
+    def _change(self, request: AlterOffsets | ResetOffsets) -> None:
         if self.refusals:
             raise self.refusals.pop(0)
         if self.targets[self._known(request.name)] is not TargetState.STOPPED:
@@ -76,7 +79,7 @@ class Herder(MemoryHerder):
         if self.forget:
             return
         kept = self.kept[request.name]
-        if isinstance(request, r.ResetOffsets):
+        if isinstance(request, ResetOffsets):
             kept.clear()
             return
         for partition, offset in request.offsets:
@@ -122,9 +125,9 @@ def kept(herder: Herder, name: str = "snk") -> dict[Place, int]:
 def states(herder: Herder) -> list[str]:
     """What was asked of connectors' states."""
     return [
-        request.state.name if isinstance(request, r.SetTargetState) else "STOPPED"
+        request.state.name if isinstance(request, SetTargetState) else "STOPPED"
         for request in herder.seen
-        if isinstance(request, r.SetTargetState | r.StopConnector)
+        if isinstance(request, SetTargetState | StopConnector)
     ]
 
 
@@ -191,7 +194,7 @@ def test_nothing_is_asked_where_nothing_changes(offsets: Any, herder: Herder) ->
     assert (done.status, done.out, done.err) == (0, "", "The offsets are like that already\n")
     assert offsets("set", "snk", "t/0=11", "--dry-run").out.split() == ["PARTITION", "BEFORE", "AFTER", "t/0", "10", "11"]
     assert offsets("reset", "snk", "--dry-run").status == 0
-    assert not [request for request in herder.seen if isinstance(request, r.AlterOffsets | r.ResetOffsets)]
+    assert not [request for request in herder.seen if isinstance(request, AlterOffsets | ResetOffsets)]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +231,7 @@ def test_nothing_is_asked_where_nothing_changes(offsets: Any, herder: Herder) ->
 def test_wrong_use(offsets: Any, herder: Herder, arguments: tuple[str, ...], status: int, text: str) -> None:
     done = offsets(*arguments)
     assert (done.status, text in done.err) == (status, True), done
-    assert not [request for request in herder.seen if isinstance(request, r.AlterOffsets | r.ResetOffsets)]
+    assert not [request for request in herder.seen if isinstance(request, AlterOffsets | ResetOffsets)]
 
 
 @pytest.mark.parametrize("arguments", [("set", "snk", "t/0=1"), ("reset", "snk", "--yes")])
@@ -409,10 +412,10 @@ def test_an_import_takes_what_a_connector_read_until_it_was_stopped(offsets: Any
     herder.targets["snk"] = TargetState.STARTED
     herder.keep("snk", [at(0, 99), at(1, 20)])
 
-    def stop(herder_: Herder, request: r.StopConnector) -> None:
+    def stop(herder_: Herder, request: StopConnector) -> None:
         herder.keep("snk", [at(0, 100), at(1, 30), at(2, 1)])
         MemoryHerder._target(herder, request)
 
-    herder._answers = {**herder._answers, r.StopConnector: stop}
+    herder._answers = {**herder._answers, StopConnector: stop}
     done = offsets("import", "-", "--yes", "--stop", "--exact", stdin=file)
     assert (done.status, kept(herder)) == (0, {("t", 0): 10, ("t", 1): 20}), done

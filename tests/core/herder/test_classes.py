@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.connectors import GetConnector, ListConnectors
+from kconnect.core.herder.requests.offsets import ResetOffsets
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, UnitId
 from kconnect.errors import BadRequestError, ConnectError, RequestTimeoutError
@@ -21,7 +23,7 @@ class HangingWorker(MemoryWorker):
 
     hung: list[effects.DescribePlugin]
 
-    def _perform(self, effect: effects.Effect) -> None:
+    def _perform(self, effect: effects.Effect[Any]) -> None:
         if isinstance(effect, effects.DescribePlugin) and "Hangs" in effect.plugin:
             self.hung.append(effect)
         else:
@@ -45,13 +47,13 @@ def worker() -> HangingWorker:
 
 def create(worker: HangingWorker, name: str, plugin: str, state: str | None = None, **more: str) -> Answer:
     answer = Answer()
-    worker.ask(ask.CreateConnector(name, {"connector.class": plugin, **more}, state), answer)
+    worker.ask(CreateConnector(name, {"connector.class": plugin, **more}, state), answer)
     worker.cluster.settle()
     return answer
 
 
 def status(worker: HangingWorker, name: str) -> Any:
-    return worker.herder.status.units.get(UnitId(name))
+    return worker.herder.log.status.units.get(UnitId(name))
 
 
 def test_the_leader_waits_for_no_class_that_hangs(worker: HangingWorker) -> None:
@@ -64,7 +66,7 @@ def test_the_leader_waits_for_no_class_that_hangs(worker: HangingWorker) -> None
     assert UnitId("y", 0) in worker.cluster.running()
     worker.end(RequestTimeoutError("too slow"))
     worker.cluster.settle()
-    assert worker.herder.status.topics_of("x") == ["b"]
+    assert worker.herder.log.status.topics_of("x") == ["b"]
 
 
 def test_a_list_waits_for_those_that_hang_together_and_once(worker: HangingWorker) -> None:
@@ -74,13 +76,13 @@ def test_a_list_waits_for_those_that_hang_together_and_once(worker: HangingWorke
     worker.cluster.settle()
     worker.cluster.now += 60_000
     # They have had their time before: they are asked again, but the list does not wait.
-    listed = worker.cluster.call(NAME, ask.ListConnectors(("info",)))
+    listed = worker.cluster.call(NAME, ListConnectors(("info",)))
     assert {entry["info"]["type"] for entry in listed.values()} == {"unknown"}
     worker.cluster.settle()
     assert sorted(effect.plugin for effect in worker.hung) == ["Hangsa", "Hangsb", "Hangsc"]
     worker.end(RequestTimeoutError("too slow"))
     worker.cluster.settle()
-    assert len(worker.cluster.call(NAME, ask.ListConnectors(("info",)))) == 3
+    assert len(worker.cluster.call(NAME, ListConnectors(("info",)))) == 3
     assert worker.hung == [], "asked again so soon"
     # Why, the log says once for each class, however often it is asked.
     said = [line for line in worker.cluster.lines if "Hangsa can't be asked" in line]
@@ -93,7 +95,7 @@ def test_reads_do_not_wait_long_for_a_class_that_hangs(worker: HangingWorker) ->
         worker.cluster.log.append([records.connector_config(name, {"connector.class": plugin, "name": name, "topic": "t"})])
     worker.cluster.settle()
     asked = [Answer(), Answer()]
-    for request, answer in zip((ask.ListConnectors(("info",)), ask.GetConnector("x")), asked):
+    for request, answer in zip((ListConnectors(("info",)), GetConnector("x")), asked):
         worker.ask(request, answer)
     for _ in range(50):
         worker.cluster.step()
@@ -129,4 +131,4 @@ def test_offsets_of_a_connector_that_is_not_stopped_are_refused_before_its_class
     worker.end(ConnectError("no"))
     worker.cluster.settle()
     with pytest.raises(BadRequestError, match="must be in the STOPPED state"):
-        worker.cluster.call(NAME, ask.ResetOffsets("x"))
+        worker.cluster.call(NAME, ResetOffsets("x"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.cluster import GetCluster
+from kconnect.core.herder.requests.configs import CreateConnector
 from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
@@ -12,11 +13,11 @@ def test_it_tells_members_leader_units_and_what_moves() -> None:
     cluster = MemoryCluster(1)
     cluster.add_worker("a:1")
     cluster.settle()
-    cluster.call("a:1", ask.CreateConnector("x", SOURCE))
+    cluster.call("a:1", CreateConnector("x", SOURCE))
     cluster.settle()
     cluster.add_worker("b:1")
     cluster.settle()
-    view = cluster.call("b:1", ask.GetCluster())
+    view = cluster.call("b:1", GetCluster())
     assert (view["leader"], view["answered_by"], view["moving"]) == ("a:1", "b:1", [])
     workers = {worker["worker_id"]: worker for worker in view["workers"]}
     assert workers["a:1"]["url"] == "http://a:1/"
@@ -25,21 +26,21 @@ def test_it_tells_members_leader_units_and_what_moves() -> None:
         assert (sum(c for c, _ in held), sum(t for _, t in held)) == (worker["connectors"], worker["tasks"])
         assert worker["connectors"] + worker["tasks"] == 2
     cluster.kill_worker("b:1")
-    cluster.run_until(lambda: "b:1" not in cluster.workers["a:1"].herder.members)
-    view = cluster.call("a:1", ask.GetCluster())
+    cluster.run_until(lambda: "b:1" not in cluster.workers["a:1"].herder.desk.members)
+    view = cluster.call("a:1", GetCluster())
     gone = [worker for worker in view["workers"] if worker["worker_id"] == "b:1"]
     assert [worker["url"] for worker in gone] in ([None], [])
     cluster.settle()
-    assert cluster.call("a:1", ask.GetCluster())["moving"] == []
+    assert cluster.call("a:1", GetCluster())["moving"] == []
 
 
 def test_it_tells_what_a_host_is_for() -> None:
     cluster = MemoryCluster(1)
     cluster.add_worker("a:1", 1)
     cluster.settle()
-    cluster.call("a:1", ask.CreateConnector("x", {**SOURCE, "connector.plugin.version": "2", "tasks.isolation": "dedicated"}))
+    cluster.call("a:1", CreateConnector("x", {**SOURCE, "connector.plugin.version": "2", "tasks.isolation": "dedicated"}))
     cluster.settle()
-    (worker,) = cluster.call("a:1", ask.GetCluster())["workers"]
+    (worker,) = cluster.call("a:1", GetCluster())["workers"]
     told = [(host["connectors"], host["tasks"], host["directories"], host["dedicated_to"]) for host in worker["hosts"]]
     assert told == [
         (0, 0, [], None),

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder import effects
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector, PutConfig
+from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState
+from kconnect.core.herder.requests.tasks import FenceTasks, PutTaskConfigs
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, TasksFencing, Topic, UnitId
 from kconnect.errors import ConnectError, RetriableError
@@ -28,17 +31,17 @@ def cluster_of(seed: int, *workers: str, task_grace_ms: int = FOREVER, exactly_o
     return cluster
 
 
-def call(cluster: MemoryCluster, request: ask.Request) -> Any:
+def call(cluster: MemoryCluster, request: Request[Any]) -> Any:
     assert cluster.group.owner is not None
     return cluster.call(cluster.group.owner, request)
 
 
 def create(cluster: MemoryCluster, tasks: int, state: str | None = None) -> None:
-    call(cluster, ask.CreateConnector("x", {**SOURCE, "tasks.max": str(tasks)}, state))
+    call(cluster, CreateConnector("x", {**SOURCE, "tasks.max": str(tasks)}, state))
 
 
 def put(cluster: MemoryCluster, tasks: int, more: str = "") -> None:
-    call(cluster, ask.PutConfig("x", {**SOURCE, "tasks.max": str(tasks), "more": more}))
+    call(cluster, PutConfig("x", {**SOURCE, "tasks.max": str(tasks), "more": more}))
 
 
 def recorded(cluster: MemoryCluster) -> list[int]:
@@ -52,8 +55,8 @@ def fenced(cluster: MemoryCluster, name: str = "x") -> list[int]:
 
 def states(cluster: MemoryCluster, name: str = "x") -> list[State | None]:
     herder = next(iter(cluster.workers.values())).herder
-    units = (UnitId(name, task) for task in herder.config.task_ids(name))
-    return [status.state if (status := herder.status.units.get(unit)) else None for unit in units]
+    units = (UnitId(name, task) for task in herder.log.config.task_ids(name))
+    return [status.state if (status := herder.log.status.units.get(unit)) else None for unit in units]
 
 
 def runs(cluster: MemoryCluster, tasks: int) -> bool:
@@ -90,7 +93,7 @@ def test_who_starts_again_in_the_same_set_waits_for_nobody(seed: int) -> None:
     create(cluster, 3)
     cluster.settle()
     before = sum(b'"waiting"' in (record.value or b"") for record in cluster.log.records)
-    call(cluster, ask.RestartConnector("x", include_tasks=True))
+    call(cluster, RestartConnector("x", include_tasks=True))
     cluster.settle()
     assert runs(cluster, 3)
     assert sum(b'"waiting"' in (record.value or b"") for record in cluster.log.records) == before
@@ -99,7 +102,7 @@ def test_who_starts_again_in_the_same_set_waits_for_nobody(seed: int) -> None:
 
 def test_sinks_and_clusters_without_exactly_once_wait_for_nobody() -> None:
     sinks = cluster_of(1)
-    call(sinks, ask.CreateConnector("x", {"connector.class": "FileStreamSink", "topics": "t", "tasks.max": "2"}))
+    call(sinks, CreateConnector("x", {"connector.class": "FileStreamSink", "topics": "t", "tasks.max": "2"}))
     sources = cluster_of(1, exactly_once=False)
     create(sources, 2)
     for cluster in (sinks, sources):
@@ -113,11 +116,11 @@ def test_a_paused_connector_is_not_fenced_for_before_it_is_resumed(seed: int) ->
     cluster = cluster_of(seed)
     create(cluster, 2, "PAUSED")
     cluster.settle()
-    call(cluster, ask.PutTaskConfigs("x", ({"task": "0"}, {"task": "1"})))
+    call(cluster, PutTaskConfigs("x", ({"task": "0"}, {"task": "1"})))
     cluster.settle()
     assert states(cluster) == [State.PAUSED] * 2
     assert recorded(cluster) == []
-    call(cluster, ask.SetTargetState("x", TargetState.STARTED))
+    call(cluster, SetTargetState("x", TargetState.STARTED))
     cluster.settle()
     assert runs(cluster, 2)
     assert recorded(cluster) == [2]
@@ -179,29 +182,29 @@ def test_tasks_fail_when_their_predecessors_cannot_be_fenced_and_a_restart_tries
     put(cluster, 2)
     cluster.settle()
     assert states(cluster) == [State.FAILED] * 2
-    traces = [status.trace or "" for unit, status in leader(cluster).herder.status.units.items() if not unit.is_connector]
+    traces = [status.trace or "" for unit, status in leader(cluster).herder.log.status.units.items() if not unit.is_connector]
     assert all("connector x had before could not be fenced" in trace and "alice may not." in trace for trace in traces)
     # No more often than there are tasks that came to wait.
     tried = len(fenced(cluster))
     assert tried <= 2
     assert recorded(cluster) == [3]
 
-    call(cluster, ask.RestartConnector("x", include_tasks=True, only_failed=True))
+    call(cluster, RestartConnector("x", include_tasks=True, only_failed=True))
     cluster.settle()
     assert states(cluster) == [State.FAILED] * 2
     assert tried < len(fenced(cluster)) <= tried + 2
 
     del cluster.outside_answers[effects.Fence]
-    owner = next(worker for worker in cluster.workers.values() if UnitId("x", 0) in worker.herder.owned)
-    cluster.call(owner.name, ask.RestartTask("x", 0))
+    owner = next(worker for worker in cluster.workers.values() if UnitId("x", 0) in worker.herder.desk.owned)
+    cluster.call(owner.name, RestartTask("x", 0))
     cluster.settle()
     # As in Connect, who has failed stays so until somebody restarts it.
     assert states(cluster) == [State.RUNNING, State.FAILED]
-    call(cluster, ask.RestartConnector("x", include_tasks=True, only_failed=True))
+    call(cluster, RestartConnector("x", include_tasks=True, only_failed=True))
     cluster.settle()
     assert runs(cluster, 2)
     assert (recorded(cluster), fenced(cluster)[-1]) == ([3, 2], 3)
-    assert leader(cluster).herder.assignment.failed_fencings == {}
+    assert leader(cluster).herder.log.assignment.failed_fencings == {}
 
 
 @seeds
@@ -222,20 +225,22 @@ def test_what_may_pass_is_tried_again_while_the_tasks_wait(seed: int) -> None:
 
 
 def test_one_connector_that_waits_keeps_no_other_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = MemoryWorker._answer
+    perform = MemoryWorker._perform
     cluster = cluster_of(1)
     create(cluster, 2)
-    call(cluster, ask.CreateConnector("y", SOURCE))
+    call(cluster, CreateConnector("y", SOURCE))
     cluster.settle()
 
-    def silent(self: MemoryWorker, effect: Any, usual: object) -> None:
-        if getattr(effect, "connector", "") != "x":
-            answer(self, effect, usual)
+    def silent(self: MemoryWorker, effect: Any) -> None:
+        if getattr(effect, "connector", "") == "x":
+            self._ask_outside(effect)
+        else:
+            perform(self, effect)
 
-    monkeypatch.setattr(MemoryWorker, "_answer", silent)
+    monkeypatch.setattr(MemoryWorker, "_perform", silent)
     put(cluster, 3)
     cluster.run_until(lambda: fenced(cluster) == [2])
-    call(cluster, ask.PutConfig("y", {**SOURCE, "tasks.max": "2"}))
+    call(cluster, PutConfig("y", {**SOURCE, "tasks.max": "2"}))
     cluster.run_until(lambda: states(cluster, "y") == [State.RUNNING] * 2)
     assert State.RUNNING not in states(cluster)
 
@@ -263,8 +268,8 @@ def test_who_asks_for_a_fencing_over_rest_has_it_done_once() -> None:
     create(cluster, 3)
     cluster.settle()
     put(cluster, 2)
-    cluster.run_until(lambda: leader(cluster).herder.config.connectors["x"].task_count == 2)
-    answers = [cluster.submit(leader(cluster).name, ask.FenceTasks("x")) for _ in range(2)]
+    cluster.run_until(lambda: leader(cluster).herder.log.config.connectors["x"].task_count == 2)
+    answers = [cluster.submit(leader(cluster).name, FenceTasks("x")) for _ in range(2)]
     cluster.settle()
     assert all(answer.settled and answer.error is None for answer in answers)
     assert (recorded(cluster), fenced(cluster)) == ([3, 2], [3])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from kconnect.core.herder import effects, events, requests
-from kconnect.core.herder.herder import Herder, Identity
+from kconnect.core.herder import effects, events
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.requests.worker import Health
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment_records import Leader
 from kconnect.core.state.records import LogRecord, Topic
@@ -25,7 +29,7 @@ class Alone:
         (self.own,) = write.entries
         self.handle(events.Done(write.id, {(Topic.ASSIGNMENT, 0): 0}))
 
-    def handle(self, event: events.Event) -> list[effects.Effect]:
+    def handle(self, event: events.Event) -> list[effects.Effect[Any]]:
         return self.herder.handle(event, 0)
 
     def read(self, *found: tuple[bytes, bytes | None]) -> None:
@@ -37,20 +41,20 @@ class Alone:
 def test_who_reads_that_another_one_leads_since_does_not_lead(overtaken: bool) -> None:
     """Both records may come at once. With nothing to write, nobody would tell this worker that it is fenced."""
     alone = Alone()
-    assert not alone.herder.leads
+    assert not alone.herder.desk.leads
     other = assignment_records.leader(Leader("b:1", URLS["b:1"], 2, 2))
     found = [(entry.key, entry.value) for entry in (alone.own, other)]
     alone.read(*found[: 1 + overtaken])
-    assert alone.herder.leads is not overtaken
+    assert alone.herder.desk.leads is not overtaken
 
 
 def test_a_worker_that_kafka_does_not_answer_is_unhealthy() -> None:
     alone = Alone()
 
-    def health(ticket: int, now: int) -> effects.Effect:
+    def health(ticket: int, now: int) -> effects.Effect[Any]:
         (answer,) = [
             effect
-            for effect in alone.herder.handle(events.Requested(ticket, requests.Health()), now)
+            for effect in alone.herder.handle(events.Requested(ticket, Health()), now)
             if isinstance(effect, effects.Reply | effects.Refuse)
         ]
         return answer

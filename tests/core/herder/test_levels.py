@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.worker import SetLoggerLevel
 from kconnect.core.state.records import Topic
 from tests.rig.histories.cluster import MemoryCluster
 
@@ -12,8 +12,8 @@ def test_every_worker_that_runs_applies_it_and_none_that_is_started_later() -> N
     for name in ("a:1", "b:1"):
         cluster.add_worker(name)
         cluster.settle()
-    follower = next(name for name, worker in cluster.workers.items() if not worker.herder.leads)
-    assert cluster.call(follower, ask.SetLoggerLevel("com.acme", "debug")) is None
+    follower = next(name for name, worker in cluster.workers.items() if not worker.herder.desk.leads)
+    assert cluster.call(follower, SetLoggerLevel("com.acme", "debug")) is None
     cluster.settle()
     cluster.add_worker("c:1")
     cluster.settle()

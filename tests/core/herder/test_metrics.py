@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from kconnect.core.herder import requests as ask
-from kconnect.core.herder.metrics import snapshot
+from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.rebalances import Rebalances
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
+from kconnect.core.herder.requests.metrics import GetMetrics, _snapshot
+from kconnect.core.herder.requests.states import SetTargetState, StopConnector
 from kconnect.core.metrics.families import Snapshot, families
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
 from kconnect.core.state.records import State, TargetState, UnitId
@@ -19,14 +21,19 @@ def cluster_with(*workers: str) -> MemoryCluster:
     for name in workers:
         cluster.add_worker(name)
     cluster.settle()
-    cluster.call(cluster.group.owner or "", ask.CreateConnector("x", SOURCE))
+    cluster.call(cluster.group.owner or "", CreateConnector("x", SOURCE))
     cluster.settle()
     return cluster
 
 
 def metrics(cluster: MemoryCluster, worker: str = "a:1") -> Snapshot:
-    found: Snapshot = cluster.call(worker, ask.GetMetrics())
+    found: Snapshot = cluster.call(worker, GetMetrics())
     return found
+
+
+def snapshot(herder: Herder) -> Snapshot:
+    """At once: nothing goes on meanwhile."""
+    return _snapshot(herder.desk, herder.rebalances, [])
 
 
 def units(shown: Snapshot) -> dict[UnitId, State]:
@@ -64,21 +71,21 @@ def test_each_worker_tells_of_its_own_units() -> None:
 def test_the_leader_tells_of_what_nobody_has() -> None:
     cluster = cluster_with("a:1")
     herder = cluster.workers["a:1"].herder
-    assert snapshot(herder, []).worker["task-count"] == 2
-    herder.assignment.assignments.clear()
-    assert units(snapshot(herder, [])).keys() == WHOLE
-    assert snapshot(herder, []).worker["task-count"] == 0
+    assert snapshot(herder).worker["task-count"] == 2
+    herder.log.assignment.assignments.clear()
+    assert units(snapshot(herder)).keys() == WHOLE
+    assert snapshot(herder).worker["task-count"] == 0
 
 
 def test_a_stopped_connector_has_its_state_and_no_tasks() -> None:
     cluster = cluster_with("a:1")
-    cluster.call("a:1", ask.StopConnector("x"))
+    cluster.call("a:1", StopConnector("x"))
     cluster.settle()
     assert units(metrics(cluster)) == {UnitId("x"): State.STOPPED}
-    cluster.call("a:1", ask.SetTargetState("x", TargetState.STARTED))
+    cluster.call("a:1", SetTargetState("x", TargetState.STARTED))
     cluster.settle()
     assert units(metrics(cluster)) == dict.fromkeys(WHOLE, State.RUNNING)
-    cluster.call("a:1", ask.DeleteConnector("x"))
+    cluster.call("a:1", DeleteConnector("x"))
     cluster.settle()
     assert units(metrics(cluster)) == {}
 
@@ -154,9 +161,9 @@ def test_hosts_show_what_they_take_as_long_as_they_live() -> None:
 def test_a_rebalance_is_over_when_the_hosts_hold_what_the_worker_was_given() -> None:
     cluster = cluster_with("a:1")
     before = metrics(cluster).rebalance
-    assert (before["rebalancing"], before["epoch"]) == (0, cluster.workers["a:1"].herder.assignment.generation)
-    answer = cluster.submit("a:1", ask.CreateConnector("y", SOURCE))
-    cluster.run_until(lambda: answer.settled and UnitId("y") in cluster.workers["a:1"].herder.owned)
+    assert (before["rebalancing"], before["epoch"]) == (0, cluster.workers["a:1"].herder.log.assignment.generation)
+    answer = cluster.submit("a:1", CreateConnector("y", SOURCE))
+    cluster.run_until(lambda: answer.settled and UnitId("y") in cluster.workers["a:1"].herder.desk.owned)
     during = metrics(cluster).rebalance
     cluster.settle()
     after = metrics(cluster).rebalance
@@ -184,7 +191,7 @@ def test_a_rebalance_that_another_follows_is_one_that_lasts_longer() -> None:
 
 def test_no_setting_but_the_class_gets_into_the_metrics() -> None:
     cluster = cluster_with("a:1")
-    cluster.call("a:1", ask.CreateConnector("y", {**SOURCE, "password": "canary", "file": "canary"}))
+    cluster.call("a:1", CreateConnector("y", {**SOURCE, "password": "canary", "file": "canary"}))
     cluster.settle()
     shown = repr([(metric.name, samples) for metric, samples in families(metrics(cluster))])
     assert "canary" not in shown

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder import effects
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.connectors import ListConnectors
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
+from kconnect.core.herder.requests.states import StopConnector
 from kconnect.core.state import records
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LogRecord, TargetState, Topic, UnitId
@@ -16,8 +19,8 @@ from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 
 OWN = {"connector.class": "FileStreamSource", "tasks.max": "1", "offsets.storage.topic": "mine"}
 SINK = {"connector.class": "FileStreamSink", "topics": "t"}
-ALTER = ask.AlterOffsets("x", (({"p": 1}, {"n": 7}), ({"p": 2}, None)))
-RESET = ask.ResetOffsets("x")
+ALTER = AlterOffsets("x", (({"p": 1}, {"n": 7}), ({"p": 2}, None)))
+RESET = ResetOffsets("x")
 FIRST = (({"p": 1}, {"n": 7}),)
 
 
@@ -34,9 +37,9 @@ def cluster_with(config: dict[str, str] | None, seed: int = 1) -> MemoryCluster:
     cluster.settle()
     if config is not None:
         cluster.own_offsets["x"] = fold()
-        cluster.call("w0:1", ask.CreateConnector("x", config))
+        cluster.call("w0:1", CreateConnector("x", config))
         cluster.settle()
-        cluster.call("w0:1", ask.StopConnector("x"))
+        cluster.call("w0:1", StopConnector("x"))
         cluster.settle()
     return cluster
 
@@ -51,7 +54,7 @@ def written(cluster: MemoryCluster) -> list[tuple[bytes | None, bytes | None]]:
 
 
 def seen(cluster: MemoryCluster) -> list[dict[str, Any]]:
-    return cluster.call("w0:1", ask.GetOffsets("x"))["offsets"]
+    return cluster.call("w0:1", GetOffsets("x"))["offsets"]
 
 
 def order(cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -59,7 +62,7 @@ def order(cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     perform = MemoryWorker._perform
 
-    def performed(self: MemoryWorker, effect: effects.Effect) -> None:
+    def performed(self: MemoryWorker, effect: effects.Effect[Any]) -> None:
         if isinstance(effect, effects.WriteOwnOffsets):
             done.extend(f"own {entry.key.decode()}={(entry.value or b'-').decode()}" for entry in effect.entries)
         elif isinstance(effect, effects.Write):
@@ -90,7 +93,7 @@ def test_an_own_topic_that_can_not_be_read() -> None:
     cluster = cluster_with(OWN)
     cluster.outside_answers[effects.ReadOwnOffsets] = ConnectError("no broker")
     for request, text in (
-        (ask.GetOffsets("x"), "Failed to retrieve offsets for source connector x: no broker"),
+        (GetOffsets("x"), "Failed to retrieve offsets for source connector x: no broker"),
         (ALTER, "Failed to modify offsets for source connector x: no broker"),
         (RESET, "Failed to modify offsets for source connector x: no broker"),
     ):
@@ -149,7 +152,7 @@ def test_what_was_half_done_is_said() -> None:
     )
     assert written(cluster) == [(b'["x",{"p":2}]', None)]
     with pytest.raises(ConnectError) as refused:
-        cluster.call("w0:1", ask.AlterOffsets("x", FIRST))
+        cluster.call("w0:1", AlterOffsets("x", FIRST))
     assert str(refused.value) == (
         "Failed to modify offsets for source connector x: no broker. The request can be repeated safely."
     )
@@ -190,8 +193,8 @@ def test_only_who_may_have_an_own_topic_is_asked_for_it(
     cluster = cluster_with({**OWN, "offsets.storage.topic": "", **config})
     cluster.own_offsets["x"] = fold((b'["x",{"p":1}]', b'{"n":1}'))
     herder = cluster.workers["w0:1"].herder
-    object.__setattr__(herder.identity, "exactly_once", exactly_once)
-    object.__setattr__(herder.identity, "redirects_producers", redirects)
+    object.__setattr__(herder.desk.identity, "exactly_once", exactly_once)
+    object.__setattr__(herder.desk.identity, "redirects_producers", redirects)
     assert bool(seen(cluster)) == asked
 
 
@@ -204,7 +207,7 @@ def test_a_source_is_created_with_its_offsets_and_forgets_others(seed: int, monk
     store(cluster, b'["x",{"p":2}]', b'{"n":2}')
     config = {name: value for name, value in OWN.items() if name != "offsets.storage.topic"}
     done = order(cluster, monkeypatch)
-    made = cluster.call("w0:1", ask.CreateConnector("x", config, None, FIRST))
+    made = cluster.call("w0:1", CreateConnector("x", config, None, FIRST))
     assert made.info["offsets_status"] == "The offsets for this connector have been altered successfully"
     assert made.created
     before = ["AskConnector", 'offset ["x",{"p":2}]=-', 'offset ["x",{"p":1}]={"n":7}', "config connector-x"]
@@ -218,7 +221,7 @@ def test_an_own_topic_has_them_before_the_connector_is_there(monkeypatch: pytest
     cluster = cluster_with(None)
     cluster.own_offsets["x"] = fold((b'["x",{"p":2}]', b'{"n":2}'))
     done = order(cluster, monkeypatch)
-    made = cluster.call("w0:1", ask.CreateConnector("x", OWN, "stopped", FIRST))
+    made = cluster.call("w0:1", CreateConnector("x", OWN, "stopped", FIRST))
     assert "offsets_status" in made.info
     assert [each.split(" {")[0].split("={\"prop")[0] for each in done[:7]] == [
         "AskConnector",
@@ -229,14 +232,14 @@ def test_an_own_topic_has_them_before_the_connector_is_there(monkeypatch: pytest
         'config target-state-x={"state":"PAUSED","state.v2":"STOPPED"}',
         "config connector-x",
     ]
-    assert cluster.workers["w0:1"].herder.config.target_state("x") is TargetState.STOPPED
+    assert cluster.workers["w0:1"].herder.log.config.target_state("x") is TargetState.STOPPED
 
 
 def test_a_sink_s_group_begins_there_and_nowhere_else() -> None:
     cluster = cluster_with(None)
     cluster.group_offsets = [("t", 0, 5), ("old", 1, 6)]
     offsets = (({"kafka_topic": "t", "kafka_partition": 0}, {"kafka_offset": "7"}),)
-    made = cluster.call("w0:1", ask.CreateConnector("x", SINK, None, offsets))
+    made = cluster.call("w0:1", CreateConnector("x", SINK, None, offsets))
     assert "offsets_status" in made.info
     config = {**SINK, "name": "x"}
     assert cluster.outside == [
@@ -264,7 +267,7 @@ def test_a_sink_s_group_begins_there_and_nowhere_else() -> None:
 def test_there_is_no_connector_if_its_offsets_fail(
     config: dict[str, str],
     offsets: Any,
-    failing: tuple[type[effects.Effect], Exception] | None,
+    failing: tuple[type[effects.Effect[Any]], Exception] | None,
     error: type[Exception],
     text: str,
 ) -> None:
@@ -273,12 +276,12 @@ def test_there_is_no_connector_if_its_offsets_fail(
     if failing is not None:
         cluster.outside_answers[failing[0]] = failing[1]
     with pytest.raises(error, match=text):
-        cluster.call("w0:1", ask.CreateConnector("x", config, None, offsets))
+        cluster.call("w0:1", CreateConnector("x", config, None, offsets))
     cluster.settle()
-    assert cluster.call("w0:1", ask.ListConnectors()) == []
+    assert cluster.call("w0:1", ListConnectors()) == []
     assert written(cluster) == []
     with pytest.raises(NotFoundError):
-        cluster.call("w0:1", ask.GetOffsets("x"))
+        cluster.call("w0:1", GetOffsets("x"))
 
 
 # --- what is left of an earlier connector -----------------------------------------------------------------------------
@@ -291,8 +294,8 @@ def test_who_goes_on_where_another_was_is_told_so() -> None:
     cluster.group_offsets = [("t", 0, 5)]
     plain = {"connector.class": "FileStreamSource"}
     for name, config in (("x", plain), ("y", plain), ("s", SINK)):
-        cluster.call("w0:1", ask.CreateConnector(name, config))
-    cluster.call("w0:1", ask.CreateConnector("z", plain, None, FIRST))
+        cluster.call("w0:1", CreateConnector(name, config))
+    cluster.call("w0:1", CreateConnector("z", plain, None, FIRST))
     cluster.settle()
     told = [line for line in cluster.lines if "goes on where an earlier one" in line]
     assert [(line.split()[1:4], line.partition("was: ")[2].partition(". If")[0]) for line in told] == [
@@ -304,7 +307,7 @@ def test_who_goes_on_where_another_was_is_told_so() -> None:
 def test_a_cluster_that_does_not_answer_keeps_nobody_from_being_created() -> None:
     cluster = cluster_with(None)
     cluster.outside_answers[effects.GroupOffsets] = ConnectError("no broker")
-    cluster.call("w0:1", ask.CreateConnector("s", SINK))
+    cluster.call("w0:1", CreateConnector("s", SINK))
     cluster.settle()
     assert UnitId("s", 0) in cluster.running()
     assert not [line for line in cluster.lines if "WARNING" in line and " s " in line]

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus, ListConnectors
+from kconnect.core.herder.requests.own import GetOwn, ListOwn
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
 from kconnect.core.state.assignment_records import HostSpec
 from kconnect.core.state.records import UnitId
@@ -23,7 +25,7 @@ def cluster() -> MemoryCluster:
     for name in ("a:1", "b:1"):
         made.add_worker(name)
     made.settle()
-    made.call("a:1", ask.CreateConnector("x", SOURCE))
+    made.call("a:1", CreateConnector("x", SOURCE))
     made.settle()
     return made
 
@@ -31,23 +33,23 @@ def cluster() -> MemoryCluster:
 def test_what_a_task_takes_that_has_a_host_of_its_own(cluster: MemoryCluster) -> None:
     ((worker, number),) = cluster.running()[UNIT]
     asked = "b:1" if worker == "a:1" else "a:1"
-    known = cluster.workers[worker].herder.identity.incarnation
+    known = cluster.workers[worker].herder.desk.identity.incarnation
     usage = Usage(60_000_000, 2**28, 1.5)
     cluster.reports = [
         HostReport(worker, number, cluster.hosts[worker, number].incarnation, known, Starts(), Starts(), usage),
         HostReport(worker, number, "an earlier one", known, Starts(), Starts(), Usage(1, 1, 1)),
     ]
-    assert cluster.call(asked, ask.GetOwn("x"))["tasks"][0]["memory"] is None, "it shares its host"
-    placements = cluster.workers[asked].herder.assignment.placements
+    assert cluster.call(asked, GetOwn("x"))["tasks"][0]["memory"] is None, "it shares its host"
+    placements = cluster.workers[asked].herder.log.assignment.placements
     placements[worker] = replace(placements[worker], specs={number: HostSpec(unit=UNIT, memory=2**28)})
-    first, second = cluster.call(asked, ask.GetOwn("x"))["tasks"]
+    first, second = cluster.call(asked, GetOwn("x"))["tasks"]
     assert (first["id"], first["memory"]) == (0, {"used": 60_000_000, "max": 2**28})
     assert (first["host"]["worker_id"], first["host"]["host"], second["memory"]) == (worker, number, None)
     # Connect's strict readers fail on what they do not know.
-    told = cluster.call(asked, ask.GetStatus("x"))["tasks"][0]
+    told = cluster.call(asked, GetStatus("x"))["tasks"][0]
     assert told.keys() == {"id", "state", "worker_id", "version"}
-    assert cluster.call(asked, ask.GetTaskStatus("x", 0)) == told
-    assert cluster.call(asked, ask.ListConnectors(("status",)))["x"]["status"]["tasks"][0] == told
+    assert cluster.call(asked, GetTaskStatus("x", 0)) == told
+    assert cluster.call(asked, ListConnectors(("status",)))["x"]["status"]["tasks"][0] == told
 
 
 def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster: MemoryCluster) -> None:
@@ -57,13 +59,13 @@ def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster:
     cluster.reports = [replace(now, values=since), replace(now, incarnation="an earlier one", values=since, retrying="old")]
     expected = {"since": 1_800_000_000_250, "reason": "put(): RetriableError: busy"}
     for asked in ("a:1", "b:1"):
-        found = cluster.call(asked, ask.ListOwn())
+        found = cluster.call(asked, ListOwn())
         assert [task["retrying"] for task in found["x"]["tasks"]] == [expected, None]
-        assert cluster.call(asked, ask.GetOwn("x")) == {"name": "x", **found["x"]}
+        assert cluster.call(asked, GetOwn("x")) == {"name": "x", **found["x"]}
     cluster.reports = [replace(now, values={"retrying-since-timestamp-seconds": 0.0}, retrying="")]
-    assert cluster.call("a:1", ask.GetOwn("x"))["tasks"][0]["retrying"] is None
+    assert cluster.call("a:1", GetOwn("x"))["tasks"][0]["retrying"] is None
 
 
 def test_a_connector_that_is_not_there(cluster: MemoryCluster) -> None:
     with pytest.raises(NotFoundError, match=r"^Connector nope not found$"):
-        cluster.call("a:1", ask.GetOwn("nope"))
+        cluster.call("a:1", GetOwn("nope"))

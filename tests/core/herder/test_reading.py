@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kconnect.core.herder import effects, events
-from kconnect.core.herder import requests as ask
-from kconnect.core.herder.herder import Herder, Identity
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus
 from kconnect.core.state import records
 from kconnect.core.state.records import LogRecord, State, Topic, UnitId, UnitStatus
 from kconnect.errors import NotFoundError
@@ -43,15 +45,15 @@ def test_a_status_beyond_the_tasks_of_the_config_topic_is_nobody_s(order: tuple[
     cluster = MemoryCluster(1)
     cluster.add_worker("a:1")
     cluster.settle()
-    cluster.call("a:1", ask.CreateConnector("x", {"connector.class": "FileStreamSource", "tasks.max": "1"}))
+    cluster.call("a:1", CreateConnector("x", {"connector.class": "FileStreamSource", "tasks.max": "1"}))
     cluster.settle()
     worker = cluster.workers["a:1"]
     stray = records.status(UnitId("x", 7), UnitStatus(State.FAILED, "b:1", 1, "boom", "1"))
     found = [LogRecord(Topic.STATUS, 3, 0, stray.key, stray.value), LogRecord(Topic.STATUS, 4, 0, stray.key, None)]
     worker.herder.handle(events.Read(tuple(found[index] for index in order)), cluster.now)
     # Asked before the leader has tidied it away.
-    answer = worker.herder.handle(events.Requested(99, ask.GetTaskStatus("x", 7)), cluster.now)
+    answer = worker.herder.handle(events.Requested(99, GetTaskStatus("x", 7)), cluster.now)
     refusals = [effect.error for effect in answer if isinstance(effect, effects.Refuse)]
     assert [type(error) for error in refusals] == [NotFoundError]
-    body = cluster.call("a:1", ask.GetStatus("x"))
+    body = cluster.call("a:1", GetStatus("x"))
     assert [task["id"] for task in body["tasks"]] == [0]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.plugins import ReloadPlugins
 from kconnect.core.state.records import UnitId
 from tests.rig.histories import cluster as memory
 from tests.rig.histories.cluster import MemoryCluster
@@ -23,11 +24,11 @@ def test_units_move_to_hosts_with_the_plugins_that_are_there_now(monkeypatch: py
     cluster.add_worker("a:1")
     cluster.settle()
     for name in there:
-        cluster.call("a:1", ask.CreateConnector(name, {"connector.class": name, "tasks.max": "1"}))
+        cluster.call("a:1", CreateConnector(name, {"connector.class": name, "tasks.max": "1"}))
     cluster.settle()
 
     def places(name: str) -> list[tuple[tuple[str, int], tuple[str, ...]]]:
-        placement = cluster.workers["a:1"].herder.assignment.placements["a:1"]
+        placement = cluster.workers["a:1"].herder.log.assignment.placements["a:1"]
         running = cluster.running()
         found = [running[unit][0] for unit in (UnitId(name), UnitId(name, 0))]
         return [(where, placement.spec(where[1]).directories) for where in found]
@@ -37,7 +38,7 @@ def test_units_move_to_hosts_with_the_plugins_that_are_there_now(monkeypatch: py
     there["Late"] = ("/plugins/late-2.0",)
     # Until it has moved it runs in a host that is not for it any more.
     monkeypatch.setattr(cluster, "check", lambda: None)
-    assert cluster.call("a:1", ask.ReloadPlugins()) == {"added": [], "removed": [], "installed": [], "broken": []}
+    assert cluster.call("a:1", ReloadPlugins()) == {"added": [], "removed": [], "installed": [], "broken": []}
     cluster.settle()
     assert [spec for _, spec in places("Late")] == [("/plugins/late-2.0",)] * 2
     assert places("Same") == before

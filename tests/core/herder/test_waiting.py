@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kconnect.core.herder import events
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus, ListConnectors
+from kconnect.core.herder.requests.states import RestartConnector
 from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import SOURCE, one_worker, states, with_connector
 
@@ -20,15 +22,15 @@ def without_spark() -> MemoryCluster:
 
 
 def reasons(cluster: MemoryCluster) -> list[str | None]:
-    body = cluster.call("a:1", ask.GetStatus("x"))
+    body = cluster.call("a:1", GetStatus("x"))
     return [unit.get("trace") for unit in (body["connector"], *body["tasks"])]
 
 
 @pytest.mark.parametrize("state", [None, "stopped"])
 def test_what_is_created_before_spark_is_up_waits_for_it(state: str | None) -> None:
     cluster = without_spark()
-    cluster.call("a:1", ask.CreateConnector("x", SOURCE, state))
-    body = cluster.call("a:1", ask.ListConnectors(("status",)))["x"]["status"]
+    cluster.call("a:1", CreateConnector("x", SOURCE, state))
+    body = cluster.call("a:1", ListConnectors(("status",)))["x"]["status"]
     assert (body["connector"]["state"], body["tasks"], body["type"]) == ("UNASSIGNED", [], "source")
     assert body["connector"]["trace"] == "waiting for Spark: no worker has a task host yet"
     cluster.without_spark.clear()
@@ -38,10 +40,10 @@ def test_what_is_created_before_spark_is_up_waits_for_it(state: str | None) -> N
 
 def test_what_waits_may_be_restarted_with_its_tasks() -> None:
     cluster = without_spark()
-    cluster.call("a:1", ask.CreateConnector("x", SOURCE))
-    body = cluster.call("a:1", ask.RestartConnector("x", include_tasks=True))
+    cluster.call("a:1", CreateConnector("x", SOURCE))
+    body = cluster.call("a:1", RestartConnector("x", include_tasks=True))
     assert (body["connector"]["state"], body["tasks"]) == ("RESTARTING", [])
-    body = cluster.call("a:1", ask.RestartConnector("x", include_tasks=True, only_failed=True))
+    body = cluster.call("a:1", RestartConnector("x", include_tasks=True, only_failed=True))
     assert (body["connector"]["state"], body["tasks"]) == ("UNASSIGNED", [])
     cluster.without_spark.clear()
     cluster.settle()
@@ -54,14 +56,14 @@ def test_what_ran_waits_for_its_worker_s_spark() -> None:
     cluster.settle()
     assert states(cluster) == ("UNASSIGNED", ["UNASSIGNED"] * 3)
     assert reasons(cluster) == ["waiting for Spark: the worker a:1 has no task host yet"] * 4
-    assert cluster.call("a:1", ask.GetTaskStatus("x", 2))["trace"] == reasons(cluster)[3]
+    assert cluster.call("a:1", GetTaskStatus("x", 2))["trace"] == reasons(cluster)[3]
 
 
 def test_what_waits_for_a_host_of_its_own_says_for_which(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = one_worker(0)
     cluster.settle()
     monkeypatch.setattr(cluster, "may_start", lambda worker, number: number < 2)
-    cluster.call("a:1", ask.CreateConnector("x", {**SOURCE, "tasks.isolation": "dedicated", "tasks.max": "1"}))
+    cluster.call("a:1", CreateConnector("x", {**SOURCE, "tasks.isolation": "dedicated", "tasks.max": "1"}))
     cluster.settle()
     assert reasons(cluster) == [None, "waiting for Spark: task host 2 of the worker a:1 is not up yet"]
 

@@ -11,12 +11,23 @@ from kconnect.core.task.lifecycle import Phase
 W = Windows()
 
 
+class Clock:
+    """A meter's, which stands still until it is set."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def test_a_source_counts_what_it_polled_and_what_kafka_acknowledged() -> None:
     waiting = 0
-    meter = SourceMeter(W, Counts(), lambda: waiting)
-    meter.polled(100, 1000.0, 1000.5)
-    waiting = 90
-    meter.sent(90, 1000.6)
+    clock = Clock()
+    meter = SourceMeter(W, Counts(), clock, lambda: waiting)
+    clock.now = 1000.5
+    meter.polled(100, 1000.0)
+    waiting, clock.now = 90, 1000.6
+    meter.sent(90)
     values = meter.values(1001, 5001)
     assert (values["source-record-poll-total"], values["source-record-write-total"]) == (100, 0)
     assert values["source-record-active-count"] == 90
@@ -32,24 +43,28 @@ def test_a_source_counts_what_it_polled_and_what_kafka_acknowledged() -> None:
 
 def test_a_counter_never_falls_while_a_batch_is_being_handed_over() -> None:
     waiting = 0
-    meter = SourceMeter(W, Counts(), lambda: waiting)
-    meter.sent(10, 1000)
+    meter = SourceMeter(W, Counts(), Clock(), lambda: waiting)
+    meter.sent(10)
     assert meter.values(1000, 1)["source-record-write-total"] == 10
     waiting = 5  # Of the next batch, which has not been counted yet.
     assert meter.values(1001, 2)["source-record-write-total"] == 10
 
 
 def test_a_sink_counts_reads_puts_commits_and_lag() -> None:
-    meter = SinkMeter(W, Counts())
+    clock = Clock()
+    meter = SinkMeter(W, Counts(), clock)
     assert meter.values(1000, 1)["sink-record-lag"] is None
-    meter.read(10, 1000)
-    meter.put(8, 1000, 1000.25)
-    meter.looked(2, [3, 4], 10, 1000.3)
+    meter.read(10)
+    clock.now = 1000.25
+    meter.put(8, 1000)
+    meter.looked(2, [3, 4], 10)
     meter.commit_began()
-    meter.committed(1000.3, 1000.4)
+    clock.now = 1000.4
+    meter.committed(1000.3)
     meter.commit_began()
-    meter.commit_failed(1000.5)
-    meter.commits_skipped(1, 1000.6)
+    clock.now = 1000.5
+    meter.commit_failed()
+    meter.commits_skipped(1)
     values = meter.values(1001, 5001)
     wanted = {
         "sink-record-read-total": 10,
@@ -70,9 +85,9 @@ def test_a_sink_counts_reads_puts_commits_and_lag() -> None:
 
 
 def test_an_idle_task_has_no_news_once_its_windows_are_over() -> None:
-    meter = SourceMeter(W, Counts(), lambda: 0)
-    meter.polled(100, 1000.0, 1000.5)
-    meter.sent(100, 1000.6)
+    meter = SourceMeter(W, Counts(), Clock(), lambda: 0)
+    meter.polled(100, 999.5)
+    meter.sent(100)
     times = Times(900)
     times.enter(Phase.RUNNING, 900.1)
     said = {**times.values(1100), **meter.values(1100, 5100)}
@@ -82,7 +97,7 @@ def test_an_idle_task_has_no_news_once_its_windows_are_over() -> None:
 
 def test_errors_are_the_chains_own_counts() -> None:
     errors = Counts()
-    meter = SinkMeter(W, errors)
+    meter = SinkMeter(W, errors, Clock())
     errors.failures, errors.skipped, errors.letters, errors.last_ms = 3, 2, 1, 77
     values = meter.values(1000, 1)
     assert values["total-record-failures"] == 3
@@ -93,7 +108,7 @@ def test_errors_are_the_chains_own_counts() -> None:
 
 def test_what_is_tried_again_has_a_time_of_day_that_does_not_move() -> None:
     errors = Counts()
-    meter = SinkMeter(W, errors)
+    meter = SinkMeter(W, errors, Clock())
     since = "retrying-since-timestamp-seconds"
     assert (meter.values(1000, 5000)[since], meter.retrying) == (0, "")
     errors.tries_again("put()", ValueError("busy"), 990)
@@ -119,7 +134,7 @@ def test_what_meters_count_is_what_the_table_lists() -> None:
         return {metric.attribute for metric in table.TABLE if metric.group in groups and metric.kind in kinds}
 
     both = Times(0).values(1)
-    assert both.keys() | SourceMeter(W, Counts(), lambda: 0).values(1, 1).keys() == rows(
+    assert both.keys() | SourceMeter(W, Counts(), Clock(), lambda: 0).values(1, 1).keys() == rows(
         table.TASK, table.ERRORS, table.SOURCE
     )
-    assert both.keys() | SinkMeter(W, Counts()).values(1, 1).keys() == rows(table.TASK, table.ERRORS, table.SINK)
+    assert both.keys() | SinkMeter(W, Counts(), Clock()).values(1, 1).keys() == rows(table.TASK, table.ERRORS, table.SINK)

@@ -19,19 +19,24 @@ from typing import Any
 from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import HostState, UnitSpec
 from kconnect.core.herder import effects, events
-from kconnect.core.herder.herder import Herder, Identity
-from kconnect.core.herder.requests import Request
+from kconnect.core.herder.effects import Body, Offsets
+from kconnect.core.herder.herder import Herder
+from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.performing import Lane, performers, performs
+from kconnect.core.herder.request import Request
 from kconnect.core.metrics.report import Report
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId, UnitStatus
-from kconnect.errors import ConnectError
 from kconnect.kafka.memory import MemoryGroup, MemoryLog, MemoryReader
 
 _ROUTINE = (effects.FindMembers, events.Members)
-_WRITES = (effects.Write, effects.TakeLead)
+
+
+class _Unfinished(Exception):
+    """Some of a write is there; the rest is in the queue again."""
 
 
 class OverlapError(AssertionError):
@@ -77,9 +82,9 @@ class MemoryCluster:
         """What hosts are said to have reported of their units' numbers; those here count nothing themselves."""
         self.group_offsets: list[tuple[str, int, int]] = []
         """(topic, partition, offset) of every sink's consumer group."""
-        self.outside: list[effects.Effect] = []
+        self.outside: list[effects.Effect[Any]] = []
         """What was asked of connectors' `alter_offsets`, consumer groups and producers, in order; all agree."""
-        self.outside_answers: dict[type[effects.Effect], object] = {}
+        self.outside_answers: dict[type[effects.Effect[Any]], object] = {}
         """Unless there is another answer, or an error."""
         self.own_offsets: dict[str, OffsetState] = {}
         """What is in connectors' own offset topics."""
@@ -115,12 +120,12 @@ class MemoryCluster:
             self.kill_host(*key)
         self.workers[worker].spark_ended()
 
-    def submit(self, worker: str, request: Request) -> Answer:
+    def submit(self, worker: str, request: Request[Any]) -> Answer:
         answer = Answer()
         self.workers[worker].ask(request, answer)
         return answer
 
-    def call(self, worker: str, request: Request) -> Any:
+    def call(self, worker: str, request: Request[Any]) -> Any:
         """Submit, let everything run, and give the answer or raise the refusal."""
         answer = self.submit(worker, request)
         self.run_until(lambda: answer.settled)
@@ -183,7 +188,7 @@ class MemoryCluster:
     def _start_hosts(self) -> None:
         for worker in self.workers.values():
             name = worker.name
-            placement = worker.herder.assignment.placements.get(name)
+            placement = worker.herder.log.assignment.placements.get(name)
             if placement is None or placement.incarnation != worker.incarnation or not placement.hosts:
                 continue
             for number in placement.hosts:
@@ -283,8 +288,9 @@ class MemoryWorker:
         self._caught_up = False
         self._epoch = 0
         self._inbox: deque[events.Event] = deque()
-        self._writes: deque[effects.Effect] = deque()
-        self._asks: list[effects.Effect] = []
+        self._performers = performers(self)
+        self._writes: deque[effects.Effect[Any]] = deque()
+        self._asks: list[effects.Effect[Any]] = []
         self._written: dict[tuple[Topic, int], int] = {}
         self._tickets = itertools.count(1)
         self._answers: dict[int, Answer] = {}
@@ -296,7 +302,7 @@ class MemoryWorker:
             return True
         return any(not isinstance(item, _ROUTINE) for item in (*self._inbox, *self._asks))
 
-    def ask(self, request: Request, answer: Answer) -> None:
+    def ask(self, request: Request[Any], answer: Answer) -> None:
         ticket = next(self._tickets)
         self._answers[ticket] = answer
         self._inbox.append(events.Requested(ticket, request))
@@ -335,12 +341,12 @@ class MemoryWorker:
             self._handle(events.Owned() if owns else events.Lost())
         else:
             dead = self._dead_hosts()
-            self._handle(events.HostsDead(dead) if dead != self.herder.dead_hosts else events.Tick())
+            self._handle(events.HostsDead(dead) if dead != self.herder.desk.dead_hosts else events.Tick())
 
     def _dead_hosts(self) -> frozenset[tuple[str, int, str]]:
         return frozenset(
             (held.worker, held.host, held.incarnation)
-            for held in self.herder.assignment.hosts_of(self.name)
+            for held in self.herder.log.assignment.hosts_of(self.name)
             if self._is_dead(held)
         )
 
@@ -350,89 +356,151 @@ class MemoryWorker:
 
     def _handle(self, event: events.Event) -> None:
         for effect in self.herder.handle(event, self.cluster.now):
-            match effect:
-                case effects.Reply(ticket, value):
-                    self._settle(ticket, value, None)
-                case effects.Refuse(ticket, error):
-                    self._settle(ticket, None, error)
-                case effects.Log(level, message):
-                    self.cluster.lines.append(f"{self.name} {level} {message}")
-                case effects.SetLevel(change):
-                    self.levels.append((change.namespace, change.level))
-                case effects.Bye():
-                    self.left = True
-                    self.cluster.group.leave(self.member)
-                case effects.Write() | effects.TakeLead():
+            match self._performers[type(effect)].lane:
+                case Lane.AT_ONCE:
+                    self._performers[type(effect)].perform(effect)
+                case Lane.WRITE:
                     self._writes.append(effect)
                 case _:
                     self._asks.append(effect)
 
-    def _perform(self, effect: effects.Effect) -> None:
-        log = self.cluster.log
+    def _perform(self, effect: effects.Effect[Any]) -> None:
         try:
-            match effect:
-                case effects.Write(entries, True, id):
-                    self._inbox.append(events.Done(id, log.append_as(self._epoch, entries)))
-                case effects.Write(entries, False, id):
-                    # Without a transaction, what goes to several topics arrives there one after the other, in any order.
-                    topic = self.cluster.random.choice(sorted({entry.topic for entry in entries}, key=lambda t: t.value))
-                    self._written |= log.append(entry for entry in entries if entry.topic is topic)
-                    rest = tuple(entry for entry in entries if entry.topic is not topic)
-                    if rest:
-                        self._writes.appendleft(effects.Write(rest, False, id))
-                        return
-                    self._inbox.append(events.Done(id, self._written))
-                    self._written = {}
-                case effects.TakeLead(id):
-                    self._epoch = log.fence()
-                    self._inbox.append(events.Done(id, log.ends()))
-                case effects.FindMembers():
-                    group = self.cluster.group
-                    names = list(group.members.values())
-                    urls = {worker: f"http://{worker}/" for worker in names}
-                    conflict = "two of one id" if names.count(self.name) > 1 else None
-                    self._inbox.append(events.Members(urls, group.members.get(group.owner or ""), conflict))
-                case effects.NewSessionKey(current, id):
-                    key = records.SessionKey("c2VjcmV0", "HmacSHA256", self.cluster.now) if current is None else None
-                    self._inbox.append(events.Done(id, key))
-                case effects.Validate(_, _, id):
-                    self._inbox.append(events.Done(id, {"error_count": 0, "configs": []}))
-                case effects.DescribePlugin(plugin, _, id):
-                    kind = "sink" if "Sink" in plugin else "source"
-                    self._inbox.append(events.Done(id, {"class": plugin, "type": kind, "version": "test"}))
-                case effects.ReadReports(id):
-                    self._inbox.append(events.Done(id, self.cluster.reports))
-                case effects.AskConnector() | effects.AlterGroup() | effects.Fence():
-                    self.cluster.outside.append(replace(effect, id=0))
-                    if isinstance(effect, effects.Fence) and effects.Fence not in self.cluster.outside_answers:
-                        self.cluster.producers.fence(effect.connector, effect.tasks)
-                    self._answer(effect, True)
-                case effects.ReadOwnOffsets(connector, _, _, _):
-                    self._answer(effect, self.cluster.own_offsets.get(connector))
-                case effects.WriteOwnOffsets(connector, _, entries, _):
-                    self.cluster.outside.append(replace(effect, id=0))
-                    if effects.WriteOwnOffsets not in self.cluster.outside_answers:
-                        for entry in entries:
-                            record = records.LogRecord(entry.topic, 0, 0, entry.key, entry.value)
-                            self.cluster.own_offsets[connector].apply(record)
-                    self._answer(effect, None)
-                case effects.FindEnds(topic, id):
-                    ends = {place: end for place, end in log.ends().items() if place[0] is topic}
-                    self._inbox.append(events.Done(id, ends))
-                case effects.GroupOffsets():
-                    self._answer(effect, list(self.cluster.group_offsets))
-                case effects.ReloadPlugins():
-                    self._answer(effect, {"added": [], "removed": [], "installed": [], "broken": []})
-                case effects.ListPlugins(_, id) | effects.PluginConfig(_, _, id):
-                    self._inbox.append(events.Done(id, []))
-        except ConnectError as error:
-            if isinstance(effect, _WRITES):
-                self._inbox.append(events.Failed(effect.id, error))
+            result = self._performers[type(effect)].perform(effect)
+        except _Unfinished:
+            return
+        except AssertionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as `worker/loop.py`
+            self._inbox.append(events.Failed(effect.id, error))
+            return
+        if effect.id:
+            self._inbox.append(events.Done(effect.id, result))
 
-    def _answer(self, effect: Any, usual: object) -> None:
+    # --- what it performs ---
+
+    @performs(effects.Reply, Lane.AT_ONCE)
+    def reply(self, effect: effects.Reply) -> None:
+        self._settle(effect.ticket, effect.value, None)
+
+    @performs(effects.Refuse, Lane.AT_ONCE)
+    def refuse(self, effect: effects.Refuse) -> None:
+        self._settle(effect.ticket, None, effect.error)
+
+    @performs(effects.Log, Lane.AT_ONCE)
+    def tell(self, effect: effects.Log) -> None:
+        self.cluster.lines.append(f"{self.name} {effect.level} {effect.message}")
+
+    @performs(effects.SetLevel, Lane.AT_ONCE)
+    def set_level(self, effect: effects.SetLevel) -> None:
+        self.levels.append((effect.change.namespace, effect.change.level))
+
+    @performs(effects.Bye, Lane.AT_ONCE)
+    def bye(self, effect: effects.Bye) -> None:
+        self.left = True
+        self.cluster.group.leave(self.member)
+
+    @performs(effects.Write, Lane.WRITE)
+    def write(self, effect: effects.Write) -> Offsets:
+        log, entries = self.cluster.log, effect.entries
+        if effect.as_leader:
+            return log.append_as(self._epoch, entries)
+        # Without a transaction, what goes to several topics arrives there one after the other, in any order.
+        topic = self.cluster.random.choice(sorted({entry.topic for entry in entries}, key=lambda t: t.value))
+        self._written |= log.append(entry for entry in entries if entry.topic is topic)
+        rest = tuple(entry for entry in entries if entry.topic is not topic)
+        if rest:
+            self._writes.appendleft(effects.Write(rest, id=effect.id))
+            raise _Unfinished
+        written, self._written = self._written, {}
+        return written
+
+    @performs(effects.TakeLead, Lane.WRITE)
+    def take_lead(self, effect: effects.TakeLead) -> Offsets:
+        self._epoch = self.cluster.log.fence()
+        return self.cluster.log.ends()
+
+    @performs(effects.FindMembers, Lane.ASK)
+    def find_members(self, effect: effects.FindMembers) -> None:
+        group = self.cluster.group
+        names = list(group.members.values())
+        urls = {worker: f"http://{worker}/" for worker in names}
+        conflict = "two of one id" if names.count(self.name) > 1 else None
+        self._inbox.append(events.Members(urls, group.members.get(group.owner or ""), conflict))
+
+    @performs(effects.NewSessionKey, Lane.ASK)
+    def new_session_key(self, effect: effects.NewSessionKey) -> records.SessionKey | None:
+        return records.SessionKey("c2VjcmV0", "HmacSHA256", self.cluster.now) if effect.current is None else None
+
+    @performs(effects.Validate, Lane.PLUGIN)
+    def validate(self, effect: effects.Validate) -> Body:
+        return {"error_count": 0, "configs": []}
+
+    @performs(effects.DescribePlugin, Lane.PLUGIN)
+    def describe(self, effect: effects.DescribePlugin) -> Body:
+        return {"class": effect.plugin, "type": "sink" if "Sink" in effect.plugin else "source", "version": "test"}
+
+    @performs(effects.ReadReports, Lane.ASK)
+    def reports(self, effect: effects.ReadReports) -> list[Report]:
+        return self.cluster.reports
+
+    @performs(effects.AskConnector, Lane.PLUGIN)
+    def ask_connector(self, effect: effects.AskConnector) -> bool:
+        self._ask_outside(effect)
+        return bool(self._answer(effect, True))
+
+    @performs(effects.AlterGroup, Lane.CLIENT)
+    def alter_group(self, effect: effects.AlterGroup) -> None:
+        self._ask_outside(effect)
+        self._answer(effect, None)
+
+    @performs(effects.Fence, Lane.FENCE)
+    def fence(self, effect: effects.Fence) -> None:
+        if self._ask_outside(effect):
+            self.cluster.producers.fence(effect.connector, effect.tasks)
+        self._answer(effect, None)
+
+    @performs(effects.ReadOwnOffsets, Lane.CLIENT)
+    def read_own_offsets(self, effect: effects.ReadOwnOffsets) -> Any:
+        return self._answer(effect, self.cluster.own_offsets.get(effect.connector))
+
+    @performs(effects.WriteOwnOffsets, Lane.CLIENT)
+    def write_own_offsets(self, effect: effects.WriteOwnOffsets) -> None:
+        for entry in effect.entries if self._ask_outside(effect) else ():
+            record = records.LogRecord(entry.topic, 0, 0, entry.key, entry.value)
+            self.cluster.own_offsets[effect.connector].apply(record)
+        self._answer(effect, None)
+
+    @performs(effects.FindEnds, Lane.ASK)
+    def find_ends(self, effect: effects.FindEnds) -> Offsets:
+        return {place: end for place, end in self.cluster.log.ends().items() if place[0] is effect.topic}
+
+    @performs(effects.GroupOffsets, Lane.CLIENT)
+    def group_offsets(self, effect: effects.GroupOffsets) -> Any:
+        return self._answer(effect, list(self.cluster.group_offsets))
+
+    @performs(effects.ReloadPlugins, Lane.PLUGIN)
+    def reload_plugins(self, effect: effects.ReloadPlugins) -> Any:
+        return self._answer(effect, {"added": [], "removed": [], "installed": [], "broken": []})
+
+    @performs(effects.ListPlugins, Lane.PLUGIN)
+    def list_plugins(self, effect: effects.ListPlugins) -> list[Body]:
+        return []
+
+    @performs(effects.PluginConfig, Lane.PLUGIN)
+    def plugin_config(self, effect: effects.PluginConfig) -> list[Body]:
+        return []
+
+    def _ask_outside(self, effect: effects.Effect[Any]) -> bool:
+        """Note that it was asked. True if nothing but the usual is answered."""
+        self.cluster.outside.append(replace(effect, id=0))
+        return type(effect) not in self.cluster.outside_answers
+
+    def _answer(self, effect: effects.Effect[Any], usual: object) -> Any:
         answer = self.cluster.outside_answers.get(type(effect), usual)
-        failed = isinstance(answer, Exception)
-        self._inbox.append((events.Failed if failed else events.Done)(effect.id, answer))  # type: ignore[arg-type]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def _settle(self, ticket: int, value: Any, error: Exception | None) -> None:
         answer = self._answers.pop(ticket)

@@ -1,71 +1,212 @@
 """
-Tasks for `histories.py` that only count: what they have sent or put is one number, and what of it is stored another.
+Tasks for `histories.py` that count upwards: a real pump each (`core/task`), over a Kafka that lies as the dice say.
 
-A `SourceTask` stores how far it came in the offset topic, a `SinkTask` in a `SinkGroup`, by way of the product's own
-`core/task/sink_offsets.py`. Both do a little at each `work`, and may be ended between any two things that they do.
+A `SourceTask` delivers at least once and stores how far it came in the offset topic, an `ExactlyOnceTask` in transactions, a
+`SinkTask` commits to a `SinkGroup`. All do a little at each `work`, and may be ended between any two things that they do. A
+record that Kafka has, or that a sink has put, is a number that was emitted. Made by `history_actors.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kconnect.api.record import TopicPartition
+from kconnect.api.record import OffsetAndMetadata, SourceRecord, TopicPartition
+from kconnect.core.metrics.task import SinkMeter, SourceMeter
+from kconnect.core.metrics.windows import Windows
 from kconnect.core.state import records
-from kconnect.core.state.records import UnitId
-from kconnect.core.task.sink_offsets import SinkOffsets
-from kconnect.errors import ConnectError
+from kconnect.core.state.records import Entry, Topic, UnitId
+from kconnect.core.task import delivery, sink_pump
+from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.delivery import AtLeastOnce, Converted, Delivery, ExactlyOnce
+from kconnect.core.task.errors import Counts, strict
+from kconnect.core.task.ports import Listener, OffsetRecord, Pairs
+from kconnect.core.task.sink_pump import SinkPump, Untouched
+from kconnect.core.task.source_pump import SourcePump
+from kconnect.core.task.topic_use import TopicUse
+from kconnect.core.task.transactions import IntervalBoundary, PollBoundary
+from kconnect.errors import ConnectError, RetriableError
+from kconnect.kafka.memory_clients import MemoryConsumer, MemoryProducer
+from kconnect.testing.plugins.world import Always, NoTopics
 
 if TYPE_CHECKING:
     from kconnect.core.cluster.host import UnitSpec
     from tests.rig.histories.histories import History
 
 DATA = "data"
+_OFFSETS = "offsets"
+_INTERVAL_S = 1.0
+
+
+class _Life(Always):
+    """What the task may still do: everything, until it is abandoned."""
+
+    def __init__(self) -> None:
+        self.abandoned = False
+        self.stopping = False
+
+    def may_work(self) -> bool:
+        return not self.abandoned
+
+    def gives_up(self) -> bool:
+        return self.stopping
 
 
 class SourceTask:
-    def __init__(self, history: History, unit: UnitId) -> None:
-        self._history, self._unit = history, unit
+    def __init__(self, history: History, unit: UnitId, use: TopicUse) -> None:
+        self._history, self._unit, self._use = history, unit, use
+        self._life = _Life()
         self._sent = history.stored.get(unit, 0)
-        self.abandoned = False
+        self._now = 0.0
+        """By the task's clock, which stands still while no offsets are to be stored."""
+        self._producer = self._make_producer()
+        ports = delivery.Ports(
+            self._life,
+            self,
+            _Store(history, unit),
+            NoTopics(),
+            self._life,
+            use,
+            strict(),
+            SourceMeter(Windows(), Counts(), lambda: 0.0, lambda: 0),
+            True,
+            0.0,
+        )
+        self._delivery = self._deliver(ports)
+        self._pump = SourcePump(self._delivery, self._convert)
+        self._delivery.begin(0.0)
+
+    def _make_producer(self) -> _Kafka:
+        return _Kafka(self._history, self._unit)
+
+    def _deliver(self, ports: delivery.Ports) -> Delivery:
+        return AtLeastOnce(ports, self._producer, _INTERVAL_S)
+
+    @property
+    def abandoned(self) -> bool:
+        return self._life.abandoned
+
+    @abandoned.setter
+    def abandoned(self, abandoned: bool) -> None:
+        self._life.abandoned = abandoned
 
     def work(self, choose: random.Random) -> None:
-        if choose.random() < 0.6:
+        self._producer.slow = choose.random() < 0.2
+        if choose.random() < 0.3:
+            self._now += _INTERVAL_S
+        given = []
+        if choose.random() < 0.7:
             for _ in range(1 + (choose.random() < 0.5)):
                 self._sent += 1
-                self._history.emit(self._unit, self._sent, self._history.stored.get(self._unit, 0))
-        else:
-            self.store()
+                given.append(SourceRecord({"task": self._unit.task}, {"seqno": self._sent}, self._unit.connector))
+        self._pump.step(given, self._now)
+
+    def _convert(self, given: Sequence[SourceRecord]) -> Converted:
+        number = [b"%d" % record.source_offset["seqno"] for record in given if record.source_offset is not None]
+        messages: list[Outgoing] = [(self._unit.connector, value, None, -1, None, None, 0, None) for value in number]
+        return Converted(messages, {self._unit.connector}, given, given, given)
 
     def store(self) -> None:
-        if self._sent > self._history.stored.get(self._unit, 0):
-            key = records.offset_key(self._unit.connector, {"task": self._unit.task})
-            self._history.log.append([records.source_offset(key, {"seqno": self._sent})])
-            self._history.stored[self._unit] = self._sent
+        """End in order, as far as Kafka lets it: it may take too long, or the last answer may go lost."""
+        choose, self._life.stopping = self._history.random, True
+        self._producer.slow = choose.random() < 0.1
+        self._producer.answers = choose.random() < 0.9
+        with contextlib.suppress(ConnectError):  # its last word is a failure, which changes nothing any more
+            self._pump.end(False)
+
+    def killed(self, choose: random.Random) -> None:
+        """Its process ends, and some of what is on its way arrives all the same."""
+        self._producer.acknowledge(choose.randrange(len(self._producer.waiting) + 1), tell=False)
 
     def silence(self, now: int) -> None:
         """A source task is in no group."""
 
-    def close(self) -> None:
+    def leave(self) -> None:
         """It has nothing open."""
+
+    # --- what the delivery tells the plugin ---
+
+    def commit_record(self, record: Any, metadata: object) -> None:
+        assert record.source_offset["seqno"] <= self._producer.newest, "a record is acknowledged that Kafka does not have"
+
+    def commit(self) -> None:
+        """Nothing depends on it."""
 
 
 class ExactlyOnceTask(SourceTask):
-    """Sends and stores in transactions, each of one piece (KIP-618)."""
+    """Sends and stores in transactions (KIP-618), one for each batch or for some."""
 
-    def __init__(self, history: History, spec: UnitSpec, epoch: int) -> None:
-        super().__init__(history, spec.unit)
+    def __init__(self, history: History, spec: UnitSpec, epoch: int, use: TopicUse) -> None:
         self._spec, self._epoch = spec, epoch
+        super().__init__(history, spec.unit, use)
 
-    def work(self, choose: random.Random) -> None:
-        if not self._history.producers.commit(self._spec, self._epoch):
-            raise ConnectError("the producer was fenced")
-        self._sent += 1
-        self._history.emit(self._unit, self._sent, self._history.stored.get(self._unit, 0))
-        super().store()
+    def _make_producer(self) -> _Kafka:
+        return _Kafka(self._history, self._unit, lambda: self._history.producers.commit(self._spec, self._epoch))
 
-    def store(self) -> None:
-        """There is nothing that is sent and not stored."""
+    def _deliver(self, ports: delivery.Ports) -> Delivery:
+        boundary = PollBoundary() if self._history.random.random() < 0.5 else IntervalBoundary(_INTERVAL_S, 0.0)
+        return ExactlyOnce(ports, self._producer, boundary, _OFFSETS)
+
+    def killed(self, choose: random.Random) -> None:
+        """Nobody sees what is in an open transaction."""
+
+
+class _Kafka(MemoryProducer):
+    """Whatever everybody can read of it was emitted; a transaction's offsets are in the log at the same moment."""
+
+    def __init__(self, history: History, unit: UnitId, may_commit: Callable[[], bool] | None = None) -> None:
+        super().__init__()
+        self._history, self._unit, self._may_commit = history, unit, may_commit
+        self.newest = history.stored.get(unit, 0)
+
+    def commit(self) -> bool:
+        assert self._may_commit is not None
+        if not self._may_commit():
+            self.fenced = True
+        return super().commit()
+
+    def has(self, messages: Sequence[Outgoing]) -> None:
+        offsets = [message for message in messages if message[0] == _OFFSETS]
+        for message in messages:
+            if message[0] != _OFFSETS:
+                self.newest = int(message[1] or b"0")
+                self._history.emit(self._unit, self.newest, self._history.stored.get(self._unit, 0))
+        if offsets:
+            self._history.log.append([Entry(Topic.OFFSET, message[2] or b"", message[1]) for message in offsets])
+            self._history.stored[self._unit] = self.newest
+
+
+class _Store(Always):
+    """The offset topic, for one source task. Now and then it can't be written to."""
+
+    def __init__(self, history: History, unit: UnitId) -> None:
+        self._history, self._unit = history, unit
+
+    def open(self, gives_up: Callable[[], bool]) -> None:
+        """It is there."""
+
+    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[dict[str, Any] | None]:
+        raise NotImplementedError("a task knows where to go on")
+
+    def write(self, offsets: Pairs, timeout: float) -> None:
+        if self._history.random.random() < 0.1:
+            raise ConnectError("the offset topic can't be written to")
+        self._history.log.append(self._made(offsets))
+        self._history.stored[self._unit] = max(offset["seqno"] for _, offset in offsets if offset is not None)
+
+    def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
+        return [OffsetRecord(_OFFSETS, entry.key, entry.value) for entry in self._made(offsets)]
+
+    def _made(self, offsets: Pairs) -> list[Entry]:
+        return [records.source_offset(records.offset_key(self._unit.connector, where), at) for where, at in offsets]
+
+    def committed(self, offsets: Pairs) -> None:
+        """There is no second store."""
+
+    def close(self, abandon: bool = False) -> None:
+        """Nothing is open."""
 
 
 class _Message(NamedTuple):
@@ -110,68 +251,121 @@ class SinkGroup:
 
 
 class SinkTask:
-    def __init__(self, history: History, unit: UnitId) -> None:
+    def __init__(self, history: History, unit: UnitId, use: TopicUse) -> None:
         self._history, self._unit = history, unit
-        self._group = history.group_of(unit.connector)
-        self._offsets = SinkOffsets()
-        self._next: dict[TopicPartition, int] = {}
-        self.abandoned = False
+        self.group = history.group_of(unit.connector)
+        self._life = _Life()
+        self._now = 0.0
+        counts = Counts()
+        meter = SinkMeter(Windows(), counts, lambda: 0.0)
+        ports = sink_pump.Ports(self._life, self, self._life, meter, counts, _INTERVAL_S, 0.0)
+        self._pump = SinkPump(ports, Untouched(use), self._make_consumer, {})
+
+    def _make_consumer(self, listener: Listener) -> _Member:
+        self._consumer = _Member(listener, self)
+        return self._consumer
+
+    @property
+    def abandoned(self) -> bool:
+        return self._life.abandoned
+
+    @abandoned.setter
+    def abandoned(self, abandoned: bool) -> None:
+        self._life.abandoned = abandoned
 
     def work(self, choose: random.Random) -> None:
-        group = self._group
+        group, consumer = self.group, self._consumer
         group.silent.pop(self, None)
         if self not in group.members:
             group.members.append(self)
         self._rebalance()
-        if not self._next:
-            return
-        place = choose.choice(list(self._next))
-        if choose.random() < 0.6:
-            message = _Message(place, self._next[place])
-            ends = self._offsets.read([message], self._next.keys())
-            self._history.emit(self._key(place), message.number + 1, group.stored[place])
-            self._next.update(ends)
-            self._offsets.delivered(ends)
-        else:
-            self.store()
+        if choose.random() < 0.7:
+            consumer.answer()
+        consumer.slow = choose.random() < 0.3
+        if choose.random() < 0.3:
+            self._now += _INTERVAL_S
+        self._pump.ready(self._now)
+        messages = []
+        if consumer.positions and not consumer.held and choose.random() < 0.7:
+            place = choose.choice(list(consumer.positions))
+            for _ in range(1 + (choose.random() < 0.3)):
+                messages.append(_Message(place, consumer.positions[place]))
+                consumer.positions[place] += 1
+        self._pump.step(messages, self._now)
 
     def _rebalance(self) -> None:
         """Give up what is another's by now, take what is free."""
-        group = self._group
+        group, consumer = self.group, self._consumer
         share = group.share(self)
-        for place in list(self._next):
+        for place in sorted(consumer.assignment):
             if group.owners.get(place) is not self:
-                self._forget(place)
+                consumer.lose(place)
             elif place not in share:
-                self._store([place])
-                self._forget(place)
+                consumer.revoke(place)
                 del group.owners[place]
         for place in share:
             if place not in group.owners:
                 group.owners[place] = self
-                self._next[place] = group.stored[place]
-
-    def _forget(self, place: TopicPartition) -> None:
-        self._offsets.closed([place])
-        del self._next[place]
+                consumer.assign(place)
 
     def store(self) -> None:
-        self._store(list(self._next))
+        """End in order."""
+        self._consumer.revoke(*sorted(self._consumer.assignment))
 
-    def _store(self, places: list[TopicPartition]) -> None:
-        offsets, refused = self._offsets.to_commit(self._offsets.current(places))
-        assert not refused
-        if all(self._group.owners.get(place) is self for place in offsets):
-            for place, position in offsets.items():
-                self._group.stored[place] = position.offset
-                self._history.store(self._key(place), position.offset)
-            self._offsets.committed(offsets)
+    def killed(self, choose: random.Random) -> None:
+        """Nothing of it is on its way."""
 
-    def _key(self, place: TopicPartition) -> UnitId:
+    def key(self, place: TopicPartition) -> UnitId:
         return UnitId(self._unit.connector, place.partition)
 
-    def silence(self, now: int) -> None:
-        self._group.silent.setdefault(self, now)
+    def owns(self, places: Collection[TopicPartition]) -> bool:
+        return all(self.group.owners.get(place) is self for place in places)
 
-    def close(self) -> None:
-        self._group.leave(self)
+    def commits(self, place: TopicPartition, offset: int) -> None:
+        self.group.stored[place] = offset
+        self._history.store(self.key(place), offset)
+
+    def silence(self, now: int) -> None:
+        self.group.silent.setdefault(self, now)
+
+    def leave(self) -> None:
+        self.group.leave(self)
+
+    # --- what the pump calls the plugin for ---
+
+    def put(self, taken: list[Any]) -> None:
+        if taken and self._history.random.random() < 0.1:
+            raise RetriableError("not now")
+        for message in taken:
+            self._history.emit(self.key(message.place), message.number + 1, self.group.stored[message.place])
+
+    def pre_commit(
+        self, current_offsets: dict[TopicPartition, OffsetAndMetadata]
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        dice = self._history.random.random()
+        if dice < 0.05:
+            raise ConnectError("it can't flush")
+        return {} if dice < 0.1 else current_offsets
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        """It needs nothing for a partition."""
+
+    close = open
+
+
+class _Member(MemoryConsumer):
+    """Of a `SinkGroup`, which takes a commit only of who owns the partitions."""
+
+    def __init__(self, listener: Listener, task: SinkTask) -> None:
+        super().__init__(listener)
+        self._task = task
+
+    def stored(self, place: TopicPartition) -> int:
+        return self._task.group.stored[place]
+
+    def takes(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+        if not self._task.owns(offsets):
+            return False
+        for place, position in offsets.items():
+            self._task.commits(place, position.offset)
+        return True

@@ -129,7 +129,7 @@ class History(Users):
 
     def _have_a_worker(self) -> None:
         free = [name for name in WORKERS if name not in self.workers]
-        if free and all(worker.herder.leaving for worker in self.workers.values()):
+        if free and all(worker.herder.desk.leaving for worker in self.workers.values()):
             self.add_worker(free[0])
 
     def steps(self, count: int) -> None:
@@ -471,7 +471,7 @@ class History(Users):
 
     def _do_shutdown(self, action: Action) -> None:
         worker = self._present(action)
-        if worker is not None and not worker.herder.leaving:
+        if worker is not None and not worker.herder.desk.leaving:
             worker._inbox.append(events.ShutDown())
 
     def _do_lose_answer(self, action: Action) -> None:

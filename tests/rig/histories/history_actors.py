@@ -14,9 +14,10 @@ from kconnect.core.herder import effects, events
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import HostSpec
 from kconnect.core.state.records import TargetState, Topic, UnitId
+from kconnect.core.task.topic_use import Announced, TopicUse
 from kconnect.errors import ConnectError, RetriableError
 from tests.rig.histories.cluster import MemoryHost, MemoryWorker
-from tests.rig.histories.counting import DATA, ExactlyOnceTask, SinkTask, SourceTask
+from tests.rig.histories.counting import ExactlyOnceTask, SinkTask, SourceTask
 from tests.rig.histories.history_users import SINK
 
 if TYPE_CHECKING:
@@ -67,33 +68,32 @@ class HistoryWorker(MemoryWorker):
     def _fail(self, effect: Any) -> None:
         self._inbox.append(events.Failed(effect.id, ConnectError("no answer in time")))
 
-    def _perform(self, effect: effects.Effect) -> None:
-        cluster = self.cluster
-        match effect:
-            case effects.Write(_, True):
-                before = len(cluster.log.records)
-                self._perform_or_lose(effect)
-                for record in cluster.log.records[before:]:
-                    if record.topic is Topic.OFFSET:
-                        cluster.alter_source(record)
-            case effects.AskConnector(id=id) if cluster.random.random() < 0.2:
-                self._inbox.append(events.Failed(id, effects.RefusedError(REFUSAL)))
-            case effects.Fence(id=id) if cluster.emitting and cluster.random.random() < 0.3:
-                kind = RetriableError if cluster.random.random() < 0.7 else ConnectError
-                self._inbox.append(events.Failed(id, kind("the producers can't be fenced")))
-            case effects.GroupOffsets(connector, _, id):
-                stored = [(*place, offset) for place, offset in cluster.group_of(connector).stored.items() if offset]
-                self._inbox.append(events.Done(id, stored))
-            case effects.AlterGroup(id=id):
-                try:
-                    cluster.alter_group(effect)
-                    self._inbox.append(events.Done(id, None))
-                except effects.GroupInUseError as error:
-                    self._inbox.append(events.Failed(id, error))
-            case _:
-                self._perform_or_lose(effect)
+    def _perform(self, effect: effects.Effect[Any]) -> None:
+        before = len(self.cluster.log.records)
+        self._perform_or_lose(effect)
+        if isinstance(effect, effects.Write) and effect.as_leader:
+            for record in self.cluster.log.records[before:]:
+                if record.topic is Topic.OFFSET:
+                    self.cluster.alter_source(record)
 
-    def _perform_or_lose(self, effect: effects.Effect) -> None:
+    def ask_connector(self, effect: effects.AskConnector) -> bool:
+        if self.cluster.random.random() < 0.2:
+            raise effects.RefusedError(REFUSAL)
+        return super().ask_connector(effect)
+
+    def fence(self, effect: effects.Fence) -> None:
+        if self.cluster.emitting and self.cluster.random.random() < 0.3:
+            kind = RetriableError if self.cluster.random.random() < 0.7 else ConnectError
+            raise kind("the producers can't be fenced")
+        super().fence(effect)
+
+    def group_offsets(self, effect: effects.GroupOffsets) -> Any:
+        return [(*place, offset) for place, offset in self.cluster.group_of(effect.connector).stored.items() if offset]
+
+    def alter_group(self, effect: effects.AlterGroup) -> None:
+        self.cluster.alter_group(effect)
+
+    def _perform_or_lose(self, effect: effects.Effect[Any]) -> None:
         if self.lose is not None and isinstance(effect, effects.Write | effects.TakeLead):
             when, self.lose = self.lose, None
             if when == "after":
@@ -111,13 +111,13 @@ class HistoryWorker(MemoryWorker):
         super()._perform(effect)
 
     def _dead_hosts(self) -> frozenset[tuple[str, int, str]]:
-        herder = self.herder
-        if not self.cluster.one_machine or not herder.assignment.held:
+        herder, desk = self.herder, self.herder.desk
+        if not self.cluster.one_machine or not herder.log.assignment.held:
             return frozenset()
         return frozenset(
             (held.worker, held.host, held.incarnation)
-            for held in herder.assignment.held.values()
-            if (held.worker == self.name or (herder.leads and held.worker not in herder.members)) and self._is_dead(held)
+            for held in herder.log.assignment.held.values()
+            if (held.worker == self.name or (desk.leads and held.worker not in desk.members)) and self._is_dead(held)
         )
 
 
@@ -138,6 +138,7 @@ class HistoryHost(MemoryHost):
         self.hangs: set[UnitId] = set()
         """Units that, once they are asked to stop, never do."""
         self._ends_at: dict[UnitId, int] = {}
+        self._announced = Announced(self.state.config, self.state.assignment)
         self.stepped_at = cluster.now
         self._seen_at = cluster.now
 
@@ -184,6 +185,8 @@ class HistoryHost(MemoryHost):
     def silence(self) -> None:
         """Its clients' groups hear nothing of it from now on."""
         for task in self.tasks.values():
+            if not self.cut:
+                task.killed(self.cluster.random)
             task.silence(self.cluster.now)
 
     def fail(self, unit: UnitId, trace: str = "boom") -> None:
@@ -233,13 +236,16 @@ class HistoryHost(MemoryHost):
     def _run(self, spec: UnitSpec, target: TargetState, wish: int) -> None:
         unit = spec.unit
         if not unit.is_connector and target is TargetState.STARTED and unit not in self.tasks:
+            use = TopicUse(lambda: self._announced.of(unit), lambda topic: self._announce(unit, topic))
             if unit in self.epochs:
-                self.tasks[unit] = ExactlyOnceTask(self.cluster, spec, self.epochs[unit])
+                self.tasks[unit] = ExactlyOnceTask(self.cluster, spec, self.epochs[unit], use)
             else:
-                self.tasks[unit] = (SinkTask if unit.connector == SINK else SourceTask)(self.cluster, unit)
-            topic = DATA if unit.connector == SINK else unit.connector
-            self._unsent += records.topic_use(unit.connector, topic, unit.task or 0, self.cluster.now, ("apache", "kip-558"))
+                self.tasks[unit] = (SinkTask if unit.connector == SINK else SourceTask)(self.cluster, unit, use)
         super()._run(spec, target, wish)
+
+    def _announce(self, unit: UnitId, topic: str) -> None:
+        self._announced.of(unit).add(topic)
+        self._unsent += records.topic_use(unit.connector, topic, unit.task or 0, self.cluster.now, ("apache", "kip-558"))
 
     def _abandon(self, unit: UnitId) -> None:
         self.abandoned.add(unit)
@@ -256,4 +262,4 @@ class HistoryHost(MemoryHost):
             return
         if store:
             task.store()
-        task.close()
+        task.leave()

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kconnect.api.record import TopicPartition
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.desk import ForwardError
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.cluster import GetCluster
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PatchConfig, PutConfig
+from kconnect.core.herder.requests.connectors import GetConnector, GetStatus, ListConnectors
+from kconnect.core.herder.requests.offsets import AlterOffsets, ResetOffsets
+from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
+from kconnect.core.herder.requests.tasks import FenceTasks
+from kconnect.core.herder.requests.topics import ResetTopics
+from kconnect.core.herder.requests.worker import SetLoggerLevel
 from kconnect.core.state.records import TargetState, UnitId
 from tests.rig.histories.cluster import Answer, MemoryCluster
 from tests.rig.histories.counting import DATA, SinkGroup
@@ -38,7 +47,7 @@ class Action(NamedTuple):
 class Asked(NamedTuple):
     """`request` was made of a worker; `marker` is in the config that it wants written, if any."""
 
-    request: ask.Request
+    request: Request[Any]
     marker: str | None
     answer: Answer
 
@@ -55,7 +64,7 @@ class Users(MemoryCluster):
         """How far each source task's offset in the log is."""
         self.groups: dict[str, SinkGroup] = {}
         self._markers = itertools.count(1)
-        self._pending: list[tuple[ask.Request, Answer, int]] = []
+        self._pending: list[tuple[Request[Any], Answer, int]] = []
 
     def _forward(self) -> None:
         """What REST does with a refusal that names another worker."""
@@ -64,7 +73,7 @@ class Users(MemoryCluster):
             if not answer.settled:
                 continue
             self._pending.remove(pending)
-            if isinstance(answer.error, ask.ForwardError) and hops < 2:
+            if isinstance(answer.error, ForwardError) and hops < 2:
                 target = answer.error.url.split("//")[1].rstrip("/")
                 if target in self.workers:
                     answer.settled, answer.error = False, None
@@ -74,7 +83,7 @@ class Users(MemoryCluster):
     def pick(self, choices: Sequence[T]) -> T:
         return choices[int(self.random.random() * len(choices))]
 
-    def _request(self, action: Action, request: ask.Request, marker: str | None = None) -> None:
+    def _request(self, action: Action, request: Request[Any], marker: str | None = None) -> None:
         worker = self._present(action)
         if worker is None:
             return
@@ -102,40 +111,40 @@ class Users(MemoryCluster):
         name = NAMES[action.name]
         config, marker = self._config(action.number, name)
         state = (None, "RUNNING", None, "PAUSED", None, "STOPPED")[action.number // 2 % 6]
-        self._request(action, ask.CreateConnector(name, config, state), marker)
+        self._request(action, CreateConnector(name, config, state), marker)
 
     def _do_put(self, action: Action) -> None:
         name = NAMES[action.name]
         config, marker = self._config(action.number, name)
-        self._request(action, ask.PutConfig(name, config), marker)
+        self._request(action, PutConfig(name, config), marker)
 
     def _do_patch(self, action: Action) -> None:
         name = NAMES[action.name]
         config, marker = self._config(action.number, name)
-        self._request(action, ask.PatchConfig(name, config), marker)
+        self._request(action, PatchConfig(name, config), marker)
 
     def _do_delete(self, action: Action) -> None:
-        self._request(action, ask.DeleteConnector(NAMES[action.name]))
+        self._request(action, DeleteConnector(NAMES[action.name]))
 
     def _do_pause(self, action: Action) -> None:
-        self._request(action, ask.SetTargetState(NAMES[action.name], TargetState.PAUSED))
+        self._request(action, SetTargetState(NAMES[action.name], TargetState.PAUSED))
 
     def _do_resume(self, action: Action) -> None:
-        self._request(action, ask.SetTargetState(NAMES[action.name], TargetState.STARTED))
+        self._request(action, SetTargetState(NAMES[action.name], TargetState.STARTED))
 
     def _do_stop(self, action: Action) -> None:
-        self._request(action, ask.StopConnector(NAMES[action.name]))
+        self._request(action, StopConnector(NAMES[action.name]))
 
     def _do_restart(self, action: Action) -> None:
         include, failed = bool(action.number & 1), bool(action.number & 2)
-        self._request(action, ask.RestartConnector(NAMES[action.name], include, failed))
+        self._request(action, RestartConnector(NAMES[action.name], include, failed))
 
     def _do_restart_task(self, action: Action) -> None:
-        self._request(action, ask.RestartTask(NAMES[action.name], action.number % 2))
+        self._request(action, RestartTask(NAMES[action.name], action.number % 2))
 
     def _do_read(self, action: Action) -> None:
         name = NAMES[action.name]
-        reads = (ask.ListConnectors(("status", "info")), ask.GetStatus(name), ask.GetConnector(name), ask.GetCluster())
+        reads = (ListConnectors(("status", "info")), GetStatus(name), GetConnector(name), GetCluster())
         self._request(action, reads[action.number % len(reads)])
 
     def _do_alter(self, action: Action) -> None:
@@ -151,20 +160,20 @@ class Users(MemoryCluster):
                 partition, offset = {"task": number}, {"seqno": self.random.randint(0, known), "marker": marker}
             pairs.append((partition, None if action.number % 2 else offset))
         marked = name != SINK and not action.number % 2
-        self._request(action, ask.AlterOffsets(name, tuple(pairs)), marker if marked else None)
+        self._request(action, AlterOffsets(name, tuple(pairs)), marker if marked else None)
 
     def _do_reset(self, action: Action) -> None:
-        self._request(action, ask.ResetOffsets(NAMES[action.name]))
+        self._request(action, ResetOffsets(NAMES[action.name]))
 
     def _do_forget_topics(self, action: Action) -> None:
-        self._request(action, ask.ResetTopics(NAMES[action.name]))
+        self._request(action, ResetTopics(NAMES[action.name]))
 
     def _do_fence(self, action: Action) -> None:
-        self._request(action, ask.FenceTasks(NAMES[action.name]))
+        self._request(action, FenceTasks(NAMES[action.name]))
 
     def _do_level(self, action: Action) -> None:
         level = ("DEBUG", "INFO", "WARN")[action.number % 3]
-        self._request(action, ask.SetLoggerLevel(("root", "kconnect.core")[action.number // 3 % 2], level))
+        self._request(action, SetLoggerLevel(("root", "kconnect.core")[action.number // 3 % 2], level))
 
     def group_of(self, connector: str) -> SinkGroup:
         return self.groups.setdefault(connector, SinkGroup(self.session_ms))
@@ -180,30 +189,30 @@ class Users(MemoryCluster):
 
     def ask_in_vain(self) -> None:
         """Requests that must be refused, of a cluster at rest, in which nobody else writes."""
-        requests: list[ask.Request] = [
-            ask.CreateConnector("new", {}),
-            ask.CreateConnector("new", {"connector.class": "FileStreamSource", "name": "other"}),
-            ask.DeleteConnector("new"),
-            ask.StopConnector("new"),
-            ask.SetTargetState("new", TargetState.PAUSED),
-            ask.RestartConnector("new"),
-            ask.RestartTask("new", 0),
-            ask.PatchConfig("new", {}),
-            ask.AlterOffsets("new", (({"task": 0}, {"seqno": 0}),)),
-            ask.ResetOffsets("new"),
-            ask.FenceTasks("new"),
+        requests: list[Request[Any]] = [
+            CreateConnector("new", {}),
+            CreateConnector("new", {"connector.class": "FileStreamSource", "name": "other"}),
+            DeleteConnector("new"),
+            StopConnector("new"),
+            SetTargetState("new", TargetState.PAUSED),
+            RestartConnector("new"),
+            RestartTask("new", 0),
+            PatchConfig("new", {}),
+            AlterOffsets("new", (({"task": 0}, {"seqno": 0}),)),
+            ResetOffsets("new"),
+            FenceTasks("new"),
         ]
         worker = self.pick(list(self.workers.values()))
-        requests += [ask.CreateConnector(name, self._config(0, SINK)[0]) for name in worker.herder.config.connectors]
-        config = worker.herder.config
+        requests += [CreateConnector(name, self._config(0, SINK)[0]) for name in worker.herder.log.config.connectors]
+        config = worker.herder.log.config
         for name in config.connectors:
             if config.target_state(name) is not TargetState.STOPPED:
-                requests += [ask.ResetOffsets(name), ask.AlterOffsets(name, (({"task": 0}, None),))]
+                requests += [ResetOffsets(name), AlterOffsets(name, (({"task": 0}, None),))]
             elif name != SINK:
-                requests.append(ask.AlterOffsets(name, (({"task": 0}, None), ({"task": 1}, {"seqno": [1]}))))
+                requests.append(AlterOffsets(name, (({"task": 0}, None), ({"task": 1}, {"seqno": [1]}))))
             else:
                 places = ({"kafka_topic": DATA, "kafka_partition": 0}, {"kafka_topic": DATA})
-                requests.append(ask.AlterOffsets(name, tuple((place, None) for place in places)))
+                requests.append(AlterOffsets(name, tuple((place, None) for place in places)))
         before = len(self.log.records)
         for request in self.random.sample(requests, 3):
             asked = Asked(request, None, Answer())

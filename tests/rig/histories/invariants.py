@@ -26,7 +26,7 @@ from kconnect.errors import AlreadyExistsError, BadRequestError, ConflictError, 
 from kconnect.kafka.memory import compacted
 from tests.rig.histories.histories import History
 from tests.rig.histories.history_actors import REFUSAL
-from tests.rig.histories.history_users import NAMES, SINK, Asked
+from tests.rig.histories.history_users import NAMES, SINK, SOURCES, Asked
 
 REFUSALS = (AlreadyExistsError, BadRequestError, ConflictError, NotFoundError)
 _PRIVILEGED = (b"connector-", b"task-", b"commit-", b"session-key", b"restart-connector-", b"tasks-fencing-")
@@ -115,6 +115,21 @@ def no_repeat(history: History, whole: Folds) -> Iterator[str]:
             yield f"{emitted.key} sends {emitted.seqno} again, though {emitted.stored} was stored"
 
 
+def exactly_once(history: History, whole: Folds) -> Iterator[str]:
+    """I2, exactly once: nothing comes again, unless a user has altered the offset."""
+    if not history.exactly_once:
+        return
+    highest: dict[UnitId, int] = {}
+    altered = deque(sorted((each for each in _stored(history) if each.altered), key=lambda each: each.emitted))
+    for at, emitted in enumerate(history.emitted):
+        while altered and altered[0].emitted <= at:
+            key, seqno, *_ = altered.popleft()
+            highest[key] = seqno
+        if emitted.key.connector in SOURCES and emitted.seqno <= highest.get(emitted.key, 0):
+            yield f"{emitted.key} sends {emitted.seqno} again, though its transaction with it was committed"
+        highest[emitted.key] = max(highest.get(emitted.key, 0), emitted.seqno)
+
+
 def no_gap(history: History, whole: Folds) -> Iterator[str]:
     """I3: from 1 upwards, nothing is skipped; and nobody goes on from before the offset was altered."""
     highest: dict[UnitId, int] = {}
@@ -158,6 +173,19 @@ def stopped_is_stopped(history: History, whole: Folds) -> Iterator[str]:
             yield f"{emitted.key} sends {emitted.seqno} after its status said STOPPED"
 
 
+def topics_in_use(history: History, whole: Folds) -> Iterator[str]:
+    """KIP-558: a source's topic is announced only once there is a record of it. A sink's has one, or nothing could be read."""
+    first: dict[str, int] = {}
+    for emitted in history.emitted:
+        first.setdefault(emitted.key.connector, emitted.log_length)
+    for index, record in enumerate(history.log.records):
+        decoded = records.decode_status(record) if record.topic is Topic.STATUS and record.value is not None else None
+        if isinstance(decoded, records.TopicUse) and decoded.connector in SOURCES:
+            at = first.get(decoded.connector)
+            if at is None or at > index:
+                yield f"{decoded.connector} uses {decoded.topic} by the log, and has emitted nothing yet"
+
+
 def fenced_first(history: History, whole: Folds) -> Iterator[str]:
     """No exactly-once task sends before all of earlier task sets are fenced (KIP-618), and none of those sends after it."""
     yield from history.producers.unfenced
@@ -191,7 +219,7 @@ def replay_is_a_function(history: History, whole: Folds) -> Iterator[str]:
     readers = {"a reader of the compacted log": fold(compacted(history.log.records))}
     for worker in history.workers.values():
         herder = worker.herder
-        readers[worker.name] = Folds(herder.config, herder.status, herder.offsets, herder.assignment)
+        readers[worker.name] = Folds(herder.log.config, herder.log.status, herder.log.offsets, herder.log.assignment)
     for reader, folds in readers.items():
         for what, mine in _told(folds, _moved(whole)).items():
             if mine != told[what]:
@@ -294,8 +322,8 @@ def no_host_too_many(history: History, whole: Folds) -> Iterator[str]:
     """At rest each worker has its plain hosts, and others only for what they run."""
     for name, worker in history.workers.items():
         hosts = [host for (owner, _), host in sorted(history.hosts.items()) if owner == name]
-        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.identity.hosts
-        if not worker.herder.leaving and len(plain) < wanted:
+        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.desk.identity.hosts
+        if not worker.herder.desk.leaving and len(plain) < wanted:
             yield f"{name} has {len(plain)} plain hosts instead of {wanted}"
         for host in hosts:
             if not host.threads and (host.spec != PLAIN or len(plain) > wanted):
@@ -368,6 +396,7 @@ def comes_to_rest(history: History, whole: Folds) -> Iterator[str]:
 CHECKS: dict[str, Callable[[History, Folds], Iterator[str]]] = {
     "I1 no loss": no_loss,
     "I2 no repeat": no_repeat,
+    "I2 exactly once": exactly_once,
     "I3 no gap": no_gap,
     "I4 offsets rise": offsets_rise,
     "I5 offsets not ahead": offsets_not_ahead,
@@ -379,6 +408,7 @@ CHECKS: dict[str, Callable[[History, Folds], Iterator[str]]] = {
     "I10 honest status": honest_status,
     "I11 stopped is stopped": stopped_is_stopped,
     "I12 refused wrote nothing": refused_wrote_nothing,
+    "topics": topics_in_use,
     "fenced first": fenced_first,
     "answered": all_is_answered,
     "tidy": is_tidy,

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from kconnect.core.herder import effects
-from kconnect.core.herder import requests as ask
+from kconnect.core.herder.desk import ForwardError
+from kconnect.core.herder.request import Request
+from kconnect.core.herder.requests.configs import CreateConnector, PutConfig
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
+from kconnect.core.herder.requests.states import SetTargetState, StopConnector
+from kconnect.core.herder.requests.tasks import FenceTasks
 from kconnect.core.state import records
 from kconnect.core.state.records import TargetState, Topic, UnitId
 from kconnect.errors import BadRequestError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
@@ -19,11 +24,11 @@ STOPPED_FIRST = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
     "connector by issuing a 'PUT' request to the '/connectors/x/stop' endpoint"
 )
-ALTER = ask.AlterOffsets("x", (({"b": 2, "a": 1}, {"n": 7}), ({"c": 3}, {"n": 1})))
-RESET = ask.ResetOffsets("x")
+ALTER = AlterOffsets("x", (({"b": 2, "a": 1}, {"n": 7}), ({"c": 3}, {"n": 1})))
+RESET = ResetOffsets("x")
 both = pytest.mark.parametrize("request_", [ALTER, RESET], ids=["alter", "reset"])
 PLACE = (({"kafka_topic": "t", "kafka_partition": 0}, {"kafka_offset": 7}), ({"kafka_topic": "t", "kafka_partition": 1}, None))
-ALTER_SINK = ask.AlterOffsets("x", PLACE)
+ALTER_SINK = AlterOffsets("x", PLACE)
 
 
 def cluster_with(config: dict[str, str], seed: int = 1, workers: int = 1, stopped: bool = True) -> MemoryCluster:
@@ -31,14 +36,14 @@ def cluster_with(config: dict[str, str], seed: int = 1, workers: int = 1, stoppe
     for number in range(workers):
         cluster.add_worker(f"w{number}:1")
         cluster.settle()
-    call(cluster, ask.CreateConnector("x", config))
+    call(cluster, CreateConnector("x", config))
     cluster.settle()
     if stopped:
-        call(cluster, ask.StopConnector("x"))
+        call(cluster, StopConnector("x"))
     return cluster
 
 
-def call(cluster: MemoryCluster, request: ask.Request) -> Any:
+def call(cluster: MemoryCluster, request: Request[Any]) -> Any:
     assert cluster.group.owner is not None
     return cluster.call(cluster.group.owner, request)
 
@@ -52,7 +57,7 @@ def written(cluster: MemoryCluster) -> list[tuple[bytes | None, bytes | None]]:
 
 
 @both
-def test_an_unknown_connector(request_: ask.Request) -> None:
+def test_an_unknown_connector(request_: Request[Any]) -> None:
     cluster = MemoryCluster(1)
     cluster.add_worker("w0:1")
     with pytest.raises(NotFoundError, match="Connector x not found"):
@@ -61,10 +66,10 @@ def test_an_unknown_connector(request_: ask.Request) -> None:
 
 @both
 @pytest.mark.parametrize("paused", [False, True])
-def test_only_of_a_stopped_connector(request_: ask.Request, paused: bool) -> None:
+def test_only_of_a_stopped_connector(request_: Request[Any], paused: bool) -> None:
     cluster = cluster_with(SOURCE, stopped=False)
     if paused:
-        call(cluster, ask.SetTargetState("x", TargetState.PAUSED))
+        call(cluster, SetTargetState("x", TargetState.PAUSED))
         cluster.settle()
     with pytest.raises(BadRequestError) as refused:
         call(cluster, request_)
@@ -74,16 +79,16 @@ def test_only_of_a_stopped_connector(request_: ask.Request, paused: bool) -> Non
 
 @both
 def test_a_stopped_connector_whose_tasks_are_still_written_down(
-    request_: ask.Request, monkeypatch: pytest.MonkeyPatch
+    request_: Request[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = cluster_with(SOURCE, stopped=False)
     herder = next(iter(cluster.workers.values())).herder
     # Otherwise the leader mends it in a moment.
-    monkeypatch.setattr(herder.leading, "_stale_task_sets", list)
+    monkeypatch.setattr(herder.desk.term, "_stale_task_sets", list)
     # As a worker of Kafka Connect may leave it: the target state alone.
     cluster.log.append([records.target_state("x", TargetState.STOPPED)])
     cluster.settle()
-    assert (herder.config.target_state("x"), cluster.running()) == (TargetState.STOPPED, {})
+    assert (herder.log.config.target_state("x"), cluster.running()) == (TargetState.STOPPED, {})
     with pytest.raises(BadRequestError, match="must be in the STOPPED state"):
         call(cluster, request_)
 
@@ -94,12 +99,12 @@ def test_a_source_s_offsets_go_to_the_very_keys_that_are_there(seed: int) -> Non
     store(cluster, b'["x",{"b": 2,"a":1}]', b'{"n":3}')  # With a space, as no JSON of ours has it.
     store(cluster, b'["x",{"z":9}]', b'{"n":3}')
     follower = next(name for name in cluster.workers if name != cluster.group.owner)
-    with pytest.raises(ask.ForwardError):
+    with pytest.raises(ForwardError):
         cluster.call(follower, ALTER)
     assert call(cluster, ALTER) == {"message": "The offsets for this connector have been altered successfully"}
     assert written(cluster)[2:] == [(b'["x",{"b": 2,"a":1}]', b'{"n":7}'), (b'["x",{"c":3}]', b'{"n":1}')]
     assert cluster.outside == [effects.AskConnector("FileStreamSource", {**SOURCE, "name": "x"}, ALTER.offsets)]
-    offsets = {str(each["partition"]): each["offset"] for each in call(cluster, ask.GetOffsets("x"))["offsets"]}
+    offsets = {str(each["partition"]): each["offset"] for each in call(cluster, GetOffsets("x"))["offsets"]}
     assert offsets == {"{'b': 2, 'a': 1}": {"n": 7}, "{'c': 3}": {"n": 1}, "{'z': 9}": {"n": 3}}
 
 
@@ -113,10 +118,11 @@ def test_a_reset_leaves_a_tombstone_for_each_partition_and_can_be_repeated(seed:
     message = {"message": "The offsets for this connector have been reset successfully"}
     assert call(cluster, RESET) == message
     assert written(cluster)[3:] == [(b'["x",{"a":1}]', None), (b'["x",{"b":1}]', None)]
-    assert [each.offsets for each in cluster.outside] == [(({"a": 1}, None), ({"b": 1}, None))]
+    asked = [each for each in cluster.outside if isinstance(each, effects.AskConnector)]
+    assert [each.offsets for each in asked] == [(({"a": 1}, None), ({"b": 1}, None))]
     assert call(cluster, RESET) == message
     assert len(written(cluster)) == 5
-    assert len(next(iter(cluster.workers.values())).herder.offsets.of("y")) == 1
+    assert len(next(iter(cluster.workers.values())).herder.log.offsets.of("y")) == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -125,7 +131,7 @@ def test_what_the_tasks_have_stored_last_is_read_before(seed: int, monkeypatch: 
     worker = next(iter(cluster.workers.values()))
     perform = worker._perform
 
-    def performed(effect: effects.Effect) -> None:
+    def performed(effect: effects.Effect[Any]) -> None:
         if isinstance(effect, effects.FindEnds):
             store(cluster, b'["x",{"late": 1}]', b'{"n":3}')
         perform(effect)
@@ -159,7 +165,7 @@ def test_a_connector_that_does_not_know_has_the_user_told_so() -> None:
     ],
 )
 @both
-def test_what_the_connector_refuses_is_not_written(request_: ask.Request, refusal: Exception, text: str) -> None:
+def test_what_the_connector_refuses_is_not_written(request_: Request[Any], refusal: Exception, text: str) -> None:
     cluster = cluster_with(SOURCE)
     store(cluster, b'["x",{"a":1}]', b'{"n":3}')
     cluster.outside_answers[effects.AskConnector] = refusal
@@ -174,7 +180,7 @@ def test_what_still_runs_is_waited_for(seed: int) -> None:
     cluster = cluster_with(SOURCE, seed, stopped=False)
     assert cluster.running()
     assert cluster.group.owner is not None
-    call(cluster, ask.StopConnector("x"))
+    call(cluster, StopConnector("x"))
     answer = cluster.submit(cluster.group.owner, ALTER)
     cluster.run_until(lambda: bool(cluster.outside) or answer.settled)
     assert not {unit for unit in cluster.running() if not unit.is_connector}
@@ -195,7 +201,7 @@ def test_what_does_not_end_in_time_is_refused(config: dict[str, str], monkeypatc
     cluster = cluster_with(config, stopped=False)
     for host in cluster.hosts.values():
         monkeypatch.setattr(host, "_ending", list)  # Threads that are told to stop, and don't.
-    call(cluster, ask.StopConnector("x"))
+    call(cluster, StopConnector("x"))
     for request, verb in ((ALTER if config is SOURCE else ALTER_SINK, "alter"), (RESET, "reset")):
         with pytest.raises(ConnectError) as refused:
             call(cluster, request)
@@ -216,9 +222,9 @@ def test_a_connector_that_is_resumed_meanwhile_gets_no_task_before_its_offsets_a
     leader = cluster.group.owner
     assert leader is not None
     answer = cluster.submit(leader, ALTER)
-    cluster.run_until(lambda: bool(cluster.workers[leader].herder.busy))
+    cluster.run_until(lambda: bool(cluster.workers[leader].herder.desk.busy))
     follower = next(name for name in cluster.workers if name != leader)
-    cluster.submit(follower, ask.SetTargetState("x", TargetState.STARTED))
+    cluster.submit(follower, SetTargetState("x", TargetState.STARTED))
     cluster.run_until(lambda: answer.settled)
     assert answer.error is None
     commits = [r.offset for r in cluster.log.topics[Topic.CONFIG] if r.key == b"commit-x"]
@@ -269,7 +275,7 @@ def test_a_group_that_can_t_be_read() -> None:
     cluster = cluster_with(SINK)
     cluster.outside_answers[effects.GroupOffsets] = ConnectError("no broker")
     for request, failed in (
-        (ask.GetOffsets("x"), "Failed to retrieve consumer group offsets for sink connector x: no broker"),
+        (GetOffsets("x"), "Failed to retrieve consumer group offsets for sink connector x: no broker"),
         (RESET, "Failed to list offsets prior to resetting offsets for sink connector x: no broker"),
     ):
         with pytest.raises(ConnectError) as refused:
@@ -282,10 +288,10 @@ def test_a_group_that_can_t_be_read() -> None:
 def test_who_leads_no_longer_changes_no_group(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = cluster_with(SINK, seed, workers=2)
     first = cluster.workers[cluster.group.owner or ""]
-    held: list[effects.Effect] = []
+    held: list[effects.Effect[Any]] = []
     perform = MemoryWorker._perform
 
-    def hold(self: MemoryWorker, effect: effects.Effect) -> None:
+    def hold(self: MemoryWorker, effect: effects.Effect[Any]) -> None:
         if isinstance(effect, effects.AskConnector):
             held.append(effect)
         else:
@@ -299,14 +305,14 @@ def test_who_leads_no_longer_changes_no_group(seed: int, monkeypatch: pytest.Mon
     cluster.settle()
     perform(first, held[0])
     cluster.run_until(lambda: answer.settled)
-    assert isinstance(answer.error, ask.ForwardError)
+    assert isinstance(answer.error, ForwardError)
     assert [type(each) for each in cluster.outside] == [effects.AskConnector]
 
 
 def test_a_wrong_request_for_a_sink_asks_nobody() -> None:
     cluster = cluster_with(SINK)
     with pytest.raises(BadRequestError, match="cannot be null or missing"):
-        call(cluster, ask.AlterOffsets("x", ((None, None),)))
+        call(cluster, AlterOffsets("x", ((None, None),)))
     assert cluster.outside == []
 
 
@@ -316,12 +322,12 @@ def test_a_wrong_request_for_a_sink_asks_nobody() -> None:
 def test_the_producers_of_the_earlier_tasks_are_fenced_once_for_each_new_set() -> None:
     cluster = cluster_with(SOURCE, stopped=False)
     config = {**SOURCE, "name": "x"}
-    assert call(cluster, ask.FenceTasks("x")) is None
+    assert call(cluster, FenceTasks("x")) is None
     assert cluster.outside == [], "there was no earlier set"
-    assert call(cluster, ask.FenceTasks("x")) is None
-    call(cluster, ask.PutConfig("x", {**SOURCE, "tasks.max": "3"}))
+    assert call(cluster, FenceTasks("x")) is None
+    call(cluster, PutConfig("x", {**SOURCE, "tasks.max": "3"}))
     cluster.settle()
-    assert call(cluster, ask.FenceTasks("x")) is None
+    assert call(cluster, FenceTasks("x")) is None
     assert cluster.outside == [effects.Fence("x", {**config, "tasks.max": "3"}, 2)]
     fencing = [r.value for r in cluster.log.topics[Topic.CONFIG] if r.key == b"tasks-fencing-x"]
     assert fencing == [b'{"task-count":2}', b'{"task-count":3}']
@@ -329,26 +335,26 @@ def test_the_producers_of_the_earlier_tasks_are_fenced_once_for_each_new_set() -
 
 def test_a_fencing_that_fails_is_not_recorded() -> None:
     cluster = cluster_with(SOURCE, stopped=False)
-    call(cluster, ask.FenceTasks("x"))
-    call(cluster, ask.PutConfig("x", {**SOURCE, "tasks.max": "3"}))
+    call(cluster, FenceTasks("x"))
+    call(cluster, PutConfig("x", {**SOURCE, "tasks.max": "3"}))
     cluster.settle()
     cluster.outside_answers[effects.Fence] = ConnectError("no broker")
     with pytest.raises(ConnectError, match="no broker"):
-        call(cluster, ask.FenceTasks("x"))
+        call(cluster, FenceTasks("x"))
     herder = next(iter(cluster.workers.values())).herder
-    assert (herder.config.fencing["x"], herder.config.connectors["x"].pending_fencing) == (2, True)
+    assert (herder.log.config.fencing["x"], herder.log.config.connectors["x"].pending_fencing) == (2, True)
 
 
 def test_who_can_be_fenced() -> None:
     cluster = cluster_with(SINK)
     with pytest.raises(BadRequestError, match="Connector x is not a source connector"):
-        call(cluster, ask.FenceTasks("x"))
+        call(cluster, FenceTasks("x"))
     with pytest.raises(NotFoundError, match="Connector y not found"):
-        call(cluster, ask.FenceTasks("y"))
+        call(cluster, FenceTasks("y"))
 
 
 @both
-def test_old_producers_are_fenced_before_offsets_change(request_: ask.Request) -> None:
+def test_old_producers_are_fenced_before_offsets_change(request_: Request[Any]) -> None:
     cluster = cluster_with(SOURCE)
     cluster.log.append([records.tasks_fencing("x", 2)])
     store(cluster, b'["x",{"a":1}]', b'{"n":3}')

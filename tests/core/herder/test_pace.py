@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-from kconnect.core.herder.leader import Looks
-from kconnect.core.herder.procedures import Pace
+from kconnect.core.herder.pace import Looks, Pace
 
 
 def steps(pace: Pace, start: int, end: int) -> list[int]:
@@ -34,10 +31,11 @@ def test_steps_that_are_rare_never_wait() -> None:
 
 def test_the_more_there_is_to_look_at_the_rarer_it_is_looked_at() -> None:
     def looks(connectors: int) -> list[int]:
-        herder, found, after = SimpleNamespace(config=SimpleNamespace(connectors=range(connectors)), now=0), [], Looks()
-        while herder.now < 1000 and len(found) < 100:
-            found.append(herder.now)
-            herder.now = after.after(herder)  # type: ignore[arg-type]
+        now, after = 0, Looks()
+        found: list[int] = []
+        while now < 1000 and len(found) < 100:
+            found.append(now)
+            now = after.after(connectors, now)
         return found
 
     assert looks(3) == [0] * 100

@@ -1,34 +1,44 @@
 """
-What `/metrics` says of this worker, taken from what its herder has read and what its hosts report.
+What `GET /metrics` says of this worker, taken from what its herder has read and what its hosts report.
 
 Only units of this worker are shown, for each worker is asked by itself; the leader adds those that nobody has. States come
 from the status topic, so a unit that never came to life has one too. Numbers count only if they come from the host that
-holds the unit now: what was said before the unit moved is gone. Called by `answers.py`. Read next:
+holds the unit now: what was said before the unit moved is gone. Made by `rest/metrics.py`. Read next:
 `core/metrics/families.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
+from kconnect.core.herder import effects
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.herder.rebalances import Rebalances
+from kconnect.core.herder.request import Office, Request
 from kconnect.core.metrics.families import Snapshot, UnitNow
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
 from kconnect.core.metrics.task import Values
 from kconnect.core.state.records import State, UnitId
 
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
-
 PROTOCOL = "kconnect"
 
 
-def snapshot(herder: Herder, reports: Collection[Report]) -> Snapshot:
-    me, known = herder.identity, herder.config.units()
-    holders = {unit: held for held in herder.assignment.hosts_of(me.worker_id) for unit in held.units or ()}
-    hosts = {held.host: held.incarnation for held in herder.assignment.hosts_of(me.worker_id)}
+@dataclass(frozen=True, slots=True)
+class GetMetrics(Request[Snapshot]):
+    """REST writes the answer down."""
+
+    def answer(self, office: Office) -> Procedure[Snapshot]:
+        return _snapshot(office.desk, office.rebalances, (yield from ask(effects.ReadReports())))
+
+
+def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -> Snapshot:
+    me, known = desk.identity, desk.log.config.units()
+    holders = {unit: held for held in desk.log.assignment.hosts_of(me.worker_id) for unit in held.units or ()}
+    hosts = {held.host: held.incarnation for held in desk.log.assignment.hosts_of(me.worker_id)}
     taken: dict[int, Usage] = {}
     current: dict[UnitId, UnitReport] = {}
     starts: list[HostReport] = []
@@ -42,10 +52,10 @@ def snapshot(herder: Herder, reports: Collection[Report]) -> Snapshot:
                 taken[report.host] = report.usage
         elif (held := holders.get(report.unit)) and (held.host, held.incarnation) == (report.host, report.incarnation):
             current[report.unit] = report
-    shown = [_now(herder, unit, current.get(unit)) for unit in sorted((herder.owned & known) | _nobodys(herder))]
+    shown = [_now(desk, unit, current.get(unit)) for unit in sorted((desk.owned & known) | _nobodys(desk))]
     connectors = [now for now in shown if now.unit.is_connector]
     tasks = [now for now in shown if not now.unit.is_connector]
-    own = [sum(now.unit in herder.owned for now in kind) for kind in (connectors, tasks)]
+    own = [sum(now.unit in desk.owned for now in kind) for kind in (connectors, tasks)]
     worker: Values = {
         "connector-count": own[0],
         "task-count": own[1],
@@ -54,24 +64,24 @@ def snapshot(herder: Herder, reports: Collection[Report]) -> Snapshot:
         **_starts("connector", reduce(add, (report.connectors for report in starts), Starts())),
         **_starts("task", reduce(add, (report.tasks for report in starts), Starts())),
     }
-    leader = herder.assignment.leader
-    leads = leader is not None and leader.worker in herder.members
+    leader = desk.log.assignment.leader
+    leads = leader is not None and leader.worker in desk.members
     texts = {"leader-name": leader.worker if leader is not None and leads else "", "connect-protocol": PROTOCOL}
-    return Snapshot(connectors, tasks, worker, _rebalances(herder, leads), texts, dict(sorted(taken.items())))
+    return Snapshot(connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, dict(sorted(taken.items())))
 
 
-def _nobodys(herder: Herder) -> frozenset[UnitId]:
+def _nobodys(desk: Desk) -> frozenset[UnitId]:
     """Units that stand in no assignment: the leader's to tell of, or nobody would."""
-    if not herder.leads:
+    if not desk.leads:
         return frozenset()
-    taken = [assignment.units or frozenset() for assignment in herder.assignment.assignments.values()]
-    return herder.config.units().difference(*taken)
+    taken = [assignment.units or frozenset() for assignment in desk.log.assignment.assignments.values()]
+    return desk.log.config.units().difference(*taken)
 
 
-def _now(herder: Herder, unit: UnitId, report: UnitReport | None) -> UnitNow:
-    status = herder.status.units.get(unit)
+def _now(desk: Desk, unit: UnitId, report: UnitReport | None) -> UnitNow:
+    status = desk.log.status.units.get(unit)
     state = State.UNASSIGNED if status is None else status.state
-    class_name = herder.config.connectors[unit.connector].properties.get("connector.class") or ""
+    class_name = desk.log.config.connectors[unit.connector].properties.get("connector.class") or ""
     return UnitNow(unit, state, report, {"connector-class": class_name})
 
 
@@ -86,13 +96,12 @@ def _starts(kind: str, starts: Starts) -> Values:
     }
 
 
-def _rebalances(herder: Herder, leads: bool) -> Values:
-    seen = herder.rebalances
+def _rebalances(desk: Desk, seen: Rebalances, leads: bool) -> Values:
     return {
-        "epoch": herder.assignment.generation,
+        "epoch": desk.log.assignment.generation,
         "rebalancing": int(seen.under_way or not leads),
         "completed-rebalances-total": seen.completed,
         "rebalance-max-time-ms": seen.longest_ms,
         "rebalance-avg-time-ms": seen.total_ms / seen.completed if seen.completed else None,
-        "time-since-last-rebalance-ms": None if seen.last_at is None else herder.now - seen.last_at,
+        "time-since-last-rebalance-ms": None if seen.last_at is None else desk.now - seen.last_at,
     }

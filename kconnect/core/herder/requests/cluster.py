@@ -1,22 +1,25 @@
 """
 The body of `GET /cluster`: who is in, who leads, what runs where, and what is on its way from one worker to another.
 
-Made from what this worker has read, called by `answers.py`; Kafka Connect has no such resource. `kconnect cluster` prints it.
+Made by `rest/cluster.py`, answered from what this worker has read; Kafka Connect has no such resource. Printed by
+`kconnect cluster`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.request import Look, Office
 from kconnect.core.state.assignment_records import PLAIN, Held, HostSpec
 from kconnect.core.state.records import TargetState, UnitId
 
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
 
-
-def view(herder: Herder) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class GetCluster(Look[Body]):
     """
     `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
 
@@ -25,32 +28,35 @@ def view(herder: Herder) -> dict[str, Any]:
     what it really holds. `dedicated_to` is null or `{"connector", "task"}`. Moving is each unit that is not yet where the
     leader wants it: `{"connector", "task" (null for the instance), "from", "to"}`, either may be null.
     """
-    state = herder.assignment
-    workers = []
-    for worker in sorted(state.workers() | set(herder.members)):
-        assignment, placement = state.assignments.get(worker), state.placements.get(worker)
-        specs = (lambda host: PLAIN) if placement is None else placement.spec
-        # They have ended with Spark, and their records stay until others come.
-        known = [] if placement is not None and placement.down else state.hosts_of(worker)
-        hosts = [_host(held, specs(held.host)) for held in known]
-        workers.append(
-            {
-                "worker_id": worker,
-                "url": herder.members.get(worker),
-                "leaving": placement is not None and placement.leaving,
-                "generation": 0 if assignment is None else assignment.generation,
-                **_counts(() if assignment is None else assignment.units or ()),
-                "hosts": hosts,
-            }
-        )
-    leader = state.leader.worker if state.leader is not None and state.leader.worker in herder.members else None
-    return {
-        "leader": leader,
-        "generation": state.generation,
-        "answered_by": herder.identity.worker_id,
-        "workers": workers,
-        "moving": _moving(herder),
-    }
+
+    def look(self, office: Office) -> Body:
+        desk = office.desk
+        state = desk.log.assignment
+        workers = []
+        for worker in sorted(state.workers() | set(desk.members)):
+            assignment, placement = state.assignments.get(worker), state.placements.get(worker)
+            specs = (lambda host: PLAIN) if placement is None else placement.spec
+            # They have ended with Spark, and their records stay until others come.
+            known = [] if placement is not None and placement.down else state.hosts_of(worker)
+            hosts = [_host(held, specs(held.host)) for held in known]
+            workers.append(
+                {
+                    "worker_id": worker,
+                    "url": desk.members.get(worker),
+                    "leaving": placement is not None and placement.leaving,
+                    "generation": 0 if assignment is None else assignment.generation,
+                    **_counts(() if assignment is None else assignment.units or ()),
+                    "hosts": hosts,
+                }
+            )
+        leader = state.leader.worker if state.leader is not None and state.leader.worker in desk.members else None
+        return {
+            "leader": leader,
+            "generation": state.generation,
+            "answered_by": desk.me,
+            "workers": workers,
+            "moving": _moving(desk),
+        }
 
 
 def _host(held: Held, spec: HostSpec) -> dict[str, Any]:
@@ -71,8 +77,8 @@ def _counts(units: Iterable[UnitId]) -> dict[str, int]:
     return {"connectors": sum(kinds), "tasks": len(kinds) - sum(kinds)}
 
 
-def _moving(herder: Herder) -> list[dict[str, Any]]:
-    state, config = herder.assignment, herder.config
+def _moving(desk: Desk) -> list[dict[str, Any]]:
+    state, config = desk.log.assignment, desk.log.config
     owner = {unit: worker for worker, known in state.assignments.items() for unit in known.units or ()}
     holder = {unit: held.worker for held in state.held.values() for unit in held.units or ()}
     return [

@@ -1,24 +1,49 @@
 """
-The body of `GET /kconnect/connectors`: what only kconnect knows of a connector, and Connect's answers have no place for.
+What only kconnect knows of a connector, and Connect's answers have no place for.
 
-Made from what this worker has read and what all hosts report, called by `answers.py`. What hosts say is some seconds old, and
-counts only from the host that holds the task now. Readers should bear what they do not know: later versions may say more.
+Made by `rest/own.py`, answered from what this worker has read and what all hosts report. What hosts say is some seconds
+old, and counts only from the host that holds the task now. Readers should bear what they do not know: later versions may say
+more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from kconnect.core.herder import effects
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.herder.request import Office, Request
 from kconnect.core.metrics.report import HostReport, Report, UnitReport
 from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.records import UnitId
 
-if TYPE_CHECKING:
-    from kconnect.core.herder.herder import Herder
+
+@dataclass(frozen=True, slots=True)
+class ListOwn(Request[Body]):
+    """`GET /kconnect/connectors`."""
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        reports = yield from ask(effects.ReadReports())
+        return _all_of(office.desk, reports, office.desk.log.config.connectors)
 
 
-def all_of(herder: Herder, reports: Collection[Report], names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class GetOwn(Request[Body]):
+    """`GET /kconnect/connectors/{c}`: the same of one."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        reports = yield from ask(effects.ReadReports())
+        office.desk.require(self.name)
+        return {"name": self.name, **_all_of(office.desk, reports, (self.name,))[self.name]}
+
+
+def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:
     """
     `{connector: {"tasks": [{"id", "host", "memory", "retrying"}]}}`; what does not apply, or is not known, is null.
 
@@ -26,7 +51,7 @@ def all_of(herder: Herder, reports: Collection[Report], names: Iterable[str] | N
     of a task that has a host of its own; `max` null is no limit. `retrying` is `{"since", "reason"}`: a call that failed is
     made again and again, since so many milliseconds after 1970.
     """
-    config, state = herder.config, herder.assignment
+    config, state = desk.log.config, desk.log.assignment
     holders = {unit: held for held in state.held.values() for unit in held.units or ()}
     processes = {(each.worker, each.host, each.incarnation): each for each in reports if isinstance(each, HostReport)}
     said = {(each.worker, each.host, each.incarnation, each.unit): each for each in reports if isinstance(each, UnitReport)}
@@ -39,15 +64,16 @@ def all_of(herder: Herder, reports: Collection[Report], names: Iterable[str] | N
         placement = state.placements.get(held.worker)
         alone = placement is not None and placement.spec(held.host).unit == unit
         memory = _memory(processes.get(where)) if alone else None
-        return {"id": unit.task, "host": _host(held), "memory": memory, "retrying": _retrying(said.get((*where, unit)))}
+        return {"id": unit.task, "host": host_of(held), "memory": memory, "retrying": _retrying(said.get((*where, unit)))}
 
     return {
         name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]}
-        for name in (config.connectors if names is None else names)
+        for name in names
     }
 
 
-def _host(held: Held) -> dict[str, Any]:
+def host_of(held: Held) -> Body:
+    """The process that holds a unit."""
     node, pid, _ = held.process or (None, None, None)
     return {"worker_id": held.worker, "host": held.host, "node": node, "pid": pid}
 

@@ -1,0 +1,39 @@
+"""Who a worker is, as `worker/main.py` tells its herder once. Read next: `desk.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kconnect.core.state.records import Topic
+
+
+@dataclass(frozen=True)
+class Identity:
+    """
+    Who this worker is. `incarnation` orders the lives of one worker id: start time first, then something random.
+    Times are milliseconds.
+    """
+
+    worker_id: str
+    url: str
+    incarnation: str
+    commit: str
+    """Of what code the worker is, as `GET /` tells it."""
+    kafka_cluster_id: str
+    hosts: int = 1
+    session_timeout_ms: int = 10_000
+    handover_grace_ms: int = 2_000
+    task_grace_ms: int = 5_000
+    rebalance_delay_ms: int = 0
+    tracks_topics: bool = True
+    resets_topics: bool = True
+    exactly_once: bool = False
+    """Whether source tasks write in transactions."""
+    redirects_producers: bool = False
+    """Whether the worker's own settings have connectors' producers write to another Kafka cluster."""
+    topic_names: Mapping[Topic, str] = field(default_factory=dict)
+    topic_ids: Mapping[Topic, str] = field(default_factory=dict)
+    """What Kafka called the internal topics when this worker began to read them."""
+    process: tuple[str, int, float] | None = None
+    """Where this process is seen: see `Held`."""

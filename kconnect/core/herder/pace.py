@@ -1,0 +1,45 @@
+"""
+How often decisions may follow each other. Held by whoever decides again and again: `leader.py` and `placing.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Pace:
+    """
+    Lets steps go on at once as long as they are rare, and every `milliseconds` when they are many.
+
+    Each decision costs every reader of the log one more set of records, so many changes within a moment share one.
+    """
+
+    milliseconds: int
+    burst: int
+    _spent_until: int = 0
+
+    def free_at(self, now: int) -> int:
+        """Take one step; the answer is when the next one may follow."""
+        self._spent_until = max(self._spent_until, now) + self.milliseconds
+        return max(now, self._spent_until - (self.burst - 1) * self.milliseconds)
+
+
+def decisions_pace() -> Pace:
+    """A handover takes no more steps than may follow each other at once; a flood of connectors, four times a second."""
+    return Pace(250, burst=4)
+
+
+class Looks:
+    """
+    When to look next at everything that the log says. That costs some 20 µs a unit: what changes all the time, as while a
+    thousand connectors are made, is looked at together, and the loop is there for requests meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._pace = Pace(0, burst=8)
+
+    def after(self, connectors: int, now: int) -> int:
+        """When the look after this one may be."""
+        self._pace.milliseconds = connectors // 4
+        return self._pace.free_at(now)

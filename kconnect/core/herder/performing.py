@@ -1,0 +1,66 @@
+"""
+Who performs an effect: the method that says so.
+
+    class World:
+        @performs(effects.Validate, Lane.PLUGIN)
+        def validate(self, effect: effects.Validate) -> effects.Body: ...
+
+Read by `worker/loop.py`, for which `worker/world.py` performs, and by the rig's cluster in memory. What the method gives is
+checked against the effect's type. Nobody has to list it anywhere else; a test looks that nothing is left out.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from kconnect.core.herder.effects import Effect
+
+T = TypeVar("T")
+S = TypeVar("S")
+E = TypeVar("E", bound=Effect[Any])
+
+_MARK = "performs"
+
+
+class Lane(enum.Enum):
+    """What an effect may have to wait for; nothing in one lane waits for what is slow in another."""
+
+    AT_ONCE = enum.auto()
+    """On the loop itself: it must not block."""
+    WRITE = enum.auto()
+    """One after the other, in order."""
+    ASK = enum.auto()
+    """Kafka, about the cluster itself."""
+    CLIENT = enum.auto()
+    """Connectors' own clusters and consumer groups, which may not answer."""
+    FENCE = enum.auto()
+    """As CLIENT, for tasks that wait to start."""
+    PLUGIN = enum.auto()
+    """Plugin code, in the sandbox: it may hang."""
+
+
+class Performer(NamedTuple):
+    lane: Lane
+    perform: Callable[[Any], Any]
+
+
+def performs(kind: Callable[..., Effect[T]], lane: Lane) -> Callable[[Callable[[S, E], T]], Callable[[S, E], T]]:
+    def mark(method: Callable[[S, E], T]) -> Callable[[S, E], T]:
+        setattr(method, _MARK, (kind, lane))
+        return method
+
+    return mark
+
+
+def performers(*owners: object) -> Mapping[type[Effect[Any]], Performer]:
+    """What the methods of `owners` perform. Where a subclass has a method of that name, it is the subclass's."""
+    found: dict[type[Effect[Any]], Performer] = {}
+    for owner in owners:
+        for base in reversed(type(owner).__mro__):
+            for name, method in vars(base).items():
+                if mark := getattr(method, _MARK, None):
+                    kind, lane = mark
+                    found[kind] = Performer(lane, getattr(owner, name))
+    return found

@@ -1,0 +1,108 @@
+"""
+What is known of connectors and their tasks, as Kafka Connect answers it. Made by `rest/connectors.py`.
+
+Read next: `views.py`, which makes the bodies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kconnect.core.herder import classes, views
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.procedures import Procedure
+from kconnect.core.herder.request import Look, Office, Request
+from kconnect.core.herder.waiting import waiting
+from kconnect.errors import NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class ListConnectors(Request["list[str] | Body"]):
+    """`GET /connectors`: a list of names, or with `expand` a dict of name -> {"status":..., "info":...}."""
+
+    expand: tuple[str, ...] = ()
+
+    def answer(self, office: Office) -> Procedure[list[str] | Body]:
+        desk, config = office.desk, office.desk.log.config
+        names = list(config.connectors)
+        if not self.expand:
+            return names
+        plugins = {name: classes.named(config.connectors[name].properties) for name in names}
+        asked = {plugin: name for name, plugin in plugins.items()}
+        for plugin, name in asked.items():
+            if plugin[0]:
+                # All at once: those that hang are waited for together.
+                office.classes.known(config.connectors[name].properties)
+        kinds = {}
+        for plugin, name in asked.items():
+            kinds[plugin] = yield from office.classes.kind(name)
+        body: Body = {}
+        for name in names:
+            kind = kinds[plugins[name]]
+            try:
+                entry: Body = {}
+                if "status" in self.expand:
+                    entry["status"] = views.connector_status(config, desk.log.status, name, kind, waiting(desk, name))
+                if "info" in self.expand:
+                    entry["info"] = views.connector_info(config, name, kind)
+                body[name] = entry
+            except NotFoundError:
+                continue  # It was deleted meanwhile.
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class GetConnector(Request[Body]):
+    """`GET /connectors/{c}`."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        office.desk.require(self.name)
+        kind = yield from office.classes.kind(self.name)
+        return views.connector_info(office.desk.log.config, self.name, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class GetConfig(Look[Body]):
+    """`GET /connectors/{c}/config`."""
+
+    name: str
+
+    def look(self, office: Office) -> Body:
+        office.desk.require(self.name)
+        return dict(office.desk.log.config.connectors[self.name].properties)
+
+
+@dataclass(frozen=True, slots=True)
+class GetStatus(Request[Body]):
+    """`GET /connectors/{c}/status`."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        desk, log = office.desk, office.desk.log
+        kind = yield from office.classes.kind(self.name)
+        return views.connector_status(log.config, log.status, self.name, kind, waiting(desk, self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class GetTasks(Look["list[Body]"]):
+    """`GET /connectors/{c}/tasks`."""
+
+    name: str
+
+    def look(self, office: Office) -> list[Body]:
+        return views.tasks(office.desk.log.config, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class GetTaskStatus(Look[Body]):
+    """`GET /connectors/{c}/tasks/{t}/status`."""
+
+    name: str
+    task: int
+
+    def look(self, office: Office) -> Body:
+        desk, log = office.desk, office.desk.log
+        return views.task_status(log.config, log.status, self.name, self.task, waiting(desk, self.name))

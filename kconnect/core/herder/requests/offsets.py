@@ -1,0 +1,296 @@
+"""
+A connector's offsets (KIP-875): read, altered, reset; and those that a new one begins with, for `configs.py` (KIP-995).
+
+While offsets are changed, nobody else writes about the connector, and that includes the leader itself: a connector that is
+resumed meanwhile gets no tasks before this is over, so no task begins between two offsets. The order is the text's: the
+connector must be STOPPED and nothing of it run any more, its old producers are fenced, its `alter_offsets` is asked, and only
+then something is written. Made by `rest/connectors.py`. Read next: `offset_bodies.py` for what a request may say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api.record import TopicPartition
+from kconnect.core.herder import effects, offset_bodies, stored_offsets, views
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.effects import Body, GroupInUseError, RefusedError, UnsupportedError
+from kconnect.core.herder.offset_bodies import SourcePair
+from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.herder.request import Office, Request
+from kconnect.core.herder.stored_offsets import Stored
+from kconnect.core.state.config import Properties
+from kconnect.core.state.records import Entry, TargetState, Topic
+from kconnect.errors import BadRequestError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
+
+Message = dict[str, str]
+
+_RELEASE_MS = 15_000
+"""How long a request waits for tasks that are still stopping."""
+_READ_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class GetOffsets(Request[Body]):
+    """`GET /connectors/{c}/offsets`."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        desk, name = office.desk, self.name
+        desk.require(name)
+        kind = yield from office.classes.kind(name, patient=True)
+        if kind == "sink":
+            properties = desk.log.config.connectors[name].properties
+            try:
+                return views.sink_offsets((yield from ask(effects.GroupOffsets(name, dict(properties)))))
+            except ConnectError as error:
+                text = f"Failed to retrieve consumer group offsets for sink connector {name}: {error}"
+                raise ConnectError(text) from error
+        properties = {} if kind == "unknown" else desk.log.config.connectors[name].properties
+        try:
+            return views.source_offsets((yield from stored_offsets.read(desk, name, properties)).known())
+        except ConnectError as error:
+            raise ConnectError(f"Failed to retrieve offsets for source connector {name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class AlterOffsets(Request[Message]):
+    """`PATCH /connectors/{c}/offsets`: pairs of partition and offset as JSON has them, None resets a partition."""
+
+    name: str
+    offsets: tuple[tuple[Any, Any], ...]
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[Message]:
+        return (yield from _modify(office, self.name, self._alter))
+
+    def _alter(self, desk: Desk, kind: str) -> Procedure[Message]:
+        name = self.name
+        config = dict(desk.log.config.connectors[name].properties)
+        if kind == "sink":
+            wanted = offset_bodies.sink_offsets(self.offsets)
+            yield from _released(desk, name, kind, "alter")
+            answered = yield from _ask_connector(name, kind, config, _rows(wanted))
+            yield from _change_group(desk, name, config, wanted)
+        else:
+            pairs = offset_bodies.source_offsets(self.offsets)
+            yield from _released(desk, name, kind, "alter")
+            stored = yield from _stored(desk, name, config)
+            answered = yield from _ask_connector(name, kind, config, pairs)
+            yield from stored_offsets.write(desk, stored, pairs)
+        return {"message": _message("altered", answered)}
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOffsets(Request[Message]):
+    """`DELETE /connectors/{c}/offsets`: all of them."""
+
+    name: str
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[Message]:
+        return (yield from _modify(office, self.name, self._reset))
+
+    def _reset(self, desk: Desk, kind: str) -> Procedure[Message]:
+        name = self.name
+        config = dict(desk.log.config.connectors[name].properties)
+        yield from _released(desk, name, kind, "reset")
+        if kind == "sink":
+            known = yield from _committed(name, config)
+            answered = yield from _ask_connector(name, kind, config, [((topic, number), None) for topic, number, _ in known])
+            yield from _change_group(desk, name, config, None)
+        else:
+            stored = yield from _stored(desk, name, config)
+            pairs: list[SourcePair] = [(known.partition, None) for known in stored.known()]
+            answered = yield from _ask_connector(name, kind, config, pairs)
+            yield from stored_offsets.write(desk, stored, pairs)
+        return {"message": _message("reset", answered)}
+
+
+def _modify(office: Office, name: str, work: Callable[[Desk, str], Procedure[Message]]) -> Procedure[Message]:
+    """`work` gets the connector's kind; it is the leader's."""
+    desk = office.desk
+
+    def alone() -> Procedure[Message]:
+        yield from desk.await_lead()
+        desk.require(name)
+        _require_stopped(desk, name)
+        kind = yield from office.classes.kind(name, patient=True)
+        if kind == "unknown":
+            raise ConnectError(unknown_class(name, desk.log.config.connectors[name].properties.get("connector.class")))
+        return (yield from work(desk, kind))
+
+    return (yield from desk.exclusively(name, alone()))
+
+
+def initial(
+    desk: Desk, name: str, config: Properties, kind: str, offsets: tuple[tuple[Any, Any], ...], last: Sequence[Entry]
+) -> Procedure[str]:
+    """
+    By the leader, for a connector that `last` creates (KIP-995): the offsets that it begins with, and no others, then `last`.
+    What a connector of that name has left behind is forgotten. Gives the text for the answer.
+    """
+    if kind == "sink":
+        wanted = offset_bodies.sink_offsets(offsets)
+        yield from _released(desk, name, kind, "alter")
+        known = yield from _committed(name, config)
+        replaced = {**{TopicPartition(topic, number): None for topic, number, _ in known}, **wanted}
+        answered = yield from _ask_connector(name, kind, config, _rows(replaced))
+        yield from _change_group(desk, name, config, replaced, exists=False)
+        yield from desk.write_as_leader(last)
+    else:
+        pairs = offset_bodies.source_offsets(offsets)
+        yield from _released(desk, name, kind, "alter")
+        stored = yield from _stored(desk, name, config)
+        left: list[tuple[Any, Any]] = [(known.partition, None) for known in stored.known()]
+        pairs = offset_bodies.source_offsets([*left, *pairs])
+        answered = yield from _ask_connector(name, kind, config, pairs)
+        yield from stored_offsets.write(desk, stored, pairs, last)
+    return _message("altered", answered)
+
+
+# --- what must be true before -----------------------------------------------------------------------------------------
+
+
+def _require_stopped(desk: Desk, name: str) -> None:
+    """Before anything else is looked at, what was sent and the connector's class included."""
+    config = desk.log.config
+    if config.target_state(name) is not TargetState.STOPPED or config.connectors[name].task_count:
+        raise BadRequestError(
+            "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
+            f"connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint"
+        )
+
+
+def _released(desk: Desk, name: str, kind: str, verb: str) -> Procedure[None]:
+    """Wait until no host says that it runs a task of the connector, which could write offsets. Its instance can't."""
+    held = desk.log.assignment.held
+
+    def running() -> list[str]:
+        units = {unit for host in held.values() for unit in host.units or ()}
+        return [str(unit) for unit in sorted(units) if unit.connector == name and not unit.is_connector]
+
+    try:
+        yield from desk.wait_at_most(_RELEASE_MS, lambda: not running(), "")
+    except ConflictError:
+        if kind == "sink":
+            raise ConnectError(_zombies(name, verb)) from None
+        raise ConflictError(
+            f"Failed to {verb} offsets for source connector {name} because its tasks haven't stopped completely yet: "
+            f"{', '.join(running())} still runs. If the connector is in a stopped state, this operation can be safely retried."
+        ) from None
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def _ask_connector(name: str, kind: str, config: Properties, pairs: Sequence[tuple[Any, Any]]) -> Procedure[bool]:
+    try:
+        return (yield from ask(effects.AskConnector(config.get("connector.class") or "", config, tuple(pairs))))
+    except RefusedError as error:
+        raise ConnectError(str(error)) from error
+    except UnsupportedError as error:
+        raise ConnectError(
+            f"Failed to modify offsets for connector {name} because it doesn't support external modification of offsets"
+        ) from error
+    except RequestTimeoutError as error:
+        raise ConnectError(f"Timed out while calling the 'alterOffsets' method for {kind} connector {name}") from error
+    except ConnectError as error:
+        raise ConnectError(f"Failed to modify offsets for {kind} connector {name}: {error}") from error
+
+
+def _committed(name: str, config: Properties) -> Procedure[list[tuple[str, int, int]]]:
+    try:
+        return (yield from ask(effects.GroupOffsets(name, config)))
+    except ConnectError as error:
+        raise ConnectError(f"Failed to list offsets prior to resetting offsets for sink connector {name}: {error}") from error
+
+
+def _change_group(
+    desk: Desk,
+    name: str,
+    config: Properties,
+    offsets: Mapping[TopicPartition, int | None] | None,
+    exists: bool = True,
+) -> Procedure[None]:
+    verb = "reset" if offsets is None else "alter"
+    # A group knows of no leaders: who was taken for dead while the connector was asked must not change it.
+    yield from desk.await_lead()
+    if exists and name not in desk.log.config.connectors:
+        raise NotFoundError(f"Connector {name} not found")
+    try:
+        yield from ask(effects.AlterGroup(name, config, offsets))
+    except GroupInUseError as error:
+        raise ConnectError(_zombies(name, verb)) from error
+    except ConnectError as error:
+        whose = "sink connector" if offsets is None else "connector"
+        raise ConnectError(f"Failed to {verb} consumer group offsets for {whose} {name}: {error}") from error
+
+
+def _stored(desk: Desk, name: str, config: Properties) -> Procedure[Stored]:
+    """What is stored of a source, once nobody can store anything any more."""
+    tasks = desk.log.config.fencing.get(name, 0)
+    if tasks:
+        try:
+            yield from ask(effects.Fence(name, config, tasks))
+        except ConnectError as error:
+            raise ConnectError(
+                f"Failed to perform zombie fencing for source connector prior to modifying offsets: {error}"
+            ) from error
+    yield from _read_offsets(desk, name)
+    try:
+        return (yield from stored_offsets.read(desk, name, config, prepare=True))
+    except RequestTimeoutError as error:
+        raise ConnectError(_unread(name)) from error
+    except ConnectError as error:
+        raise ConnectError(f"Failed to modify offsets for source connector {name}: {error}") from error
+
+
+def _read_offsets(desk: Desk, name: str) -> Procedure[None]:
+    """Have everything read that the tasks have stored: by which keys, and for a reset, which partitions there are."""
+    ends = yield from ask(effects.FindEnds(Topic.OFFSET))
+    try:
+        yield from desk.wait_at_most(_READ_MS, lambda: desk.log.has_read(ends), "")
+    except ConflictError:
+        raise ConnectError(_unread(name)) from None
+
+
+def _rows(offsets: Mapping[TopicPartition, int | None]) -> list[tuple[Any, Any]]:
+    return [((topic, number), offset) for (topic, number), offset in offsets.items()]
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def unknown_class(name: str, plugin: str | None) -> str:
+    return (
+        f"Failed to modify offsets for connector {name}: its class {plugin} has to be asked, and this worker does not have it, "
+        "or its code fails. Install the plugin on all workers."
+    )
+
+
+def _unread(name: str) -> str:
+    return (
+        f"Timed out while trying to read to the end of the offsets topic prior to modifying offsets for source connector {name}"
+    )
+
+
+def _zombies(name: str, verb: str) -> str:
+    return (
+        f"Failed to {verb} consumer group offsets for connector {name} either because its tasks haven't stopped completely yet "
+        f"or the connector was resumed before the request to {verb} its offsets could be successfully completed. If the "
+        "connector is in a stopped state, this operation can be safely retried. If it doesn't eventually succeed, the Connect "
+        "cluster may need to be restarted to get rid of the zombie sink tasks."
+    )
+
+
+def _message(done: str, answered: bool) -> str:
+    if answered:
+        return f"The offsets for this connector have been {done} successfully"
+    return (
+        f"The framework-managed offsets for this connector have been {done} successfully. However, if this "
+        f"connector manages offsets externally, they will need to be manually {done} in the system that the connector uses."
+    )

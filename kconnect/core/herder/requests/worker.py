@@ -1,0 +1,69 @@
+"""
+Of the worker that is asked: who it is, whether it is well, the keys that it shares with others, log levels.
+
+Made by `rest/root.py`, `rest/resource.py` and `rest/loggers.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kconnect import CONNECT_VERSION
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.procedures import Procedure
+from kconnect.core.herder.request import Look, Office, Request
+from kconnect.core.state import records
+from kconnect.core.state.records import LoggerLevel, SessionKey
+from kconnect.errors import ConnectError, UnavailableError
+
+_SILENT_S = 15
+"""A worker that Kafka has not answered for so long knows only what was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root(Look[Body]):
+    """`GET /`: version, commit, kafka_cluster_id."""
+
+    waits = False
+
+    def look(self, office: Office) -> Body:
+        identity = office.desk.identity
+        return {"version": CONNECT_VERSION, "commit": identity.commit, "kafka_cluster_id": identity.kafka_cluster_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Health(Look[None]):
+    """`GET /health`: an error unless the worker has read its topics and is well."""
+
+    waits = False
+
+    def look(self, office: Office) -> None:
+        desk = office.desk
+        if not desk.started:
+            raise UnavailableError("Worker is still starting up.")
+        trouble = desk.refusal or office.rivals.trouble
+        if trouble is not None:
+            raise ConnectError(trouble)
+        silent_s = desk.silent_ms // 1000
+        if silent_s >= _SILENT_S:
+            raise ConnectError(f"Kafka has not answered it for {silent_s} s.")
+
+
+@dataclass(frozen=True, slots=True)
+class GetSessionKeys(Look[tuple[SessionKey, ...]]):
+    """For REST itself, never for an answer: the one in force first."""
+
+    def look(self, office: Office) -> tuple[SessionKey, ...]:
+        return office.desk.log.config.session_keys
+
+
+@dataclass(frozen=True, slots=True)
+class SetLoggerLevel(Request[None]):
+    """`PUT /admin/loggers/{l}?scope=cluster` (KIP-976): any worker may write it; `level` is the text that was sent."""
+
+    namespace: str
+    level: str
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[None]:
+        yield from office.desk.write([records.logger_level(LoggerLevel(self.namespace, self.level))])

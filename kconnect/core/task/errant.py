@@ -1,0 +1,65 @@
+"""
+Keeps what a sink task has read until it is committed, so that the task can still report a record that it can't deliver
+(KIP-610).
+
+Held by `sink_pump.py`, and given to the task by `sink_context.py`. Read next: `errors.py`, for what becomes of a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
+from kconnect.core.task.errors import Component, Errors, Stage, place_of
+from kconnect.errors import ConnectError
+
+
+class Errant:
+    """
+    What `kconnect.api.task.ErrantRecordReporter` promises, for one sink task: records that it can't deliver go the way of
+    those that can't be converted. Once it is wanted, it keeps messages until they are committed: a letter has the very bytes
+    that were consumed.
+    """
+
+    def __init__(self, errors: Errors, task_class: str) -> None:
+        self._wanted = False
+        self._last: Iterable[Any] = ()
+        self._errors = errors
+        self._component = Component("the task's put()", task_class)
+        self._kept: dict[TopicPartition, dict[int, Any]] = {}
+
+    def want(self) -> None:
+        """The task has asked for it, be it in the midst of a `put`."""
+        if not self._wanted:
+            self._wanted = True
+            self.keep(self._last)
+            self._last = ()
+
+    def keep(self, messages: Iterable[Any]) -> None:
+        if not self._wanted:
+            self._last = messages
+            return
+        for message in messages:
+            place = TopicPartition(message.topic(), message.partition())
+            self._kept.setdefault(place, {})[message.offset()] = message
+
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        for place, end in offsets.items():
+            kept = self._kept.get(place, {})
+            self._kept[place] = {offset: message for offset, message in kept.items() if offset >= end.offset}
+
+    def closed(self, places: Iterable[TopicPartition]) -> None:
+        for place in places:
+            self._kept.pop(place, None)
+
+    def report(self, record: SinkRecord, error: Exception) -> None:
+        """ConnectError if `errors.tolerance` does not allow to drop a record; it has been reported all the same."""
+        place = TopicPartition(record.original_topic, record.original_partition)
+        origin = self._kept.get(place, {}).get(record.original_offset)
+        if origin is None:
+            raise ConnectError(
+                f"The record {place_of(record)} can't be reported: it was committed, or taken away, before. Report a record "
+                "before `pre_commit` gives an offset beyond it."
+            )
+        self._errors.handle(Stage.TASK_PUT, self._component, origin, error)

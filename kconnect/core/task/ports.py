@@ -1,0 +1,264 @@
+"""
+What the pumps of a task ask of the world, each a protocol: `delivery.py`, `source_pump.py` and `sink_pump.py` are given
+something that does it.
+
+In a host these are Kafka's clients (`kafka/producer.py`, `kafka/transactions.py`, `kafka/consumer.py`), the stores of
+`units/offsets.py`, the dead letter queue of `units/reports.py` and the plugin's task itself; in tests and in the runners of
+`kconnect.testing` those of `kafka/memory_clients.py`. A call that waits has a limit, or asks `gives_up()`. Read next:
+`delivery.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from kconnect.api.record import OffsetAndMetadata, RecordMetadata, TopicPartition
+from kconnect.core.task.chain import Outgoing
+
+Partition = Mapping[str, Any]
+Offset = dict[str, Any]
+Pairs = Sequence[tuple[dict[str, Any], "Offset | None"]]
+
+
+class Life(Protocol):
+    """What the task may still do. All calls are made from the task's thread."""
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether by now the task may be somebody else's: nothing may be written any more, nor waited for."""
+        ...
+
+    def may_work(self) -> bool:
+        """
+        Asked before anything that others can see. It waits while the process may not know what has become of its tasks;
+        False: the task has been abandoned meanwhile.
+        """
+        ...
+
+    def stops(self) -> bool:
+        """Whether the task was told to stop."""
+        ...
+
+    def gives_up(self) -> bool:
+        """Whether the task was told to stop so long ago that it no longer waits for Kafka."""
+        ...
+
+    def within(self, seconds: float) -> Callable[[], bool]:
+        """What is True once so many seconds are over from now on, or the task is abandoned."""
+        ...
+
+
+class Refusal(NamedTuple):
+    """Why Kafka, or its client, does not take a message. `fatal`: the client can't go on at all."""
+
+    text: str
+    fatal: bool = False
+
+
+OnReport = Callable[["Refusal | None", "RecordMetadata | None"], bool]
+"""Told that a message is acknowledged, and where it is, or why not. True: the refusal counts as the producer's failure."""
+
+
+class Producer(Protocol):
+    """What sends a task's messages. ConnectError from any call: the task has failed."""
+
+    @property
+    def active(self) -> int:
+        """How many messages Kafka has not acknowledged yet; after `close`, those that it will not. From any thread."""
+        ...
+
+    def send(self, messages: Iterable[Outgoing]) -> bool:
+        """Hand messages over in order. False if it gave up before the last one."""
+        ...
+
+    def send_reported(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> bool:
+        """As `send`; each callback is called once, within this or a later call of this producer."""
+        ...
+
+    def check(self) -> None:
+        """ConnectError if a message could not be delivered: nothing after it may be counted as sent."""
+        ...
+
+    def flush(self, timeout: float) -> bool:
+        """Whether all is acknowledged within `timeout` seconds."""
+        ...
+
+    def require_topic(self, topic: str) -> bool:
+        """Wait until the topic is there. False if it gave up before."""
+        ...
+
+    def close(self, abandon: bool = False) -> None:
+        """Forget what was not sent; with `abandon`, also what is on its way. The last call of all."""
+        ...
+
+
+class TransactionalProducer(Producer, Protocol):
+    """A producer whose messages nobody sees before a transaction with them is committed; `send` begins one."""
+
+    @property
+    def open(self) -> bool:
+        """Whether anything was sent since the last commit or abort."""
+        ...
+
+    def begin(self, stops: Callable[[], bool]) -> bool:
+        """Fence whoever had this transactional id, and settle what it left open. Once; False if it stops before."""
+        ...
+
+    def commit(self) -> bool:
+        """Once all that was sent is acknowledged. False: it gave up before it heard whether that happened."""
+        ...
+
+    def abort(self, stops: Callable[[], bool] | None = None) -> bool:
+        """Nobody will see what was sent since the last commit. False: it gave up, or stopped, before it heard that."""
+        ...
+
+
+class Listener(Protocol):
+    """Who hears of a consumer's partitions and commits. The consumer calls it within its own calls only."""
+
+    def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """These are read from now on; the answer says where to begin, for those that shall not where they stopped."""
+        ...
+
+    def revoked(self, partitions: list[TopicPartition]) -> None:
+        """These are read no longer; their offsets can still be committed, now."""
+        ...
+
+    def lost(self, partitions: list[TopicPartition]) -> None:
+        """Somebody else owns these by now: nothing may be committed."""
+        ...
+
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """What `commit` began to commit is committed."""
+        ...
+
+    def commit_failed(self) -> None:
+        """It is not, or not all of it."""
+        ...
+
+    def commits_lost(self, commits: int) -> None:
+        """Nobody will say what became of so many."""
+        ...
+
+
+class Consumer(Protocol):
+    """What a sink task asks of its consumer, apart from reading. ConnectError from any call: the task has failed."""
+
+    assignment: set[TopicPartition]
+
+    @property
+    def commits(self) -> bool:
+        """Whether a commit is under way."""
+        ...
+
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Begin to commit; the listener hears how it ended. Within the listener's `revoked` too."""
+        ...
+
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def hold(self) -> None:
+        """Read nothing, and remain in the group."""
+        ...
+
+    def release(self) -> None: ...
+
+    def lags(self) -> dict[TopicPartition, int | None]:
+        """How many records are still to come in each partition; None while that is not known."""
+        ...
+
+
+class OffsetRecord(NamedTuple):
+    """What stores one offset, on the Kafka cluster of the connector's producer; None as a value deletes it."""
+
+    topic: str
+    key: bytes
+    value: bytes | None
+
+
+class OffsetStore(Protocol):
+    """
+    The source offsets of one connector. All calls may come from any thread, but for `open` and `close`.
+
+    At least once: `write`. Exactly once: `entries` go into the task's transaction, and once that is committed, `committed` is
+    told.
+    """
+
+    def open(self, gives_up: Callable[[], bool]) -> None:
+        """
+        See to it that there is something to read and to write; once, before the plugin's `start`.
+
+        Brokers that don't answer are waited for until `gives_up()`: ConnectError.
+        """
+        ...
+
+    def read(self, partitions: Sequence[Partition], gives_up: Callable[[], bool]) -> list[Offset | None]:
+        """What is stored, as of now. Brokers that don't answer are waited for until `gives_up()`: ConnectError."""
+        ...
+
+    def write(self, offsets: Pairs, timeout: float) -> None:
+        """Store offsets; they are stored when this returns, else it raises ConnectError."""
+        ...
+
+    def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
+        """
+        The records that store these offsets, for a transaction of the task's producer.
+
+        Offsets that are None may have to be deleted elsewhere first: ConnectError if that is not done within `timeout` seconds.
+        """
+        ...
+
+    def committed(self, offsets: Pairs) -> None:
+        """The transaction with these offsets is committed. Returns at once, and never fails."""
+        ...
+
+    def close(self, abandon: bool = False) -> None:
+        """Nobody uses it any more; with `abandon`, nothing more is written either."""
+        ...
+
+
+class Topics(Protocol):
+    """Sees to it that the topics of a source task are there. ConnectError, naming topic and remedy, if one can't be had."""
+
+    def new(self, asked: Collection[str]) -> list[str]:
+        """Those that have not been `written` to yet."""
+        ...
+
+    def require(self, new: list[str], producer: Producer) -> bool:
+        """Have them there, for this producer. False if the task is to end first."""
+        ...
+
+    def written(self, new: Collection[str]) -> None: ...
+
+
+class DeadLetters(Protocol):
+    def flush(self, timeout: float) -> bool:
+        """Whether the queue has all that was put into it within `timeout` seconds. ConnectError if it refuses something."""
+        ...
+
+
+class SourcePlugin(Protocol):
+    """What a source task hears of its records; `api/task.py` says what each call means to it."""
+
+    def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None: ...
+
+    def commit(self) -> None: ...
+
+
+class SinkPlugin(Protocol):
+    """What a sink task is given; `api/task.py` says what each call means to it."""
+
+    def put(self, records: list[Any]) -> None: ...
+
+    def pre_commit(
+        self, current_offsets: dict[TopicPartition, OffsetAndMetadata]
+    ) -> Mapping[TopicPartition, OffsetAndMetadata] | None: ...
+
+    def open(self, partitions: list[TopicPartition]) -> None: ...
+
+    def close(self, partitions: list[TopicPartition]) -> None: ...

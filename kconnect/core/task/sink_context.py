@@ -1,0 +1,73 @@
+"""
+What a sink task may ask for, as `kconnect.api.task.SinkTaskContext` promises. Held by `sink_pump.py`, which takes what was
+asked for at its next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kconnect.api.record import TopicPartition
+from kconnect.api.task import ErrantRecordReporter
+from kconnect.core.task.errant import Errant
+from kconnect.core.task.ports import Consumer
+from kconnect.errors import ConnectError
+
+_RETRY_S = 1.0
+
+
+class SinkContext:
+    def __init__(self, properties: Mapping[str, str], consumer: Consumer, errant: Errant | None) -> None:
+        self._properties, self._consumer, self._errant = dict(properties), consumer, errant
+        self._timeout_s: float | None = None
+        self._rewinds: dict[TopicPartition, int] = {}
+        self.commit_requested = False
+
+    def configs(self) -> dict[str, str]:
+        return dict(self._properties)
+
+    def offset(self, partition: TopicPartition, offset: int) -> None:
+        self._rewinds[TopicPartition(*partition)] = offset
+
+    def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        for partition, offset in offsets.items():
+            self.offset(partition, offset)
+
+    def timeout(self, milliseconds: int) -> None:
+        self._timeout_s = milliseconds / 1000
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self._consumer.assignment)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        self._consumer.pause(self._own(partitions))
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        self._consumer.resume(self._own(partitions))
+
+    def request_commit(self) -> None:
+        self.commit_requested = True
+
+    def errant_record_reporter(self) -> ErrantRecordReporter | None:
+        if self._errant is not None:
+            self._errant.want()
+        return self._errant
+
+    def take_timeout(self) -> float:
+        """The pause in seconds that it asked for before its `put` is called again, once; else the usual one."""
+        taken, self._timeout_s = self._timeout_s, None
+        return _RETRY_S if taken is None else taken
+
+    def take_rewinds(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Those asked for `partitions`; others wait until they are assigned."""
+        if not self._rewinds:
+            return {}
+        return {partition: self._rewinds.pop(partition) for partition in list(self._rewinds) if partition in partitions}
+
+    def _own(self, partitions: tuple[Any, ...]) -> list[TopicPartition]:
+        own = [TopicPartition(*partition) for partition in partitions]
+        foreign = [str(tuple(partition)) for partition in own if partition not in self._consumer.assignment]
+        if foreign:
+            raise ConnectError(f"These partitions are not assigned to this task: {', '.join(foreign)}")
+        return own

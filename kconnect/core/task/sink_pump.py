@@ -1,0 +1,291 @@
+"""
+A sink task from Kafka's messages to its `put`, and its offsets back, one step a batch:
+
+    (read) ► convert key and value ► transforms ► task.put ► (now and then) task.pre_commit ► commit the group's offsets
+
+At least once: an offset is committed only after the task has said in `pre_commit` that everything below it is safe. Whoever
+runs it reads, waits and tells the time: a host's thread (`units/sink_task.py`), `kconnect.testing`'s `SinkRunner`, or a random
+history. No clock, thread or client is in here: `now` is seconds of any steady clock, the rest are `ports.py`. Read next:
+`sink_offsets.py`, `chain.py`, `steps.py`; for the other direction, `source_pump.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
+from kconnect.core.metrics.task import SinkMeter
+from kconnect.core.task.chain import SinkChain
+from kconnect.core.task.errant import Errant
+from kconnect.core.task.errors import Counts, Errors
+from kconnect.core.task.ports import Consumer, DeadLetters, Life, Listener, SinkPlugin
+from kconnect.core.task.sink_context import SinkContext
+from kconnect.core.task.sink_offsets import Offsets, SinkOffsets
+from kconnect.core.task.steps import Steps
+from kconnect.core.task.topic_use import TopicUse
+from kconnect.errors import RetriableError
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 1.0
+"""How often to look how far behind the task is: that costs some microseconds."""
+
+
+class Intake(Protocol):
+    """From a sink's messages to what its task takes."""
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        """What `put` is given; dropped ones are left out. ConnectError for one that fails where that is not tolerated."""
+        ...
+
+    def place(self, record: Any) -> TopicPartition:
+        """Where a message was read, by what was made of it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ports:
+    """
+    What the pump needs. Offsets are committed every `interval_s`; `flush_s` is how long the dead letter queue may take before
+    that.
+    """
+
+    life: Life
+    plugin: SinkPlugin
+    letters: DeadLetters
+    meter: SinkMeter
+    counts: Counts
+    interval_s: float
+    flush_s: float
+    errant: Errant | None = None
+
+
+class SinkPump:
+    """
+    Is also its consumer's listener: `consumer` makes that one. `ready`, then reading, then `step`, again and again; what is
+    raised is a failure of the task.
+    """
+
+    def __init__(
+        self, ports: Ports, intake: Intake, consumer: Callable[[Listener], Consumer], properties: Mapping[str, str]
+    ) -> None:
+        self._ports, self._plugin, self._errant = ports, ports.plugin, ports.errant
+        self._take = intake
+        self._consumer = consumer(self)
+        self.context = SinkContext(properties, self._consumer, ports.errant)
+        self._offsets = SinkOffsets()
+        self._batch: list[Any] = []
+        """Read, and not yet taken by `put`; `_ends` is where reading goes on behind it."""
+        self._ends: dict[TopicPartition, int] = {}
+        self._paused = False
+        self._retrying = False
+        # What runs from the end of a step on gets its time at the next `ready`.
+        self._retry_in: float | None = None
+        self._retry_at = self._look_at = 0.0
+        self._due: float | None = None
+        self._commit_began = 0.0
+
+    def pause(self, pause: bool) -> bool:
+        """Read nothing while the connector is paused. Whether that changes anything."""
+        if pause is self._paused:
+            return False
+        self._paused = pause
+        self._hold_or_release()
+        return True
+
+    def ready(self, now: float) -> float:
+        """Before reading: go where the task wants to read, and say for how many seconds at most there is nothing else to do."""
+        for partition, offset in self.context.take_rewinds(self._consumer.assignment).items():
+            self._go_to(partition, offset)
+            self._offsets.rewound(partition, offset)
+        if self._due is None:
+            self._due = now + self._ports.interval_s
+        if self._retry_in is not None:
+            self._retry_at, self._retry_in = now + self._retry_in, None
+        return max(0.0, (min(self._due, self._retry_at) if self._retrying else self._due) - now)
+
+    def step(self, messages: Sequence[Any], now: float) -> None:
+        """Take what was read, which may be nothing, have the task take it, and commit if that is due."""
+        if messages:
+            self._keep(messages)
+        # As in Connect, also when there is nothing: many tasks flush by time, and this is their clock.
+        if not self._retrying or now >= self._retry_at:
+            self._put(now)
+        if self.context.commit_requested or (self._due is not None and now >= self._due):
+            self.commit()
+            self._due = None
+        if now >= self._look_at:
+            self._look()
+            self._look_at = now + _LOOK_S
+
+    def _keep(self, messages: Sequence[Any]) -> None:
+        # A dropped record is delivered: its offset counts, in `_ends`, like any other's.
+        records = self._take(messages)
+        if self._errant is not None:
+            self._errant.keep(messages)
+        self._ends.update(self._offsets.read(messages, self._consumer.assignment))
+        self._ports.meter.read(len(messages))
+        self._batch = [*self._batch, *records] if self._batch else records
+
+    def _put(self, now: float) -> None:
+        ports = self._ports
+        began = ports.meter.clock()
+        try:
+            self._plugin.put(self._batch)
+        except RetriableError as error:
+            self._retrying, self._retry_in = True, self.context.take_timeout()
+            log.warning("put() is tried again in %.1f s: %s", self._retry_in, error)
+            ports.counts.tries_again("put()", error, now)
+            self._hold_or_release()
+            return
+        self._offsets.delivered(self._ends)
+        if self._batch:
+            ports.meter.put(len(self._batch), began)
+        self._batch, self._ends = [], {}
+        if self._retrying:
+            self._retrying = False
+            ports.counts.goes_on()
+            self._hold_or_release()
+
+    def _hold_or_release(self) -> None:
+        if self._paused or self._retrying:
+            self._consumer.hold()
+        else:
+            self._consumer.release()
+
+    def skip(self) -> None:
+        """Leave out what was read and `put` has not taken: it counts neither as delivered nor as read."""
+        self._batch, self._ends = [], {}
+
+    def commit(self) -> None:
+        """
+        Ask the task what is safe, and begin to commit that. A failed commit is tried again at the next one, and what is
+        asked for while one is under way comes after it.
+        """
+        if self._consumer.commits:
+            return
+        self.context.commit_requested = False
+        try:
+            allowed = self._allowed(self._consumer.assignment)
+        except Exception:
+            log.exception("The task could not flush: going back to the last committed offsets")
+            for partition, offset in self._offsets.go_back().items():
+                self._go_to(partition, offset)
+            return
+        self._begin_to_commit(allowed)
+
+    def _allowed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """What the task says is safe; what it raises comes out as it is."""
+        current = self._offsets.current(partitions)
+        if not current or self._ports.life.abandoned:
+            return {}
+        return self._plugin.pre_commit(dict(current)) or {}
+
+    def _begin_to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        offsets = self._to_commit(allowed)
+        if not offsets:
+            return
+        ports = self._ports
+        if not ports.letters.flush(ports.flush_s):
+            log.warning("The dead letter queue has not taken all within %.0f s: offsets are not committed", ports.flush_s)
+            return
+        self._commit_began = ports.meter.clock()
+        ports.meter.commit_began()
+        self._consumer.commit(offsets)
+
+    def _to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> Offsets:
+        offsets, refused = self._offsets.to_commit(allowed)
+        if refused:
+            log.warning("The task gave offsets that can't be committed: not read here, or not delivered yet: %s", refused)
+        return offsets
+
+    def _go_to(self, partition: TopicPartition, offset: int) -> None:
+        self._consumer.seek(partition, offset)
+        self._drop({partition})
+
+    def _drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what was read of these and not delivered."""
+        gone, place = set(partitions), self._take.place
+        self._ends = {each: end for each, end in self._ends.items() if each not in gone}
+        self._batch = [record for record in self._batch if place(record) not in gone]
+
+    def _look(self) -> None:
+        """What `/metrics` shows of the partitions."""
+        lags = self._consumer.lags()
+        known = [lag for lag in lags.values() if lag is not None]
+        complete = 0 < len(known) == len(lags)
+        self._ports.meter.looked(len(lags), known if complete else None, self._offsets.open(self._ends))
+
+    # --- called by the consumer, within its own calls ---
+
+    def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
+        self._plugin.open(partitions)
+        self._look_at = 0.0
+        starts = self.context.take_rewinds(set(partitions))
+        for partition, offset in starts.items():
+            self._offsets.rewound(partition, offset)
+        return starts
+
+    def revoked(self, partitions: list[TopicPartition]) -> None:
+        """Before these partitions go, commit what is safe of them."""
+        try:
+            allowed = self._allowed(partitions)
+        except Exception as error:
+            log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
+        else:
+            self._begin_to_commit(allowed)
+        self.lost(partitions)
+
+    def lost(self, partitions: list[TopicPartition]) -> None:
+        self._drop(partitions)
+        self._offsets.closed(partitions)
+        if self._errant is not None:
+            self._errant.closed(partitions)
+        self._plugin.close(partitions)
+
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._ports.meter.committed(self._commit_began)
+        self._offsets.committed(offsets)
+        if self._errant is not None:
+            self._errant.committed(offsets)
+
+    def commit_failed(self) -> None:
+        self._ports.meter.commit_failed()
+
+    def commits_lost(self, commits: int) -> None:
+        self._ports.meter.commits_skipped(commits)
+
+
+class SinkConversion:
+    """The converters and transforms of one sink task, an `Intake`."""
+
+    def __init__(self, chain: SinkChain, steps: Steps, errors: Errors, use: TopicUse) -> None:
+        self._chain, self._steps, self._errors, self._use = chain, steps, errors, use
+
+    def __call__(self, messages: Sequence[Any]) -> list[SinkRecord]:
+        done = self._chain.apply(messages)
+        # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
+        self._use.read(self._chain.topics, done)
+        if self._steps:
+            done = self._steps.apply(done, messages, self._errors)
+        return [record for record in done if record is not None]
+
+    def place(self, record: SinkRecord) -> TopicPartition:
+        return TopicPartition(record.original_topic, record.original_partition)
+
+
+class Untouched:
+    """An `Intake` for a task that gets Kafka's messages as they are, because they are converted elsewhere."""
+
+    def __init__(self, use: TopicUse) -> None:
+        self._use = use
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        self._use.read_from({message.topic() for message in messages})
+        return list(messages)
+
+    def place(self, record: Any) -> TopicPartition:
+        return TopicPartition(record.topic(), record.partition())

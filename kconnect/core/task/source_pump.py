@@ -1,0 +1,80 @@
+"""
+A source task from its `poll` to Kafka, one step a batch:
+
+    (task.poll) ► transforms ► convert ► make sure that the topic exists ► produce ► source offsets
+
+All in lists: what a batch can share is done once for it. Whoever runs it, polls, waits and tells the time: a host's thread
+(`units/source_task.py`), `kconnect.testing`'s `SourceRunner`, or a random history, which ends it between any two calls. How
+messages and offsets get to Kafka is one of the two ways of `delivery.py`. Read next: that file; for the other direction,
+`sink_pump.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from kconnect.api.record import SourceRecord
+from kconnect.core.task.chain import SourceChain
+from kconnect.core.task.delivery import NOTHING, Converted, Delivery
+from kconnect.core.task.errors import Errors
+from kconnect.core.task.steps import Steps
+from kconnect.core.task.transactions import End
+
+T = TypeVar("T")
+
+
+class SourcePump:
+    """ConnectError, or what the plugin's parts raise, from any call: the task has failed, and `end` is all that may follow."""
+
+    def __init__(self, delivery: Delivery, convert: Callable[[Sequence[SourceRecord]], Converted]) -> None:
+        self._delivery, self._convert = delivery, convert
+
+    def step(self, records: Sequence[SourceRecord], now: float) -> None:
+        """Hand over what a `poll` gave, which may be nothing, and do what is due."""
+        # One by one: what ends before a record that can't be converted is committed before the task fails of that.
+        parts = self._delivery.parts(records)
+        self.step_converted(((self._convert(part) if part else NOTHING, end) for part, end in parts), now)
+
+    def step_converted(self, parts: Iterable[tuple[Converted, End | None]], now: float) -> None:
+        """
+        The same with batches that were converted elsewhere, and how the open transaction ends behind each; at least once there
+        is none.
+        """
+        self._delivery.send(parts, now)
+        self._delivery.tend(now)
+
+    def tend(self, now: float) -> None:
+        """Do what is due, while there is nothing to hand over."""
+        self._delivery.tend(now)
+
+    def rest(self) -> bool:
+        """The task is paused. False: there is more to store, ask again."""
+        return self._delivery.rest()
+
+    def end(self, failed: bool) -> None:
+        """Store, or commit, what can be; a task that is abandoned, or was never started, ends without."""
+        self._delivery.end(failed)
+
+
+class SourceConversion:
+    """The transforms and converters of one source task. ConnectError for a record that fails where that is not tolerated."""
+
+    def __init__(self, chain: SourceChain, steps: Steps, errors: Errors) -> None:
+        self._chain, self._steps, self._errors = chain, steps, errors
+
+    def __call__(self, records: Sequence[SourceRecord]) -> Converted:
+        origins, kept = records, records
+        if self._steps:
+            # The task's own records stay as they are: it gets them back in `commit_record`.
+            copies = [record.copy() for record in records]
+            origins, kept = _kept(records, self._steps.apply(copies, records, self._errors))
+        origins, messages = _kept(origins, self._chain.apply(kept, origins))
+        return Converted(messages, frozenset(self._chain.topics), records, records, origins)
+
+
+def _kept(origins: Sequence[Any], done: list[T | None]) -> tuple[Sequence[Any], list[T]]:
+    kept = [result for result in done if result is not None]
+    if len(kept) == len(done):
+        return origins, kept
+    return [origin for origin, result in zip(origins, done) if result is not None], kept

@@ -1,0 +1,215 @@
+"""
+What a worker's herder wants done, done for real: by Kafka's clients, the sandbox, this process.
+
+Each method performs the effect that it names (`core/herder/performing.py`), in one of the threads of `loop.py`. Made by
+`main.py`. Read next: `core/herder/effects.py` for what each has to give.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+from kconnect.core.herder import effects
+from kconnect.core.herder.effects import Body, Offsets
+from kconnect.core.herder.performing import Lane, performs
+from kconnect.core.metrics.report import Report
+from kconnect.core.settings import references
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.state.assignment_records import Held
+from kconnect.core.state.config import Properties
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import SessionKey, Topic
+from kconnect.errors import ConnectError
+from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets
+from kconnect.kafka.admin import Admin, committed
+from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.plugins.registry import Registry
+from kconnect.plugins.sandbox import Sandbox
+from kconnect.processes import logs, process
+from kconnect.processes.levels import PythonLoggers
+from kconnect.worker import session_key
+from kconnect.worker.metrics import Feed
+from kconnect.worker.topic_watch import TopicWatch
+
+log = logging.getLogger(__name__)
+
+_WRITE_S = 30.0
+
+
+class World:
+    """Each method that performs an effect may block, for none runs on the loop unless its lane says so."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        admin: Admin,
+        registry: Registry,
+        sandbox: Sandbox,
+        feed: Feed,
+        watch: TopicWatch,
+    ) -> None:
+        client, topics = clients.internal(settings, "writer"), clients.topics(settings)
+        self._settings = settings
+        self.loggers = PythonLoggers()
+        """Shared with REST, which tells when a level was changed."""
+        self._admin, self._sandbox, self._feed, self._watch = admin, sandbox, feed, watch
+        self.registry = registry
+        self._reloading = threading.Lock()
+        self._writer = LogWriter(client, topics)
+        self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
+
+    @performs(effects.Write, Lane.WRITE)
+    def write(self, effect: effects.Write) -> Offsets:
+        return (self._leader if effect.as_leader else self._writer).write(effect.entries, _WRITE_S)
+
+    @performs(effects.TakeLead, Lane.WRITE)
+    def take_lead(self, effect: effects.TakeLead) -> Offsets:
+        self._leader.fence(_WRITE_S)
+        self._watch.look_at_policies()
+        # A task's open transaction in the offset topic must not keep the cluster without a leader.
+        return self._ends(clients.topics(self._settings), LogReader.ends)
+
+    @performs(effects.FindEnds, Lane.ASK)
+    def find_ends(self, effect: effects.FindEnds) -> Offsets:
+        return self._ends({effect.topic: clients.topics(self._settings)[effect.topic]}, LogReader.ends_behind_open)
+
+    def _ends(self, topics: dict[Topic, str], find: Callable[[LogReader], Offsets | None]) -> Offsets:
+        # A new one each time: a reader that nobody polls finds no broker again after an outage.
+        reader = LogReader(clients.internal(self._settings, "ends"), topics)
+        try:
+            ends = find(reader)
+        finally:
+            reader.close()
+        if ends is None:
+            raise ConnectError("No broker told where the internal topics end")
+        return ends
+
+    def members(self) -> tuple[dict[str, str], str | None, str | None]:
+        settings = self._settings
+        found, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
+        ids = {each.url: each.url.split("://", 1)[-1].rstrip("/") for each in found}
+        owner = next((ids[each.url] for each in found if topic in each.topics), None)
+        strange = group.conflict(found, settings.group_id, settings.advertised_url, topic, mine=1)
+        return {worker: url for url, worker in ids.items()}, owner, strange
+
+    @performs(effects.NewSessionKey, Lane.ASK)
+    def new_session_key(self, effect: effects.NewSessionKey) -> SessionKey | None:
+        settings = self._settings
+        return session_key.renewed(
+            effect.current,
+            settings.inter_worker_key_generation_algorithm,
+            settings.inter_worker_key_size,
+            settings.inter_worker_key_ttl_ms,
+            int(time.time() * 1000),
+        )
+
+    @performs(effects.Validate, Lane.PLUGIN)
+    def validate(self, effect: effects.Validate) -> Body:
+        return self._sandbox.validate(effect.plugin, dict(effect.config))
+
+    @performs(effects.DescribePlugin, Lane.PLUGIN)
+    def describe(self, effect: effects.DescribePlugin) -> Body:
+        return self._sandbox.describe(effect.plugin, version=effect.version)
+
+    @performs(effects.ListPlugins, Lane.PLUGIN)
+    def list_plugins(self, effect: effects.ListPlugins) -> list[Body]:
+        return self._sandbox.list_plugins(effect.connectors_only)
+
+    @performs(effects.PluginConfig, Lane.PLUGIN)
+    def plugin_config(self, effect: effects.PluginConfig) -> list[Body]:
+        return self._sandbox.plugin_config(effect.plugin, effect.version)
+
+    @performs(effects.ReloadPlugins, Lane.PLUGIN)
+    def reload_plugins(self, effect: effects.ReloadPlugins) -> Body:
+        with self._reloading:
+            registry, told = self.registry.anew(self._settings.plugin_path)
+            self._sandbox.reload(registry)
+            self.registry = registry
+        log.info("Plugins were reloaded: %s", told)
+        return {**told, "broken": [{"location": each.location, "reason": each.reason} for each in registry.broken]}
+
+    @performs(effects.GroupOffsets, Lane.CLIENT)
+    def group_offsets(self, effect: effects.GroupOffsets) -> list[tuple[str, int, int]]:
+        with self._overrides(effect.config) as overrides:
+            client = clients.admin(self._settings, effect.connector, overrides)
+            return committed(client, clients.group_of(self._settings, effect.connector, overrides))
+
+    @performs(effects.AskConnector, Lane.PLUGIN)
+    def ask_connector(self, effect: effects.AskConnector) -> bool:
+        return self._sandbox.alter_offsets(effect.plugin, effect.config, effect.offsets)
+
+    @performs(effects.AlterGroup, Lane.CLIENT)
+    def alter_group(self, effect: effects.AlterGroup) -> None:
+        with self._overrides(effect.config) as overrides:
+            client = clients.admin(self._settings, effect.connector, overrides)
+            group = clients.group_of(self._settings, effect.connector, overrides)
+            if effect.offsets is None:
+                group_offsets.reset(client, group)
+            else:
+                group_offsets.alter(client, group, effect.offsets)
+
+    @performs(effects.ReadOwnOffsets, Lane.CLIENT)
+    def read_own_offsets(self, effect: effects.ReadOwnOffsets) -> OffsetState | None:
+        with self._overrides(effect.config) as overrides:
+            own = own_offsets.of(self._settings, effect.connector, overrides)
+            if own is not None and effect.prepare:
+                own_offsets.ensure(own, self._settings, lambda: False, _WRITE_S)
+                own = None if own_offsets.is_the_workers(own, self._settings) else own
+            return None if own is None else own_offsets.read(own, _WRITE_S)
+
+    @performs(effects.WriteOwnOffsets, Lane.CLIENT)
+    def write_own_offsets(self, effect: effects.WriteOwnOffsets) -> None:
+        settings = self._settings
+        transactional_id = f"{settings.group_id}-{effect.connector}" if settings.exactly_once_enabled else None
+        with self._overrides(effect.config) as overrides:
+            own = own_offsets.of(settings, effect.connector, overrides)
+            assert own is not None, "it was read before"
+            own_offsets.write(own, effect.entries, transactional_id, _WRITE_S)
+
+    @performs(effects.Fence, Lane.FENCE)
+    def fence(self, effect: effects.Fence) -> None:
+        ids = [clients.transactional_id(self._settings, effect.connector, task) for task in range(effect.tasks)]
+        with self._overrides(effect.config) as overrides:
+            fencing.fence(clients.producer(self._settings, effect.connector, 0, overrides), ids, _WRITE_S)
+
+    @contextmanager
+    def _overrides(self, config: Properties) -> Iterator[dict[str, str]]:
+        """
+        What a connector sets of its clients, with references to secrets replaced: by a child process, as ever. An error of who
+        uses it shows the references instead: REST answers with its text.
+        """
+        try:
+            yield self._resolved(config)
+        except Exception as error:
+            told = logs.hide(str(error))
+            if told != str(error):
+                error.args = (told,)
+            raise
+
+    def _resolved(self, config: Properties) -> dict[str, str]:
+        given = {
+            name: text
+            for name, text in config.items()
+            if text is not None and (".override." in name or name == "offsets.storage.topic")
+        }
+        if not any(references.find(text) for text in given.values()):
+            return given
+        found, covered = self._sandbox.resolve_config(given)
+        logs.cover(covered)
+        return found
+
+    @performs(effects.ReadReports, Lane.AT_ONCE)
+    def unit_reports(self, effect: effects.ReadReports) -> Collection[Report]:
+        # It must not block: each answer with a status may need it.
+        return self._feed.reports()
+
+    @performs(effects.SetLevel, Lane.AT_ONCE)
+    def set_level(self, effect: effects.SetLevel) -> None:
+        logs.set_level(self.loggers, effect.change)
+
+    def is_dead(self, held: Held) -> bool:
+        return process.is_dead(held)
