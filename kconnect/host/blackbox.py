@@ -83,7 +83,7 @@ class BlackBox:
                 self._size, line = 0, b"".join(self._said)
             self._write(line)
 
-    def accuse(self, spec: UnitSpec, reason: str) -> None:
+    def attribute_fault(self, spec: UnitSpec, reason: str) -> None:
         """The process is about to end itself, for what this unit has done. From the host's thread."""
         with self._lock:
             self._write(b"! %s\n" % orjson.dumps((spec.connector, spec.unit.task, spec.config_offset, spec.run, reason)))

@@ -37,24 +37,24 @@ def require_name(topic: str) -> None:
 
 
 def create_missing(
-    client: Mapping[str, Any], rules: TopicCreation, topics: Collection[str], gives_up: Callable[[], bool]
+    client: Mapping[str, Any], rules: TopicCreation, topics: Collection[str], cancelled: Callable[[], bool]
 ) -> bool:
     """
     Create those of `topics` that don't exist; one that somebody else creates meanwhile is there, too.
 
-    Brokers that don't answer are waited for until `gives_up()`: False. ConnectError, naming topic, group and cause, for a
+    Brokers that don't answer are waited for until `cancelled()`: False. ConnectError, naming topic, group and cause, for a
     topic that can't be had.
     """
     servers.require(client)
     # The client ends with its last reference.
     admin = AdminClient(dict(client))
-    while not gives_up():
+    while not cancelled():
         try:
             missing = _missing(admin, rules, topics)
             if not missing:
                 return True
             # Asked once more, for the answer may have taken long: the task may be somebody else's by now, or be gone.
-            if not gives_up():
+            if not cancelled():
                 _create(admin, missing)
                 return True
         except _Away as error:

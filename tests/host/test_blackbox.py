@@ -115,7 +115,7 @@ def test_for_a_crash_of_anybody_else_no_unit_is_blamed(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ends_itself_can_say_for_whom(tmp_path: Path) -> None:
-    script = "made = unit('bad', plugin.nap); box.accuse(made.spec, 'it took 9 MiB\\n\u00e9'); os.kill(os.getpid(), 9)"
+    script = "made = unit('bad', plugin.nap); box.attribute_fault(made.spec, 'it took 9 MiB\\n\u00e9'); os.kill(os.getpid(), 9)"
     status, blames = run(tmp_path, script)
     assert status == -signal.SIGKILL
     assert blames == {UnitId("bad", 0): (41, 2, "it took 9 MiB\n\u00e9")}

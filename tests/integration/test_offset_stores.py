@@ -118,11 +118,11 @@ def test_what_is_stored_behind_the_open_transaction_of_another_is_waited_for(hos
     found: list[Any] = []
     asked: list[float] = []
 
-    def gives_up() -> bool:
+    def cancelled() -> bool:
         asked.append(time.monotonic())
         return False
 
-    threading.Thread(target=lambda: found.extend(store.read([A], gives_up)), daemon=True).start()
+    threading.Thread(target=lambda: found.extend(store.read([A], cancelled)), daemon=True).start()
     # Each time that it has found nothing more to read.
     until(lambda: found or len(asked) > 20)
     assert not found

@@ -52,10 +52,10 @@ class MemoryStore:
     def __init__(self, host: MemoryHost) -> None:
         self._host = host
 
-    def open(self, gives_up: Callable[[], bool]) -> None:
+    def open(self, cancelled: Callable[[], bool]) -> None:
         """There is nothing to open."""
 
-    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[Offset | None]:
+    def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[Offset | None]:
         return [self._host.offsets.get(str(partition)) for partition in partitions]
 
     def write(self, offsets: Pairs, timeout: float) -> None:
@@ -128,13 +128,13 @@ class MemoryHost:
     def offset_store(self, connector: str, config: Mapping[str, str]) -> MemoryStore:
         return MemoryStore(self)
 
-    def in_touch(self) -> bool:
+    def holds_lease(self) -> bool:
         return True
 
     def explain(self, error: MemoryError) -> str | None:
         return None
 
-    def topics_told(self, spec: UnitSpec) -> set[str]:
+    def topics_announced(self, spec: UnitSpec) -> set[str]:
         return {topic for connector, task, topic in self.topics if (connector, task) == (spec.connector, spec.task)}
 
     def topic_used(self, spec: UnitSpec, topic: str) -> None:

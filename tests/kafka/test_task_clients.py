@@ -23,7 +23,7 @@ class Owner:
 
     client: object
 
-    def gives_up(self) -> bool:
+    def cancelled(self) -> bool:
         return True
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -54,7 +54,7 @@ def threads() -> set[str]:
 
 def test_the_threads_of_a_producer_end_when_it_is_closed() -> None:
     before, owner = threads(), Owner()
-    owner.client = producer = TaskProducer(NOBODY, owner.gives_up)
+    owner.client = producer = TaskProducer(NOBODY, owner.cancelled)
     producer.send([("t", b"v", b"k", 0)])  # type: ignore[list-item]
     assert threads() - before
     producer.close()

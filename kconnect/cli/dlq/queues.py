@@ -16,7 +16,7 @@ from kconnect.cli.connection import Target
 from kconnect.cli.dlq.choice import Choice
 from kconnect.cli.dlq.letters import CONTEXT, Letter
 from kconnect.cli.dlq.memory import Done, group_of
-from kconnect.core.settings.errors import CONTEXT_HEADERS, LETTERS_TOPIC
+from kconnect.core.settings.errors import CONTEXT_HEADERS, DEAD_LETTERS_TOPIC
 from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
 from kconnect.kafka.positions import Place
 from kconnect.kafka.reader import Reader
@@ -47,7 +47,7 @@ def owners_in(configs: Mapping[str, Mapping[str, str | None]]) -> list[Owner]:
     made = [
         Owner(name, topic, _has_headers(config))
         for name, config in configs.items()
-        if (topic := LETTERS_TOPIC.read(config))
+        if (topic := DEAD_LETTERS_TOPIC.read(config))
     ]
     return sorted(made, key=lambda owner: (owner.queue, owner.connector))
 
@@ -135,7 +135,7 @@ def find(brokers: Brokers, target: Target, name: str) -> Queue:
     if named != name:
         raise NotFoundError(f"The connector {name} names the queue {named}, but no task has made that topic yet")
     if asked is not None and name in asked:
-        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {LETTERS_TOPIC.key.name}")
+        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {DEAD_LETTERS_TOPIC.key.name}")
     known = f"and no worker could be asked ({why})" if asked is None else "and no connector of that name"
     raise NotFoundError(f"There is no topic {name}, {known}. `kconnect dlq list` shows the queues")
 
