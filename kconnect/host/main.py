@@ -208,7 +208,7 @@ class Host:
             # One that has failed waits for whoever restarts it, by errors.restart.* or over REST.
             if unit.expires_at is not None and now >= unit.expires_at and unit.alive:
                 unit.expires_at = None
-                log.info("%s is started anew: what its config refers to holds no longer", unit_id)
+                log.info("%s is restarted: a secret or value that its config refers to has expired", unit_id)
                 self._state.renew(unit_id)
 
     def _watch_log(self) -> None:
@@ -249,13 +249,13 @@ class Host:
         if len(suspects) == 1:
             reason = f"Its host's process, in which nothing else ran, was ended: it {excess}"
             self._contained.attribute_fault(suspects[0].spec, reason)
-        log.error("Host %d ends, and Spark starts it again: it %s", self._number, excess)
+        log.error("Host %d ends, and Spark restarts it: it %s", self._number, excess)
         self._contained.leave()
         os.kill(os.getpid(), signal.SIGKILL)
 
     def _die(self, reason: str) -> None:
         """End this process, which can't be used any longer. Nothing in it may delay that, so it ends as if it were killed."""
-        log.error("Host %d ends itself, and Spark starts it again: %s", self._number, reason)
+        log.error("Host %d ends, and Spark restarts it: %s", self._number, reason)
         self._outbox.close()
         self._contained.close()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -344,7 +344,7 @@ class Outbox:
                     self._writer.write(entries, _WRITE_S)
                     break
                 except Exception as error:  # noqa: BLE001 - a status must not be lost to a broker that restarts
-                    log.warning("Writing statuses failed and is tried again: %s", error)
+                    log.warning("Statuses could not be written; retrying: %s", error)
                     time.sleep(1)
 
 

@@ -33,7 +33,7 @@ _PASSING = (*AWAY, ck.KafkaError.NOT_CONTROLLER, ck.KafkaError.REQUEST_TIMED_OUT
 def require_name(topic: str) -> None:
     """ConnectError for what is no topic's name: a client would wait for such a topic for ever."""
     if not _NAME.fullmatch(topic) or topic in (".", ".."):
-        raise ConnectError(f"'{topic}' is no topic's name: those have up to 249 of A-Z a-z 0-9 . _ -")
+        raise ConnectError(f"'{topic}' is not a topic name: use 1 to 249 of the characters A-Z a-z 0-9 . _ -")
 
 
 def create_missing(
@@ -110,11 +110,11 @@ def _create(admin: AdminClient, missing: list[TopicSettings]) -> None:
         except ck.KafkaException as error:
             cause = error.args[0]
             if cause.code() == ck.KafkaError.TOPIC_ALREADY_EXISTS:
-                log.info("The topic %s was created by somebody else", settings.topic)
+                log.info("Somebody else has created the topic %s", settings.topic)
                 continue
             raise _failure(
                 f"The topic {settings.topic} could not be created by the rules of {_of(settings)}",
-                "Mend the rules, create the topic, or give the task the rights to describe and create it (`admin.override.*`)",
+                "Fix the rules, create the topic, or give the task the rights to describe and create it (`admin.override.*`)",
                 cause,
             ) from error
 

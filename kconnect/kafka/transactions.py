@@ -1,9 +1,9 @@
 """
 The producer of one exactly-once source task: nobody sees what it sends before a transaction with it is committed.
 
-Made by `units/source_task.py`, called by `core/task/delivery.py`, from the task's thread only. A call that waits for brokers
-returns when `cancelled()`; whether a commit that nobody waited for came about, the next producer of the same transactional id
-settles before it begins. Read next: `producer.py`, `late_ends.py`.
+Made by `units/source_task.py`, called by `core/task/delivery.py`, from the task's thread only; `replay_producer.py` derives
+from it. A call that waits for brokers returns when `cancelled()`; whether a commit that nobody waited for came about, the next
+producer of the same transactional id settles before it begins. Read next: `producer.py`, `late_ends.py`.
 """
 
 from __future__ import annotations
@@ -103,17 +103,17 @@ class TransactionalProducer(TaskProducer):
         self._producer = self._make()
         self.begin(self._cancelled)
 
-    def _until_done(self, call: str, stops: Callable[[], bool]) -> bool:
+    def _until_done(self, call: str, stops: Callable[[], bool], *arguments: Any) -> bool:
         told_at = time.monotonic()
         while not stops():
-            if self._call(call, _TURN_S):
+            if self._call(call, *arguments, _TURN_S):
                 return True
             if time.monotonic() - told_at > _TOLD_S:
                 told_at = time.monotonic()
-                log.warning("Brokers have not answered yet: %s of %s is waited for", call, self._id)
+                log.warning("Brokers have not answered yet: still waiting for %s of %s", call, self._id)
         return False
 
-    def _call(self, name: str, *arguments: float) -> bool:
+    def _call(self, name: str, *arguments: Any) -> bool:
         """False if it may be called again."""
         try:
             getattr(self._client(), name)(*arguments)

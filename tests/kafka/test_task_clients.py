@@ -107,7 +107,7 @@ def test_what_was_never_sent_is_reported_to_nobody() -> None:
 
 def test_a_topic_that_can_not_be_is_not_waited_for() -> None:
     producer = TaskProducer(NOBODY)
-    with pytest.raises(ConnectError, match="'a b!' is no topic's name"):
+    with pytest.raises(ConnectError, match="'a b!' is not a topic name"):
         producer.require_topic("a b!")
     producer.close()
 

@@ -133,7 +133,7 @@ def test_all_that_java_takes_becomes_the_most_that_the_client_takes(
         made = translate({name: "2147483647"}, kind)
     create(kind, made)
     said = {record.getMessage() for record in caplog.records}
-    assert said == {f"The client setting {name} is more than the Kafka client takes: {most} is used" for most in made.values()}
+    assert said == {f"The client setting {name} is above the Kafka client's limit: {most} is used" for most in made.values()}
 
 
 @pytest.mark.parametrize(

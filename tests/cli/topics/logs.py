@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kconnect.cli.topics.contents import Contents, Stored, TopicFacts
-from kconnect.cli.topics.placing import partition_of
 from kconnect.core.state.records import Entry, Topic
+from kconnect.kafka.partitioner import partition_of
 
 NOW_MS = 1_800_000_000_000
 SETTINGS = {
