@@ -4,6 +4,9 @@ JsonConverter: JSON with or without the schema beside the data. In Java it is `o
 With `schemas.enable` each message is an envelope, `{"schema": …, "payload": …}`; without, the bare data, which comes back
 without a schema. The text is what Connect writes, byte for byte. Read next: `json_writers.py` and `json_readers.py` for the
 values, `json_schema.py` for the schemas, `json_text.py` for the text.
+
+Why not orjson alone, which does most of the work here: it would write 16 of 138 golden cases otherwise, numbers (`1.0E7`,
+`20.00`) and characters beyond U+FFFF.
 """
 
 from __future__ import annotations
