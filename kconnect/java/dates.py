@@ -4,8 +4,8 @@ Java's SimpleDateFormat (17, English, UTC, lenient), as TimestampConverter and T
 A `SimpleDateFormat` has its pattern compiled once; it writes moments (`format`) and reads texts (`parse`), both as milliseconds
 since 1970. What dates mean is in `calendar.py`, zones are in `zones.py`. Read next: `date_writing.py`, `date_reading.py`.
 
-Why not Babel: of 259 golden texts it writes 192, in 11 µs each where this takes 2, and it reads no text by a pattern. PyICU does
-both, but has to be compiled against ICU.
+Why not Babel: of 259 golden texts it writes 192, in 11 µs each where this takes 2, and it reads no text by a pattern. PyICU
+does both, but has to be compiled against ICU.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """
 The documentation page, made of the same rows as the OpenAPI document: one HTML file that loads nothing.
 
-Served by `documentation.py`. Everything is readable without JavaScript; `page.js` adds the search and the copying of the
-curl lines. Why not swagger-ui-bundle: that is 8.6 MB which show nothing without JavaScript, and this has 17 KB. Styles and script are in the page, and the policy that goes with it names them by their hashes, so that nothing
-else can be loaded or run. Read next: `openapi.py`.
+Served by `documentation.py`. Everything is readable without JavaScript; `page.js` adds the search and the copying of the curl
+lines. Why not swagger-ui-bundle: that is 8.6 MB which show nothing without JavaScript, and this has 17 KB. Styles and script
+are in the page, and the policy that goes with it names them by their hashes, so that nothing else can be loaded or run. Read
+next: `openapi.py`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """
-Java's own stores (JKS, JCEKS), read by Java's own `keytool`: it is there wherever such a store is, and takes a quarter of a second.
+Java's own stores (JKS, JCEKS), read by Java's own `keytool`: it is there wherever such a store is, and takes a quarter of a
+second.
 
 Why not pyjks: its last release is of 2020, and it needs a cipher in C that has to be compiled.
 
