@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @topics.source
-@click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 for warnings, too.")
 @output.option("json", "yaml")
 def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> int:
     """

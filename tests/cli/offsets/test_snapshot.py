@@ -65,7 +65,7 @@ def test_the_offsets_of_one_connector() -> None:
         assert snapshot.of_one(body, "f", "snk", "sink") == SINK.offsets
     with pytest.raises(NotFoundError, match="f has no offsets of other"):
         snapshot.of_one(export, "f", "other", "sink")
-    with pytest.raises(InputError, match="offsets of a sink named snk, but on this cluster that is a source"):
+    with pytest.raises(InputError, match="offsets of a sink named snk, but snk is a source on this cluster"):
         snapshot.of_one(export, "f", "snk", "source")
 
 
