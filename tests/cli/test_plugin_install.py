@@ -116,7 +116,7 @@ def test_versions_beside_each_other_and_away_again(
     assert run("remove", "flat", "-p", path, "--yes") == 2
     assert "Several versions of flat are installed: 1.0, 2.0" in capsys.readouterr().err
     assert run("remove", "flat", "3.0", "-p", path, "--yes") == 4
-    assert "There is no version 3.0 of flat; there is 1.0, 2.0" in capsys.readouterr().err
+    assert "There is no version 3.0 of flat; installed: 1.0, 2.0" in capsys.readouterr().err
     assert run("remove", "flat", "1.0", "-p", path, "--yes") == 0
     assert children(path) == ["flat-2.0"]
     assert run("remove", "flat", "-p", path, "--yes") == 0
@@ -309,5 +309,5 @@ def test_it_asks_before_it_removes(path: Path) -> None:
     command = [sys.executable, "-m", "kconnect", "plugin", "remove", "flat", "-p", path]
     done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 2
-    assert b"There is no terminal to ask on: give --yes to do it." in done.stderr
+    assert b"There is no terminal to ask on: give --yes to confirm." in done.stderr
     assert children(path) == ["flat-1.0"]

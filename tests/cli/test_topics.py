@@ -141,7 +141,7 @@ class TestView:
     ("words", "status", "said"),
     [
         (["dump"], 2, "Say which topics: give the workers' --worker-file"),
-        (["check", "--config-topic", "c"], 2, "Nothing says where Kafka is: give --bootstrap-server"),
+        (["check", "--config-topic", "c"], 2, "Kafka's address is not known: give --bootstrap-server"),
         (["dump", "--snapshot", "/nowhere/s"], 4, "The file /nowhere/s does not exist"),
         (["dump", "--snapshot", __file__], 6, "is not a snapshot; `kconnect topics export` writes them"),
         (["dump", "--snapshot", "s", "-f"], 2, "-f is for topics"),

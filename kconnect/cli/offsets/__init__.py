@@ -25,7 +25,7 @@ _COMMANDS = {
 @click.group(cls=LazyGroup, commands_in=_COMMANDS)
 def offsets() -> None:
     """
-    Show and change connectors' offsets: how far they have come.
+    Show and change connectors' offsets.
 
     \b
       kconnect offsets get orders-sink --bootstrap-server localhost:9092

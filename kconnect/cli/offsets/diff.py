@@ -22,7 +22,7 @@ def diff(
     name: str, file: str | None, to_url: str | None, to_user: str | None, to_name: str | None, target: Target
 ) -> int:
     """
-    Compare a connector's offsets with a file's or another cluster's.
+    Compare a connector's offsets with those of a file or of another cluster.
 
     \b
       kconnect offsets diff orders-sink offsets.yaml

@@ -37,7 +37,7 @@ def import_(
     file: str, names: tuple[str, ...], exact: bool, stop: bool, dry_run: bool, yes: bool, target: Target
 ) -> int:
     """
-    Set connectors' offsets to those of a file that export wrote.
+    Set connectors' offsets to those in a file that export wrote.
 
     \b
       kconnect offsets import offsets.yaml --dry-run

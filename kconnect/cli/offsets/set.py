@@ -31,7 +31,7 @@ def set_(
     target: Target,
 ) -> None:
     """
-    Make a connector go on from other offsets.
+    Set the offsets that a connector continues from.
 
     \b
       kconnect offsets set orders-sink orders/0=1234 orders/1=null --stop

@@ -24,7 +24,7 @@ def list_plugins(
     plugin_path: tuple[str, ...], worker_file: Path | None, target: Target | None, kind: str | None, form: str
 ) -> None:
     """
-    Show what plugins there are.
+    Show the installed plugins.
 
     \b
       kconnect plugin list -w worker.properties

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def reload(target: connection.Target, form: str) -> int:
     """
-    Make running workers look for plugins again.
+    Make running workers read plugin.path again.
 
     \b
       kconnect plugin install acme-connector -w worker.properties && kconnect plugin reload

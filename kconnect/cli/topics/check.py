@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> int:
     """
-    Find what is wrong with the internal topics.
+    Check the internal topics for problems.
 
     \b
       kconnect topics check --worker-file worker.properties

@@ -26,7 +26,7 @@ def compact_view(
     connector: tuple[str, ...], brokers: Brokers, snapshot: Path | None, form: str, show_secrets: bool, yes: bool
 ) -> None:
     """
-    Show what a worker would read out of the internal topics.
+    Show the state that a worker would read from the internal topics.
 
     \b
       kconnect topics compact-view --worker-file worker.properties

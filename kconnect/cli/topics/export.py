@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @connection.topic_options
 def export(file: Path, brokers: Brokers) -> None:
     """
-    Write a snapshot of the internal topics into a file.
+    Write a snapshot of the internal topics to a file.
 
     \b
       kconnect topics export backup.jsonl.gz --worker-file worker.properties

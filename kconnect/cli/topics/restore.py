@@ -49,7 +49,7 @@ def restore(
     yes: bool,
 ) -> None:
     """
-    Put a snapshot into fresh topics.
+    Restore a snapshot into new topics.
 
     \b
       kconnect topics restore backup.jsonl.gz --worker-file worker.properties --create

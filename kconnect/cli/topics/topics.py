@@ -39,7 +39,7 @@ _COMMANDS = {
 @click.pass_context
 def topics(context: click.Context) -> None:
     """
-    Look into the workers' internal topics, check, save and restore them.
+    Show, check, save and restore the workers' internal topics.
 
     \b
       kconnect topics check --worker-file worker.properties

@@ -130,7 +130,7 @@ def test_a_worker_of_kafka_connect() -> None:
     with worker(answers(version="4.3.1")) as url:
         found = list(workers.check(Target(url), True))
     assert {each.severity for each in found} == {OK}
-    assert "has no /cluster, so the others are not known" in found[0].message
+    assert "has no /cluster; the other workers are not known" in found[0].message
 
 
 def test_workers_of_two_versions_that_keep_one_connect_s_api() -> None:

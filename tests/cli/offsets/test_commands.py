@@ -218,7 +218,7 @@ def test_nothing_is_asked_where_nothing_changes(offsets: Any, herder: Herder) ->
         (("rewind", "snk", "--by", "1", "--to-latest"), 2, "Give one of"),
         (("rewind", "snk", "--by", "0"), 2, "x>=1"),
         (("rewind", "snk", "--to-time", "soon"), 2, "'soon' is not a time:"),
-        (("rewind", "snk", "--by", "1"), 2, "Nothing says where Kafka is: give --bootstrap-server"),
+        (("rewind", "snk", "--by", "1"), 2, "Kafka's address is not known: give --bootstrap-server"),
         (("rewind", "lines", "--by", "1"), 6, "kconnect offsets reset lines"),
         (("diff",), 1, "Missing argument"),
         (("diff", "snk"), 1, "Give what to compare with: a FILE, or --to-url URL"),
