@@ -172,8 +172,8 @@ def test_a_setting_that_nothing_knows_is_warned_of(run: Any, strict: str, comman
     write("a", **{"task.max": "2", "value.convertor": "x"})
     done = run(*command, "-f", "a.yaml", "--url", strict)
     assert [line for line in done.err.splitlines() if line.startswith("kconnect: ")] == [
-        "kconnect: warning: a: Nothing knows the setting task.max; did you mean tasks.max?",
-        "kconnect: warning: a: Nothing knows the setting value.convertor; did you mean value.converter?",
+        "kconnect: warning: a: The setting task.max is unknown; did you mean tasks.max?",
+        "kconnect: warning: a: The setting value.convertor is unknown; did you mean value.converter?",
     ]
     assert done.status in (0, 2)
 
@@ -184,7 +184,7 @@ def test_a_setting_that_nothing_knows_is_warned_of_by_a_patch(run: Any, strict: 
     done = run("patch", "a", "task.max=2", "--url", strict)
     assert (done.status, done.err) == (
         0,
-        "kconnect: warning: a: Nothing knows the setting task.max; did you mean tasks.max?\n",
+        "kconnect: warning: a: The setting task.max is unknown; did you mean tasks.max?\n",
     )
 
 

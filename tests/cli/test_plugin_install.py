@@ -171,14 +171,14 @@ def test_what_can_t_be_had_says_what_to_do(
     (tmp_path / "flatt").mkdir()
     (tmp_path / "a-file").touch()
     for arguments, status, words in (
-        (["flatt"], 1, "No matching distribution found for flatt (-v shows all that it says); for the directory here write ./"),
+        (["flatt"], 1, "No matching distribution found for flatt (-v shows its whole output); for the local directory"),
         (["flat>2"], 1, "Could not find a version that satisfies the requirement flat>2 (from versions: 1.0, 2.0)"),
         (["./flatt"], 1, "is not installable. Neither 'setup.py' nor 'pyproject.toml' found."),
         (["future"], 1, "here is kconnect 0.1.0, and a plugin can't bring its own"),
-        (["./nothing"], 6, "./nothing: there is no such file or directory"),
+        (["./nothing"], 6, "./nothing does not exist"),
         (["x.jar"], 6, "x.jar: this is a plugin for Java; kconnect runs plugins in Python only"),
         (["./a-file"], 6, "./a-file: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory"),
-        (["--", "-r"], 6, "'-r' is no requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory"),
+        (["--", "-r"], 6, "'-r' is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory"),
         (["flat", "--python", "/no/python"], 6, "--python /no/python: No such file or directory; name a Python executable"),
     ):
         assert install(wheels, path, *arguments) == status, arguments

@@ -60,7 +60,7 @@ class TestDump:
         assert "give --yes" in refused.err and not refused.out
         shown = call("topics", "dump", "--snapshot", file, "-o", "json", "--show-secrets", "--yes").out
         assert "hunter2222" in shown
-        assert "c2VjcmV0" not in shown, "session keys never are"
+        assert "c2VjcmV0" not in shown, "session keys are never shown"
 
     def test_nothing_is_written_that_a_terminal_would_obey(self, tmp_path: Path) -> None:
         log = Log().connector("src").running("src", state="FAILED").config("connector-\x1b[2J", b"{")

@@ -139,11 +139,12 @@ def test_a_name_is_shown_as_it_is(url: str, herder: Herder) -> None:
 
 @pytest.mark.parametrize("kind", ["connectors", "tasks"])
 def test_a_worker_that_has_lost_kafka_is_told_beside_the_table(url: str, herder: Herder, kind: str) -> None:
-    herder._answers = {**herder._answers, Health: lambda *_: raised(ConnectError("Kafka has not answered it for 20 s."))}
+    silent = ConnectError("Kafka has not answered the worker for 20 s.")
+    herder._answers = {**herder._answers, Health: lambda *_: raised(silent)}
     called = run(url, "get", kind)
     assert (called.status, len(called.out.splitlines()) > 1) == (0, True)
     assert called.err.startswith(f"kconnect: the worker at {url} is unhealthy, and what it shows may be old. ")
-    assert "Kafka has not answered it for 20 s." in called.err
+    assert "Kafka has not answered the worker for 20 s." in called.err
     herder._answers = MemoryHerder._answers
     assert run(url, "get", kind).err == ""
 

@@ -255,10 +255,10 @@ def test_health_has_a_limit_of_its_own(herder: MemoryHerder) -> None:
 
 
 def test_health_says_that_kafka_is_lost(http: Http, herder: MemoryHerder) -> None:
-    herder.fail_next = ConnectError("Kafka has not answered it for 20 s.")
+    herder.fail_next = ConnectError("Kafka has not answered the worker for 20 s.")
     response = http("GET", "/health")
     message = "Worker was unable to handle this request and may be unable to handle other requests."
-    message += " Kafka has not answered it for 20 s."
+    message += " Kafka has not answered the worker for 20 s."
     assert (response.status_code, response.json()) == (500, {"status": "unhealthy", "message": message})
 
 
