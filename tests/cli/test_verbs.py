@@ -432,7 +432,7 @@ def test_certificates_that_cant_be_used_are_told(content: str | None, tmp_path: 
         path.write_text(content)
     called = call("get", "connectors", "--url", "https://127.0.0.1:9", env={"SSL_CERT_FILE": str(path)})
     assert called.err.startswith(f"kconnect: The certificates {path} can't be used (")
-    assert called.err.endswith("): it should be a PEM file of the certificates to trust, as SSL_CERT_FILE names it\n")
+    assert called.err.endswith("): SSL_CERT_FILE must name a PEM file of the certificates to trust\n")
     assert called.status == 6
 
 

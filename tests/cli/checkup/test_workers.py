@@ -116,7 +116,7 @@ def test_a_worker_that_must_not_be_told_who_asks_is_not_checked(monkeypatch: pyt
         urls += [one, other]
         found = of(list(workers.check(Target(one), True)), "worker")
     assert [each.severity for each in found] == [OK, SKIPPED]
-    assert f"Have its listener be https, or ask it itself with --url {other}" in found[1].message
+    assert f"Give that worker an https listener, or use it directly with --url {other}" in found[1].message
 
 
 def test_no_worker() -> None:
