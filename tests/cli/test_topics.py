@@ -145,7 +145,7 @@ class TestView:
         (["dump", "--snapshot", "/nowhere/s"], 4, "The file /nowhere/s does not exist"),
         (["dump", "--snapshot", __file__], 6, "is not a snapshot; `kconnect topics export` writes them"),
         (["dump", "--snapshot", "s", "-f"], 2, "-f is for topics"),
-        (["dump", "--snapshot", "s", "--since", "tomorrow"], 2, "--since tomorrow is no time"),
+        (["dump", "--snapshot", "s", "--since", "tomorrow"], 2, "--since tomorrow is not a time"),
         (["dump", "--bootstrap-server", "h:1", "--config-topic", "c", "--topic", "status"], 2, "give --status-topic"),
         (["export", "-"], 2, "Say which topics"),
         (["export", __file__, "--config-topic", "c"], 5, "exists already; choose another name"),
