@@ -36,6 +36,6 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} There is no terminal to ask on: give --yes to do it.")
+        raise click.UsageError(f"{question} There is no terminal to ask on: give --yes to confirm.")
     if not click.confirm(question, err=True):
         raise DeclinedError

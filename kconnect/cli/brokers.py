@@ -94,7 +94,7 @@ class Brokers:
     def _require(self) -> None:
         if not self.known:
             raise click.UsageError(
-                "Nothing says where Kafka is: give --bootstrap-server HOST:PORT, --worker-file FILE, or a --context that has "
+                "Kafka's address is not known: give --bootstrap-server HOST:PORT, --worker-file FILE, or a --context that has "
                 "one of them."
             )
 
@@ -163,7 +163,7 @@ class Topics:
         if not found:
             setting, option = _OPTIONS[name]
             raise click.UsageError(
-                f"Nothing says the workers' {setting}: give --{option.replace('_', '-')} NAME, or their --worker-file."
+                f"The workers' {setting} is not known: give --{option.replace('_', '-')} NAME, or their --worker-file."
             )
         return found
 

@@ -170,8 +170,19 @@ def _kafka(command: Callable[..., Any], topics: tuple[str, ...]) -> Callable[...
     file = click.Path(dir_okay=False)
     options = [
         click.option("--bootstrap-server", metavar="HOST:PORT", help="Where Kafka is. Default: the worker file's."),
-        click.option("--command-config", type=file, metavar="FILE", help="Properties of Kafka clients, as Kafka's tools take."),
-        click.option("-w", "--worker-file", type=file, metavar="FILE", help="A worker's file: its brokers, logins and topics."),
+        click.option(
+            "--command-config",
+            type=file,
+            metavar="FILE",
+            help="A properties file for Kafka clients, as Kafka's tools take it.",
+        ),
+        click.option(
+            "-w",
+            "--worker-file",
+            type=file,
+            metavar="FILE",
+            help="A worker's properties file, for its brokers, logins and topics.",
+        ),
     ]
     options += [
         click.option(f"--{name.replace('_', '-')}", name, metavar="NAME", help=f"{_TOPICS[name]} Default: the worker file's.")
@@ -211,8 +222,8 @@ def _user(command: Callable[..., Any]) -> Callable[..., Any]:
     user = click.option(
         "--user",
         metavar="NAME",
-        help="Who you are, if not KCONNECT_USER says so. The password is in KCONNECT_PASSWORD, or asked for; with a token in "
-        "KCONNECT_TOKEN no name is needed.",
+        help="Your user name. Default: KCONNECT_USER. The password is read from KCONNECT_PASSWORD, or asked for; a token in "
+        "KCONNECT_TOKEN needs no name.",
     )
     return user(command)
 
@@ -225,7 +236,7 @@ def _context(command: Callable[..., Any]) -> Callable[..., Any]:
         "--context",
         metavar="NAME",
         shell_complete=complete_context,
-        help="One of `kconnect context list`, if not the current one.",
+        help="A name from `kconnect context list`. Default: the current context.",
     )
     return context(command)
 

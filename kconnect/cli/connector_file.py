@@ -70,4 +70,4 @@ def json_lines(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f'{text} is no JSON; write "{text}"')
+    raise ValueError(f'{text} is not JSON; write "{text}"')

@@ -54,7 +54,7 @@ def list_contexts(form: str) -> None:
     elif form != "table":
         output.write({"current": found.current, "contexts": {name: each.given() for name, each in found.by_name.items()}}, form)
     elif not found.by_name:
-        click.echo("No contexts: `kconnect context set NAME --url URL` makes one", err=True)
+        click.echo("No contexts: `kconnect context set NAME --url URL` creates one", err=True)
     else:
         output.table(
             ["", "name", *(name.replace("_", " ") for name in contexts.NAMES)],
@@ -74,16 +74,22 @@ def use(name: str) -> None:
     found = contexts.load()
     _known(found, name)
     contexts.save(dataclasses.replace(found, current=name))
-    click.echo(f"Commands are for {name} now")
+    click.echo(f"Commands now use {name}")
 
 
 @context.command("set")
 @click.argument("name", shell_complete=connection.complete_context)
 @click.option("--url", metavar="URL", help="Any worker of the cluster.")
-@click.option("--user", metavar="NAME", help="Who you are there. The password stays in KCONNECT_PASSWORD, or is asked for.")
-@click.option("--bootstrap-server", metavar="HOST:PORT", help="Its Kafka, for what reads topics.")
-@click.option("--command-config", type=click.Path(dir_okay=False), metavar="FILE", help="Properties of Kafka clients.")
-@click.option("-w", "--worker-file", type=click.Path(dir_okay=False), metavar="FILE", help="A file of its workers.")
+@click.option("--user", metavar="NAME", help="Your user name there. The password is read from KCONNECT_PASSWORD, or asked for.")
+@click.option("--bootstrap-server", metavar="HOST:PORT", help="Its Kafka brokers, for commands that read topics.")
+@click.option("--command-config", type=click.Path(dir_okay=False), metavar="FILE", help="A properties file for Kafka clients.")
+@click.option(
+    "-w",
+    "--worker-file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The properties file of its workers.",
+)
 def set_context(name: str, **given: str | None) -> None:
     """
     Create a context, or change the given settings of one.
@@ -105,7 +111,7 @@ def set_context(name: str, **given: str | None) -> None:
     made = dataclasses.replace(found.by_name.get(name, Context()), **changed)
     current = found.current if found.by_name else name
     path = contexts.save(Contexts(current, {**found.by_name, name: made}))
-    click.echo(f"Set {name} in {path}{', and commands are for it now' if current == name != found.current else ''}")
+    click.echo(f"Set {name} in {path}{', and commands now use it' if current == name != found.current else ''}")
 
 
 @context.command()
@@ -126,4 +132,4 @@ def remove(name: str) -> None:
 
 def _known(found: Contexts, name: str) -> None:
     if name not in found.by_name:
-        raise NotFoundError(f"There is no context {name}; there is: {', '.join(found.by_name) or 'none'}")
+        raise NotFoundError(f"There is no context {name}; known: {', '.join(found.by_name) or 'none'}")

@@ -57,7 +57,7 @@ class Contexts:
         if wanted not in self.by_name:
             there = ", ".join(self.by_name) or "none"
             which = "context" if name else "current context"
-            raise ContextError(f"There is no {which} {wanted}; there is: {there}. `kconnect context set` makes one")
+            raise ContextError(f"There is no {which} {wanted}; known: {there}. `kconnect context set` creates one")
         return self.by_name[wanted]
 
 
@@ -119,14 +119,14 @@ def _can_be_asked(url: str) -> bool:
 
 def _of(body: Any) -> Contexts:
     if not isinstance(body, dict) or not isinstance(body.get("contexts") or {}, dict):
-        raise ValueError("it should hold `current: NAME` and `contexts: {NAME: {url: …}}`")
+        raise ValueError("it must hold `current: NAME` and `contexts: {NAME: {url: …}}`")
     found = {}
     for name, settings in (body.get("contexts") or {}).items():
         if not isinstance(settings, dict):
-            raise ValueError(f"the context {name} should be settings, such as `url: http://localhost:8083`")
+            raise ValueError(f"the context {name} must hold settings, such as `url: http://localhost:8083`")
         if unknown := [key for key in settings if key not in NAMES]:
             # Not its value: somebody may have tried to keep a password here.
-            raise ValueError(f"the context {name} has {unknown[0]}, which is not known: it may have {', '.join(NAMES)}")
+            raise ValueError(f"the context {name} has the unknown setting {unknown[0]}: use {', '.join(NAMES)}")
         found[str(name)] = Context(**{key: str(value) for key, value in settings.items() if value is not None})
     current = body.get("current")
     return Contexts(None if current is None else str(current), found)

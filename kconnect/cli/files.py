@@ -44,7 +44,7 @@ def _of_pipe(path: Path) -> bytes:
         # None of one that is open at the other end, and empty so far.
         first = None if poll.poll(WRITER_S * 1000) else file.read(1)
         if first == b"":
-            raise InputError(f"{path}: this is a pipe, and nobody has opened it to write for {WRITER_S:g} s; name a file")
+            raise InputError(f"{path} is a pipe, and no process has opened it for writing within {WRITER_S:g} s; name a file")
         os.set_blocking(pipe, True)
         return (first or b"") + file.read()
 

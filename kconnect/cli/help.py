@@ -9,7 +9,7 @@ from kconnect.cli import manual
 
 @click.command("help")
 @click.argument("command", nargs=-1)
-@click.option("--all", "whole", is_flag=True, help="The manual of all commands, in Markdown: docs/cli.md.")
+@click.option("--all", "whole", is_flag=True, help="Show the manual of all commands, in Markdown: docs/cli.md.")
 @click.pass_context
 def help_command(context: click.Context, command: tuple[str, ...], whole: bool) -> None:
     """
@@ -22,7 +22,7 @@ def help_command(context: click.Context, command: tuple[str, ...], whole: bool) 
     """
     root = context.find_root().command
     if whole and command:
-        raise click.UsageError("Give a command or --all, not both.")
+        raise click.UsageError("Give either a command or --all, not both.")
     if whole:
         click.echo(manual.markdown(root), nl=False)
     else:

@@ -102,7 +102,7 @@ class KindsGroup(LazyGroup):
             if near := difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.85):
                 # Mostly not the name of a connector.
                 path = f"{ctx.command_path} connector {args[0]}"
-                said = f"{args[0]} is no kind. For a connector of that name: {path}. Did you mean {near[0]}?"
+                said = f"{args[0]} is not a kind. For a connector of that name: {path}. Did you mean {near[0]}?"
                 raise click.UsageError(said, ctx)
             args = ["task" if re.fullmatch(r".+/\d+", args[0]) else "connector", *args]
         return super().resolve_command(ctx, args)

@@ -68,7 +68,7 @@ def read(paths: Iterable[Path], recursive: bool = False) -> list[Manifest]:
             text = sys.stdin.read() if str(path) == "-" else text_of(path)
             items = _items(path, text)
             if not items:
-                raise InputError(f"{path}: there is no connector in it; {_REMEDY}")
+                raise InputError(f"{path} has no connector; {_REMEDY}")
         except UnicodeDecodeError as error:
             problems.append(f"standard input: this is not UTF-8 ({error.reason} at byte {error.start})")
             continue
@@ -81,7 +81,7 @@ def read(paths: Iterable[Path], recursive: bool = False) -> list[Manifest]:
                 continue
             if made.name in found:
                 problems.append(
-                    f"{made.where}: the connector {made.name} is also in {found[made.name].where}; leave one of them out"
+                    f"{made.where}: the connector {made.name} is also in {found[made.name].where}; remove one of them"
                 )
             else:
                 found[made.name] = made
@@ -98,7 +98,7 @@ def of_text(text: str, where: str) -> Manifest:
     except InputError as error:
         raise Unusable([str(error)]) from None
     if len(items) != 1:
-        raise Unusable([f"{where}: there are {len(items)} connectors where one is expected"])
+        raise Unusable([f"{where}: {len(items)} connectors found, but one is expected"])
     made = _manifest(items[0], problems)
     if made is None or problems:
         raise Unusable(problems)
@@ -114,7 +114,7 @@ def changes_of(path: Path) -> Config:
     """As `config_of`, for settings that are put on top of others: None where null takes one away."""
     items = _items(path, text_of(path))
     if len(items) > 1:
-        raise InputError(f"{path}: there are {len(items)} connectors in it; take a file with one")
+        raise InputError(f"{path} has {len(items)} connectors; give a file with one")
     return _settings(items[0].body if items else None, str(path))
 
 
@@ -128,7 +128,7 @@ def _settings(body: Any, where: str) -> Config:
     if isinstance(body, dict) and isinstance(body.get("config"), dict):
         name, body = body.get("name"), body["config"]
     if not isinstance(body, dict) or not body:
-        raise InputError(f"{where}: there is no connector's config; {_REMEDY}")
+        raise InputError(f"{where}: no connector's config found; {_REMEDY}")
     found: Config = {} if name is None else {"name": str(name)}
     return found | {str(setting): as_text(setting, value, where) for setting, value in body.items()}
 
@@ -151,8 +151,8 @@ def _files(paths: Iterable[Path], recursive: bool, problems: list[str]) -> Itera
             and not any(part.startswith(".") for part in file.relative_to(path).parts)
         ]
         if not files:
-            more = "" if recursive else "; -R looks into the directories below, too"
-            problems.append(f"{path}: there is no file that ends with {', '.join(SUFFIXES)}{more}")
+            more = "" if recursive else "; -R reads the directories below, too"
+            problems.append(f"{path} has no file that ends with {', '.join(SUFFIXES)}{more}")
         yield from files
 
 
@@ -216,7 +216,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for number, key in enumerate(keys) if key in keys[:number])
-        raise ValueError(f"the key {twice} comes twice")
+        raise ValueError(f"the key {twice} is there twice")
     return found
 
 
@@ -249,7 +249,7 @@ def _manifest(item: _Item, problems: list[str]) -> Manifest | None:
     body, before = item.body, len(problems)
     at: tuple[str, ...] = ("config",)
     if not isinstance(body, dict) or not body:
-        problems.append(f"{item.where()}: there is no connector's config; {_REMEDY}")
+        problems.append(f"{item.where()}: no connector's config found; {_REMEDY}")
         return None
     if "config" not in body and "connector.class" in body:
         body, at = {"name": body.get("name"), "config": body}, ()
@@ -257,8 +257,8 @@ def _manifest(item: _Item, problems: list[str]) -> Manifest | None:
         for field in body:
             if field not in (*_FIELDS, *_OF_REST, *_SEEN):
                 problems.append(
-                    f"{item.where(field)}: a connector has no field {field}: there are {', '.join(_FIELDS)}; its settings "
-                    "stand below config"
+                    f"{item.where(field)}: a connector has no field {field}: use {', '.join(_FIELDS)}, and put settings below "
+                    "config"
                 )
         body = {_OF_REST.get(str(field), str(field)): value for field, value in body.items()}
     config = _config(body.get("config"), item, at, problems)
@@ -272,7 +272,7 @@ def _manifest(item: _Item, problems: list[str]) -> Manifest | None:
 
 def _config(value: Any, item: _Item, at: tuple[str, ...], problems: list[str]) -> Config:
     if not isinstance(value, dict) or not value:
-        problems.append(f"{item.where(*at)}: there is no connector's config; {_REMEDY}")
+        problems.append(f"{item.where(*at)}: no connector's config found; {_REMEDY}")
         return {}
     found: Config = {}
     for setting, given in value.items():
@@ -283,11 +283,11 @@ def _config(value: Any, item: _Item, at: tuple[str, ...], problems: list[str]) -
             continue
         if text is not None and HIDDEN in text:
             problems.append(
-                f"{item.where(*at, setting)}: the setting {setting} has {HIDDEN}, which stands for a secret that is not shown; "
-                "write the secret, or a reference to it (kconnect get … --show-secrets shows it)"
+                f"{item.where(*at, setting)}: the setting {setting} is {HIDDEN}, the placeholder for a secret; write the "
+                "secret (kconnect get … --show-secrets shows it), or a reference to it"
             )
     if not value.get("connector.class"):
-        problems.append(f"{item.where(*at)}: the config has no connector.class, which says what the connector is")
+        problems.append(f"{item.where(*at)}: the config has no connector.class; add the class of the connector")
     return found
 
 
@@ -296,7 +296,7 @@ def as_text(setting: Any, value: Any, where: str) -> str | None:
     # A text has a tag such as !!timestamp only where somebody wrote it, and then looks like what it was.
     if isinstance(value, dict | list | tuple | set | bytes):
         kind = {dict: "an object", bytes: "binary"}.get(type(value), "a list")
-        raise InputError(f"{where}: the setting {setting} is {kind}, but settings are texts: write it as one text")
+        raise InputError(f"{where}: the setting {setting} is {kind}, but settings are text: write it as one string")
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else str(value)
@@ -307,9 +307,11 @@ def _name(value: Any, config: Config, item: _Item, problems: list[str]) -> str:
     inside = config.get("name")
     name = inside if value is None else value
     if not isinstance(name, str) or not name.strip():
-        problems.append(f"{item.where('name')}: the connector has no name, or one that is no text: give it as name")
+        problems.append(f"{item.where('name')}: the connector has no name, or one that is not text: set name")
     elif inside is not None and inside != name:
-        problems.append(f"{item.where('name')}: the connector is named {name}, but {inside} in its config: leave that one out")
+        problems.append(
+            f"{item.where('name')}: the connector is named {name}, but {inside} in its config: remove name from the config"
+        )
     elif _REFERENCE.search(name):
         problems.append(_no_reference(item.where("name"), "name", name))
     else:
@@ -326,7 +328,7 @@ def _state(value: Any, item: _Item, problems: list[str]) -> str | None:
     if isinstance(value, str) and _REFERENCE.search(value):
         problems.append(_no_reference(where, "state", value))
     else:
-        problems.append(f"{where}: the state is {value}; it may be {', '.join(STATES)}, or left out to stay what it is")
+        problems.append(f"{where}: the state is {value}; it must be one of {', '.join(STATES)}, or left out to keep the state")
     return None
 
 
@@ -346,7 +348,7 @@ def _offsets(item: _Item, at: tuple[str, ...], problems: list[str]) -> list[dict
         try:
             made: list[dict[str, Any]] = json.loads(json.dumps(rows, allow_nan=False))
         except (ValueError, TypeError, RecursionError) as error:
-            problems.append(f"{where}: the offsets are no JSON ({error})")
+            problems.append(f"{where}: the offsets are not JSON ({error})")
             return None
         if _REFERENCE.search(json.dumps(made)):
             problems.append(_no_reference(where, "offsets", "${…}"))
@@ -356,4 +358,7 @@ def _offsets(item: _Item, at: tuple[str, ...], problems: list[str]) -> list[dict
 
 
 def _no_reference(where: str, field: str, value: str) -> str:
-    return f"{where}: the {field} is {value}, but only settings may have references: the worker resolves them, not this command"
+    return (
+        f"{where}: the {field} is {value}, but only settings may have references, which the worker resolves: write the value "
+        "itself"
+    )

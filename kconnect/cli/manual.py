@@ -75,7 +75,7 @@ def page(root: click.Command, path: Sequence[str]) -> Page:
             command = found.command.get_command(found.context, word)
         if command is None:
             asked = " ".join((*found.path, word))
-            raise click.UsageError(f"There is no command {asked!r}. `{found.name} --help` lists those there are.")
+            raise click.UsageError(f"There is no command {asked!r}. `{found.name} --help` lists all commands.")
         found = Page((*found.path, word), _context(command, word, found.context))
     return found
 
@@ -156,10 +156,10 @@ def markdown(root: click.Command) -> str:
     lines = [
         "# The command line",
         "",
-        "<!-- Written by `kconnect help --all`; the words are those of each command's --help. -->",
+        "<!-- Written by `kconnect help --all`; change the texts in kconnect/cli. -->",
         "",
-        "`kconnect help COMMAND` and `kconnect COMMAND --help` show a command's part of this page. What they do for somebody",
-        "who is used to `curl` and Kafka's own tools is in [cheat-sheet.md](cheat-sheet.md).",
+        "`kconnect help COMMAND` and `kconnect COMMAND --help` show a command's part of this page. The [cheat",
+        "sheet](cheat-sheet.md) is for those who know `curl` and Kafka's own tools.",
         "",
     ]
     root_page = made[0]

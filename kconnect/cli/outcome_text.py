@@ -159,7 +159,7 @@ def changes(before: dict[str, Cell], after: dict[str, Cell]) -> Iterator[tuple[s
         elif now.exact != was.exact:
             if was.whole and not now.whole:
                 hidden.append(place)
-            to = now.shown if now.shown != was.shown else f"{now.shown}  (another schema)"
+            to = now.shown if now.shown != was.shown else f"{now.shown}  (the schema differs)"
             yield "~", place, f"{was.shown} → {to}"
     for place, now in after.items():
         if place not in before:

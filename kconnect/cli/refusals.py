@@ -94,11 +94,11 @@ def _with_remedy(line: str, there: Callable[[], list[str]]) -> str:
     known = {each.rpartition(".")[2]: each for each in there()}
     if vendor := next((who for prefix, who in _VENDORS.items() if name.startswith(prefix)), None):
         return (
-            f"{name} of {vendor} is not installed on the worker. Kafka Connect finds its archive below plugin.path; "
-            "kconnect runs plugins in Python, not Java's: `kconnect plugin install PACKAGE` installs one, and `kconnect plugin "
-            "new NAME` begins one of your own"
+            f"{name} of {vendor} is not installed on the worker. Kafka Connect finds its archive below plugin.path; kconnect "
+            "runs plugins in Python, not Java's: `kconnect plugin install PACKAGE` installs one, and `kconnect plugin new "
+            "NAME` creates a project for your own"
         )
     # Aliases go without the ending.
     short = {**known, **{each.removesuffix("Connector"): full for each, full in known.items()}}
     near = difflib.get_close_matches(name.rpartition(".")[2], short, 1)
-    return f"{said}; " + (f"did you mean {near[0]} ({short[near[0]]})?" if near else "`kconnect get plugins` lists what it has")
+    return f"{said}; " + (f"did you mean {near[0]} ({short[near[0]]})?" if near else "`kconnect get plugins` lists its classes")

@@ -38,8 +38,8 @@ _HOST = {"task_host_memory_bytes": "memory_bytes", "task_host_cpu_seconds_total"
 _SHOWN = {_PREFIX + name: key for name, key in {**_TASK, **_HOST}.items()}
 
 NO_METRICS = (
-    "The worker at {url} has no /metrics and no /cluster: it is not a kconnect worker. Kafka Connect has its numbers in JMX; "
-    "what it tells over REST is in `kconnect get connectors`."
+    "The worker at {url} has no /metrics and no /cluster: it is not a kconnect worker. Kafka Connect has its metrics in JMX; "
+    "`kconnect get connectors` shows what it reports over REST."
 )
 
 

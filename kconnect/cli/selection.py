@@ -62,7 +62,7 @@ def arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def with_wanted(*arguments: Any, names: tuple[str, ...], all_of_them: bool, **values: Any) -> Any:
         if bool(names) == all_of_them:
-            raise click.UsageError("Give either the names of connectors, which may be globs such as 'orders-*', or --all.")
+            raise click.UsageError("Give either names of connectors, which may be globs such as 'orders-*', or --all.")
         return command(*arguments, wanted=Wanted(names, all_of_them), **values)
 
     every = click.option("--all", "all_of_them", is_flag=True, help="All connectors of the cluster.")
@@ -194,7 +194,9 @@ def _there(known: Sequence[str]) -> str:
     if not known:
         return "the cluster has none"
     some = ", ".join(known[:5])
-    return f"there is {some}" if len(known) <= 5 else f"there is {some} and {len(known) - 5} more (kconnect get connectors)"
+    if len(known) <= 5:
+        return f"the cluster has {some}"
+    return f"the cluster has {some} and {len(known) - 5} more (kconnect get connectors)"
 
 
 def _results(

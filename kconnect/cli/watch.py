@@ -28,7 +28,7 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer v
             found = 0.0
         if not 0.1 <= found <= 86_400:
             # What follows is taken for it, if it has no dash: a name mostly.
-            self.fail(f"{value} is no number of seconds. Write --watch={USUAL_S:g}, or put --watch last.", param, ctx)
+            self.fail(f"{value} is not a number of seconds. Write --watch={USUAL_S:g}, or put --watch last.", param, ctx)
         return found
 
 

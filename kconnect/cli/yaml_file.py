@@ -23,14 +23,14 @@ class _Values:
         except (ValueError, AttributeError, TypeError, LookupError, OverflowError) as error:
             # What PyYAML's constructors make of a tag that does not fit its value, such as `!!timestamp foo`.
             kind = node.tag.removeprefix("tag:yaml.org,2002:")
-            what = f"{node.value} is no {kind}" if isinstance(node.value, str) else f"this is no {kind}"
+            what = f"{node.value} is not a valid {kind}" if isinstance(node.value, str) else f"this is not a valid {kind}"
             raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from error
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if isinstance(key.value, str) and key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value} comes twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value} is there twice", key.start_mark)
             seen.add(str(key.value))
         found: dict[Any, Any] = super().construct_mapping(node, deep)  # type: ignore[misc]
         return found

@@ -34,7 +34,7 @@ FILENAME, POSITION = "filename", "position"
 CONFIG = ConfigDef(
     ConfigKey(FILE, Type.STRING, None, Importance.HIGH, "The file to read, as the executors' machines name it."),
     ConfigKey(TOPIC, Type.STRING, importance=Importance.HIGH, doc="The topic.", validator=NonEmptyString()),
-    ConfigKey(BATCH_SIZE, Type.INT, 2000, Importance.LOW, "The most lines that one poll gives."),
+    ConfigKey(BATCH_SIZE, Type.INT, 2000, Importance.LOW, "The most lines that one poll returns."),
 )
 
 _IDLE_S = 1.0
@@ -217,8 +217,8 @@ class FileStreamSourceTask(SourceTask):
         found = os.fstat(self._file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ConnectError(
-                f"The setting `file` names {self._name}, which is no ordinary file: a pipe or a device has no positions to "
-                "come back to. Name a file."
+                f"The setting `file` names {self._name}, which is not a regular file: a pipe or a device has no positions to "
+                "return to. Name a file."
             )
         self._inode = found.st_ino
         if self._position > found.st_size:

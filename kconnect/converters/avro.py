@@ -59,7 +59,7 @@ _SUBJECT_DOC = "What a schema is registered under: the topic's name, the record'
 
 CONFIG = ConfigDef(
     *CONFIG_KEYS,
-    _flag(AUTO_REGISTER, True, Importance.MEDIUM, "Whether schemas that are new are registered.", _REGISTERING),
+    _flag(AUTO_REGISTER, True, Importance.MEDIUM, "Whether new schemas are registered.", _REGISTERING),
     _flag(
         USE_LATEST,
         False,
@@ -106,7 +106,7 @@ CONFIG = ConfigDef(
         META_DATA,
         True,
         Importance.LOW,
-        "Whether what Avro has no word for is kept in attributes of its schemas.",
+        "Whether details that Avro can't express are kept in attributes of its schemas.",
         _SCHEMAS,
     ),
     _flag(
@@ -131,7 +131,7 @@ CONFIG = ConfigDef(
         "How many schemas are kept ready, of those written and of those read.",
         group=_SCHEMAS,
     ),
-    _flag(OPTIONAL_KEYS, False, Importance.LOW, "Whether maps of optional texts are maps in Avro too.", _SCHEMAS),
+    _flag(OPTIONAL_KEYS, False, Importance.LOW, "Whether maps of optional texts are maps in Avro, too.", _SCHEMAS),
     _flag(FLATTEN, True, Importance.LOW, "Whether a union of one branch is read as that branch.", _SCHEMAS),
     _flag(DISCARD, False, Importance.LOW, "Whether only docs and defaults of fields are kept.", _SCHEMAS),
     _flag(
@@ -145,7 +145,7 @@ CONFIG = ConfigDef(
         IGNORE_DEFAULT,
         False,
         Importance.MEDIUM,
-        "Whether a null stays one where its field has a default.",
+        "Whether a null in a field with a default stays null.",
         _SCHEMAS,
     ),
 )
@@ -262,7 +262,7 @@ class AvroConverter(Converter):
             if found is None:
                 raise DataError(
                     f"The schema is not registered for subject {subject}, and {AUTO_REGISTER} is false. Register it, or set "
-                    f"{AUTO_REGISTER}=true, or {USE_LATEST}=true to write by the newest one there is"
+                    f"{AUTO_REGISTER}=true, or {USE_LATEST}=true to write with the newest registered one"
                 )
             id, target, strict = found.id, own, True
         encoding = Encoding(target)

@@ -18,7 +18,7 @@ CONVERTER_TYPE = ConfigKey(
     "converter.type",
     Type.STRING,
     importance=Importance.LOW,
-    doc="What is converted; set by the framework.",
+    doc="Whether keys, values or headers are converted; set by the framework.",
     validator=OneOf(("key", "value", "header")),
 )
 _CONFIG = ConfigDef(CONVERTER_TYPE)

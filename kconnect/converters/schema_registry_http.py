@@ -107,7 +107,7 @@ class HttpRegistry:
                 raise _error(refusal, what, base) from None
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise ConnectError(
-                    f"Failed to {what}: {base} answers with no JSON object of a registry; is {URL} that of a schema registry?"
+                    f"Failed to {what}: {base} does not answer as a schema registry does; check {URL}"
                 ) from error
             except Exception as error:  # noqa: BLE001
                 # Which HTTP library the client uses is its own affair (httpx, or httpx2), and so are that one's errors.

@@ -158,6 +158,6 @@ def _pem(settings: Mapping[str, Any], store: str) -> str | None:
         raise ConfigError(
             name,
             location,
-            f"not a PEM file; a keystore of Java is made one by keytool and openssl, with {SSL}{store}.type=PEM",
+            f"not a PEM file; convert a Java keystore with keytool and openssl, and set {SSL}{store}.type=PEM",
         )
     return content.decode("latin-1")

@@ -97,7 +97,7 @@ class BlackBox:
             if os.fstat(self._file).st_size > self._size:
                 self._size = os.fstat(self._file).st_size
                 self._write(b"= alive\n")
-                log.warning("This host stood still for over %.0f s: was it suspended, or does a unit's code block it?", _DUMP_S)
+                log.warning("This host stood still for over %.0f s: it was suspended, or a unit's code blocked it", _DUMP_S)
 
     def close(self) -> None:
         """The process ends in order: there is nothing to find."""
@@ -167,7 +167,7 @@ def open_box(incarnation: str) -> BlackBox | None:
     try:
         return BlackBox(os.path.join(directory, incarnation))
     except OSError as error:
-        log.warning("If a plugin crashes this host, it can't be told which one it was: %s", error)
+        log.warning("If a plugin crashes this host, kconnect can't tell which one it was: %s", error)
         return None
 
 
@@ -179,10 +179,10 @@ def _directory() -> str | None:
             os.mkdir(path, 0o700)
         found = os.lstat(path)
     except OSError as error:
-        log.warning("If a plugin crashes this host, it can't be told which one it was: %s", error)
+        log.warning("If a plugin crashes this host, kconnect can't tell which one it was: %s", error)
         return None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        log.warning("If a plugin crashes this host, it can't be told which one it was: %s is not this user's alone", path)
+        log.warning("If a plugin crashes this host, kconnect can't tell which one it was: other users may write to %s", path)
         return None
     return path
 
@@ -246,8 +246,8 @@ def _crashed(what: bytes, stacks: list[list[bytes]], said: dict[int, _Said]) -> 
         return {}
     name = _SIGNALS.get(what, what.decode("utf-8", "replace"))
     return whose.blame(
-        f"{name}: the code of this {whose.kind} has ended its host's process; what ran beside it was started again. It was in "
-        f"(innermost first)\n{_text(stacks[0])}"
+        f"{name}: the code of this {whose.kind} has ended its host's process; the other units there were started again. It was "
+        f"in (innermost first)\n{_text(stacks[0])}"
     )
 
 
@@ -263,8 +263,8 @@ def _holder(stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, B
     [(whose, stack)] = suspects.values()
     return whose.blame(
         f"The code of this {whose.kind} has let nothing else run in its host's process for {_LIMIT_S:.0f} s (it holds the "
-        "interpreter's lock), so that was ended; what ran beside it was started again. It was in (innermost first)\n"
-        f"{_text(stack)}"
+        "interpreter's lock), so kconnect ended the process; the other units there were started again. It was in (innermost "
+        f"first)\n{_text(stack)}"
     )
 
 

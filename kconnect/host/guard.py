@@ -84,10 +84,10 @@ class Guard:
         # First, for all else is said there.
         if logging.root.handlers != self._handlers:
             logging.root.handlers[:] = self._handlers
-            log.warning("The log's handlers were changed, and have been put back: they are those of all units of this host")
+            log.warning("A unit changed the log's handlers, which all units of this host share; they have been restored")
         if logging.root.manager.disable:
             logging.disable(logging.NOTSET)
-            log.warning("The log was switched off, and has been switched on again: it is that of all units of this host")
+            log.warning("A unit switched off the log, which all units of this host share; it has been switched on again")
         for name, logger in list(logging.root.manager.loggerDict.items()):
             # What the engine says passes through these, in its own threads, which nothing of a plugin's may hold up.
             if not name.startswith("kconnect.") or not isinstance(logger, logging.Logger):
@@ -97,7 +97,7 @@ class Guard:
                 logger.disabled = False
                 logger.handlers[:] = filter(_is_ours, logger.handlers)
                 logger.filters[:] = filter(_is_ours, logger.filters)
-                log.warning("The logger %s was changed, and has been put back", name)
+                log.warning("A unit changed the logger %s; it has been restored", name)
         for place, known in self._known.items():
             now = vars(place)
             for name, value in known.items():
@@ -114,16 +114,16 @@ class Guard:
         suspects = [unit for unit in units if str(module).partition(".")[0] in unit.modules]
         if len({unit.spec.connector for unit in suspects}) == 1:
             for unit in suspects:
-                unit.fail_from_outside(SharedProcessError(f"{what}: all units of this host use it, so it has been put back"))
+                unit.fail_from_outside(SharedProcessError(f"{what}: all units of this host use it, so it has been restored"))
         else:
-            log.warning("%s; it has been put back", what)
+            log.warning("%s; it has been restored", what)
 
     def _concerns(self) -> Unit | None:
         """The unit whose code calls, in this process and in none that was forked from it."""
         return owners.current() if os.getpid() == self._pid else None
 
     def _fail(self, unit: Unit, what: str) -> SharedProcessError:
-        error = SharedProcessError(f"{what}, which all units of its host's process share. This unit has failed of it instead")
+        error = SharedProcessError(f"{what}, which all units of its host's process share. So this unit has failed instead")
         unit.fail_from_outside(error)
         return error
 

@@ -221,7 +221,7 @@ class Host:
         now, lease = time.monotonic(), self._lease
         if Topic.ASSIGNMENT in self._reader.lost:
             self._outbox.discard()
-            self._die("the assignment topic is no longer what it has read")
+            self._die("the assignment topic no longer matches what the host has read")
         if self._state.is_readable and lease.is_lost(now):
             log.error("The internal topics could not be read for %.1f s: stopping all units", lease.limit_s)
             self._state.readable(False)
@@ -247,7 +247,7 @@ class Host:
         # What has failed may have left behind what fills the process, unless something else runs here.
         suspects = [unit for unit in every if unit.alive] or every
         if len(suspects) == 1:
-            reason = f"Its host's process, in which nothing else ran, was ended: it {excess}"
+            reason = f"kconnect ended its host's process, in which nothing else ran: it {excess}"
             self._contained.attribute_fault(suspects[0].spec, reason)
         log.error("Host %d ends, and Spark restarts it: it %s", self._number, excess)
         self._contained.leave()

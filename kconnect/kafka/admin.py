@@ -182,7 +182,7 @@ class Admin:
                 entry = self._configs(topic.name).get("cleanup.policy")
             except ck.KafkaException as error:
                 if error.args[0].code() == ck.KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    log.warning("No right to describe the topic %s: its cleanup policy is not checked", topic.name)
+                    log.warning("This worker may not describe the topic %s: its cleanup policy was not checked", topic.name)
                     continue
                 raise ConnectError(f"The topic '{topic.name}' can't be described: {error.args[0].str()}") from error
             policy = entry.value if entry is not None else None

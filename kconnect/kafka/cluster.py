@@ -131,7 +131,7 @@ class Cluster:
         end = time.monotonic() + _CHANGE_S
         while missing := {each.topic for each in new} - self._known():
             if time.monotonic() > end:
-                raise UnavailableError(f"The brokers don't know of the new topic {', '.join(missing)} yet; try again")
+                raise UnavailableError(f"The brokers do not show the new topic {', '.join(missing)} yet; try again")
             time.sleep(0.2)
 
     def delete_before(self, ends: Mapping[Place, int]) -> None:

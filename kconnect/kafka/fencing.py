@@ -77,5 +77,5 @@ def _fence(settings: Mapping[str, Any], transactional_id: str, end: float) -> No
         text = f"The transactional id {transactional_id} was not fenced: {reason.str()}"
         if reason.code() not in _HOPELESS:
             raise RetriableError(text) from error
-        remedy = " Allow its producer's user to describe and to write it." if reason.code() in FORBIDDEN else ""
+        remedy = " Allow its producer's user the operations Describe and Write on it." if reason.code() in FORBIDDEN else ""
         raise ConnectError(f"{text}.{remedy}") from error

@@ -42,15 +42,15 @@ def conflict(members: Sequence[Member], group_id: str, url: str, topic: str, min
             return _strange(group_id)
         if other.topics and topic not in other.topics:
             return (
-                f"The group {group_id} is that of another cluster, too: its member {other.url} has the assignment topic "
+                f"Another cluster uses the group {group_id}, too: its member {other.url} has the assignment topic "
                 f"{', '.join(sorted(other.topics))}, and this worker {topic}. Both would lead with the transactional id "
                 f"connect-cluster-{group_id}, and fence each other for ever. Give one of the clusters another `group.id`, or "
                 "all workers the same `assignment.storage.topic` and other internal topics."
             )
     if sum(other.url == url for other in members) > mine:
         return (
-            f"Another live worker of the group {group_id} is reached at {url}, too, and so has the same id. End one of "
-            "them, or give each its own `rest.advertised.host.name` and `rest.advertised.port`, or its own `listeners`."
+            f"Another live worker of the group {group_id} has the same URL, {url}, and so the same id. End one of them, or "
+            "give each its own `rest.advertised.host.name` and `rest.advertised.port`, or its own `listeners`."
         )
     return None
 

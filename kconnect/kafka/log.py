@@ -102,7 +102,7 @@ class LogReader:
             try:
                 found = self._consumer.list_topics(name, timeout=timeout).topics[name]
             except ck.KafkaException as error:
-                raise RetriableError(f"No broker told of the topic {name}: {error.args[0].str()}") from error
+                raise RetriableError(f"No broker answered for the topic {name}: {error.args[0].str()}") from error
             if found.error is None or time.monotonic() > end:
                 return found
             time.sleep(0.1)
@@ -200,7 +200,7 @@ class LogReader:
         self._missed = 0 if ends is not None and self.has_read(ends) else self._missed + 1
         self._looked_at = time.monotonic()
         if self._missed >= 2 and self._replace_client():
-            log.warning("The internal topics are read by a new client: the old one received nothing for %.0f s", _SILENT_S)
+            log.warning("A new client now reads the internal topics: the old one received nothing for %.0f s", _SILENT_S)
             self._missed = 0
 
     def _replace_client(self) -> bool:
@@ -296,7 +296,7 @@ class LeaderWriter:
         try:
             producer.init_transactions(timeout)
         except ck.KafkaException as error:
-            raise ConnectError(f"Could not fence the leader before: {error.args[0].str()}") from error
+            raise ConnectError(f"Could not fence the previous leader: {error.args[0].str()}") from error
         self._producer, self._ends = producer, ends
 
     def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
@@ -346,7 +346,7 @@ class LeaderWriter:
         if len(causes) > 1 or (causes and causes[0].fatal()):
             self._producer = None
         if not committing and any(cause.code() in FENCED for cause in causes):
-            return FencedError("Another worker leads the cluster by now")
+            return FencedError("Another worker now leads the cluster")
         text = causes[0].str() if causes else str(error)
         return ConnectError(
             "Failed to write to config topic; this may be due to a transient error and the request can be safely "
@@ -396,8 +396,8 @@ class Batch:
         late = [error for error, *_ in self._reports if error is not None and error.code() == ck.KafkaError._MSG_TIMED_OUT]
         if self.open or late:
             raise ConnectError(
-                f"Writing to the internal topics: {self._servers} did not acknowledge it in time. Do the brokers run, and can "
-                "this worker reach them?"
+                f"Writing to the internal topics: {self._servers} did not acknowledge it in time. Check that the brokers run, "
+                "and that this worker can reach them."
             )
         for error, place, offset in self._reports:
             if error is not None and error.code() == ck.KafkaError.MSG_SIZE_TOO_LARGE:
@@ -413,7 +413,7 @@ class Batch:
 
 def _too_large(topic: str) -> BadRequestError:
     return BadRequestError(
-        f"This needs a record that is larger than the internal topic {topic} takes. Make it smaller, or raise "
+        f"The record for this request is larger than the internal topic {topic} accepts. Make the config smaller, or raise "
         "`max.message.bytes` of the topic and `max.request.size` of the worker."
     )
 

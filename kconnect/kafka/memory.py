@@ -51,7 +51,7 @@ class MemoryLog:
 
     def append_as(self, epoch: int, entries: Iterable[Entry]) -> dict[tuple[Topic, int], int]:
         if epoch != self._epoch:
-            raise FencedError("Another worker leads the cluster by now")
+            raise FencedError("Another worker now leads the cluster")
         return self.append(entries, epoch)
 
     def ends(self) -> dict[tuple[Topic, int], int]:

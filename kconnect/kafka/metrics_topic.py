@@ -58,7 +58,7 @@ class MetricsWriter:
         try:
             self._producer.produce(self._topic, value, key)
         except BufferError:
-            log.debug("Too many reports wait for Kafka: one is dropped")
+            log.debug("Too many reports are waiting for Kafka: one is dropped")
         except ck.KafkaException as error:
             log.debug("A report is dropped: %s", error.args[0].str())
         self._producer.poll(0)
@@ -69,7 +69,7 @@ class MetricsWriter:
     def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         if error is not None and not self._complained:
             self._complained = True
-            text = "Numbers for /metrics can't be written to the topic %s (logged once): %s"
+            text = "Metrics can't be written to the topic %s (logged once): %s"
             log.warning(text, self._topic, error.str())
 
 

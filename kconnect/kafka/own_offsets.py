@@ -96,7 +96,7 @@ def ensure(own: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool
                 ) from error
             log.warning("The offset topic %s can't be reached yet: %s", own.topic, reason)
             time.sleep(0.5)
-    raise ConnectError(f"Stopped while the offset topic {own.topic} was being looked for")
+    raise ConnectError(f"Stopped while looking for the offset topic {own.topic}")
 
 
 def is_the_workers(own: OwnTopic, settings: WorkerSettings) -> bool:

@@ -132,7 +132,7 @@ class Rights:
                 if error.args[0].code() not in STARTING:
                     raise failure(error.args[0], f"the group {group}", self._client) from error
             time.sleep(0.2)
-        raise UnavailableError(f"No broker told of the group {group} within {self._limit_s:.0f} s")
+        raise UnavailableError(f"No broker answered for the group {group} within {self._limit_s:.0f} s")
 
 
 def _words(operations: Collection[AclOperation] | None) -> set[str]:

@@ -71,7 +71,7 @@ def _places(consumer: ck.Consumer, settings: WorkerSettings, topic: str, partiti
     if partition is None:
         return sorted(found.partitions)
     if partition not in found.partitions:
-        raise NotFoundError(f"The topic {topic} has no partition {partition}: it has 0 to {len(found.partitions) - 1}")
+        raise NotFoundError(f"The topic {topic} has no partition {partition}; its last one is {len(found.partitions) - 1}")
     return [partition]
 
 
@@ -83,7 +83,7 @@ def _start(consumer: ck.Consumer, topic: str, partition: int, limit: int, offset
         return int(max(low, high - limit))
     if not low <= offset < high:
         there = f"{low} to {high - 1}" if high > low else "none"
-        raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: there are {there}")
+        raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: it has {there}")
     return offset
 
 
@@ -96,7 +96,7 @@ def _read(consumer: ck.Consumer, topic: str, places: set[int], limit: int | None
         message = consumer.poll(0.2)
         if message is None:
             if time.monotonic() > end:
-                raise RequestTimeoutError(f"The topic {topic} was not read within {_READ_S:.0f} s: are its brokers well?")
+                raise RequestTimeoutError(f"The topic {topic} could not be read within {_READ_S:.0f} s: check its brokers")
             continue
         error, place = message.error(), message.partition()
         if error is not None and error.code() == ck.KafkaError._PARTITION_EOF:

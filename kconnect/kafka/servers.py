@@ -45,5 +45,5 @@ def _problem(server: str) -> str | None:
     except socket.gaierror as error:
         return None if error.errno == socket.EAI_AGAIN else f"the name '{host}' can't be resolved ({error.strerror})"
     except (UnicodeError, ValueError):
-        return f"'{host}' is no name of a host"
+        return f"'{host}' is not the name of a host"
     return None

@@ -78,7 +78,8 @@ def _missing(admin: AdminClient, rules: TopicCreation, topics: Collection[str]) 
             settings, cause = rules.settings_of(topic), error.args[0]
             if cause.code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise _failure(
-                    f"It can't be told whether the topic {topic} is there or is to be created by the rules of {_of(settings)}",
+                    f"The task can't find out whether the topic {topic} exists, or must be created by the rules of "
+                    f"{_of(settings)}",
                     "Give the task the rights to describe it, and to create it if it is missing (`admin.override.*`)",
                     cause,
                 ) from error
@@ -110,7 +111,7 @@ def _create(admin: AdminClient, missing: list[TopicSettings]) -> None:
         except ck.KafkaException as error:
             cause = error.args[0]
             if cause.code() == ck.KafkaError.TOPIC_ALREADY_EXISTS:
-                log.info("Somebody else has created the topic %s", settings.topic)
+                log.info("Another client has created the topic %s", settings.topic)
                 continue
             raise _failure(
                 f"The topic {settings.topic} could not be created by the rules of {_of(settings)}",

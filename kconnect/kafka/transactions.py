@@ -129,8 +129,8 @@ class TransactionalProducer(TaskProducer):
         if error.code() in FENCED:
             return ConnectError(
                 f"The producer of the transactional id {self._id} is fenced: a newer set of this connector's tasks has taken "
-                "over, or a transaction was open for longer than the producer's transaction.timeout.ms. What the open "
-                f"transaction held comes again from whoever runs the task now. ({error.str()})"
+                "over, or a transaction was open for longer than the producer's transaction.timeout.ms. The newer task sends "
+                f"the records of the open transaction again. ({error.str()})"
             )
         if error.code() in FORBIDDEN:
             return ConnectError(
@@ -144,7 +144,9 @@ class TransactionalProducer(TaskProducer):
                 f"producer.override.transaction.timeout.ms to at most that. ({error.str()})"
             )
         where = "" if topic is None else f" (topic {topic})"
-        return ConnectError(f"The transaction of {self._id} has failed, so its records come again: {error.str()}{where}")
+        return ConnectError(
+            f"The transaction of {self._id} has failed, so the task sends its records again: {error.str()}{where}"
+        )
 
     def _cause(self, error: ck.KafkaError) -> ck.KafkaError:
         """Why the client refuses everything: the first call that fails for it may have a text that says only that."""

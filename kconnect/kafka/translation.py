@@ -94,9 +94,11 @@ _METRICS = _dropped("the worker's /metrics has the numbers, and no client has re
 _NO_CLASSES = _dropped("Java classes can't run here; the client goes without")
 _FRAMEWORK = _dropped("offsets are committed by the task, when its records are safe")
 _TLS = _dropped("the client negotiates TLS 1.2 or newer by OpenSSL's own choice")
-_CHECKED_BY_BROKERS = _dropped("tokens are checked by brokers, and the client only fetches them")
+_CHECKED_BY_BROKERS = _dropped("brokers check tokens, and the client only fetches them")
 _REFRESH = _dropped("the client renews logins by a schedule of its own")
-_PARTITIONER = _dropped("keys decide, as by Java's default; records without one go to a partition after the other, in batches")
+_PARTITIONER = _dropped(
+    "records with a key are partitioned by it, as Java does by default; others go to one partition after the other, in batches"
+)
 
 TABLE: Mapping[str, Row] = {
     "max.request.size": _renamed("message.max.bytes"),
@@ -143,10 +145,10 @@ TABLE: Mapping[str, Row] = {
     "metrics.num.samples": _METRICS,
     "metrics.recording.level": _METRICS,
     "metrics.sample.window.ms": _METRICS,
-    "max.block.ms": _dropped("a task waits for room and for brokers as long as it may run"),
-    "default.api.timeout.ms": _dropped("calls wait by limits of their own, and are made again"),
+    "max.block.ms": _dropped("a task waits for buffer space and brokers for as long as it runs"),
+    "default.api.timeout.ms": _dropped("calls have limits of their own, and are retried"),
     "metadata.max.idle.ms": _dropped("topics are forgotten by metadata.max.age.ms"),
-    "transaction.two.phase.commit.enable": _dropped("transactions are the framework's"),
+    "transaction.two.phase.commit.enable": _dropped("the framework controls transactions"),
     "socket.connection.setup.timeout.max.ms": _dropped("socket.connection.setup.timeout.ms holds for every attempt"),
     "config.providers": _dropped("the worker's own config providers resolve references"),
     "bootstrap.controllers": _dropped("the client asks the brokers of bootstrap.servers"),
@@ -178,7 +180,7 @@ TABLE: Mapping[str, Row] = {
     "sasl.oauthbearer.assertion.template.file": _dropped("the settings sasl.oauthbearer.assertion.claim.* are used"),
     "sasl.oauthbearer.client.credentials.client.id": _renamed("sasl.oauthbearer.client.id"),
     "sasl.oauthbearer.client.credentials.client.secret": _renamed("sasl.oauthbearer.client.secret"),
-    "ssl.client.auth": _dropped("it is for listeners"),
+    "ssl.client.auth": _dropped("it is a setting of listeners"),
     "ssl.protocol": _TLS,
     "ssl.enabled.protocols": _TLS,
     "ssl.provider": _NO_CLASSES,
@@ -188,7 +190,7 @@ TABLE: Mapping[str, Row] = {
     "ssl.secure.random.implementation": _TLS,
     # librdkafka's own.
     "delivery.report.only.error": _dropped("the task itself asks for the reports that it needs"),
-    "test.mock.num.brokers": _dropped("records would go to brokers that are none"),
+    "test.mock.num.brokers": _dropped("records would go to brokers that do not exist"),
     # No text may set it, for it loads a native library into the process, even when it is only tried.
     "plugin.library.paths": _dropped("no native library is loaded into task hosts"),
 }
@@ -216,7 +218,7 @@ def translate(given: Mapping[str, str | None], kind: str = "producer") -> dict[s
                 _warn_of_limit(name, most)
                 client[new_name] = most
             elif problem.startswith("No such configuration property"):
-                _warn(name, "no Kafka client of kconnect's knows it")
+                _warn(name, "none of kconnect's Kafka clients knows it")
             else:
                 raise ConfigError(name, _shown(name, value), f"the Kafka client refuses it: {problem}")
     return _with_level(client)
@@ -228,7 +230,7 @@ def _carried_over(name: str, value: str, kind: str) -> Mapping[str, str]:
     row = TABLE.get(name)
     if row is None:
         if "." not in name and name not in _UNDOTTED:
-            _warn(name, "it is no setting of a Kafka client")
+            _warn(name, "it is not a setting of Kafka clients")
             return {}
         return {name: value}
     if row.to is None:

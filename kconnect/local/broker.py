@@ -373,7 +373,7 @@ def require_free(port: int) -> None:
     try:
         _bind(port)
     except PermissionError as error:
-        raise ConnectError(f"Port {port} may not be used by you: choose one above 1023") from error
+        raise ConnectError(f"You may not use port {port}: choose one above 1023") from error
     except OSError as error:
         raise ConnectError(
             f"Port {port} is taken by another program: stop it, or choose another port ({error.strerror})"

@@ -224,7 +224,7 @@ def _module(name: str, coordinates: Sequence[str]) -> str:
     for coordinate in coordinates:
         parts = coordinate.split(":")
         if len(parts) != 3:
-            raise ConnectError(f"{coordinate!r} is no Maven coordinate: write group:artefact:version")
+            raise ConnectError(f"{coordinate!r} is not a Maven coordinate: write group:artefact:version")
         group, artefact, revision = map(quoteattr, parts)
         conf = '"default->runtime(*),master(*)"'
         rows.append(f"    <dependency org={group} name={artefact} rev={revision} conf={conf}/>")

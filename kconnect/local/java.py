@@ -27,7 +27,7 @@ def find(environ: Mapping[str, str] | None = None) -> str:
         program = Path(home) / "bin" / "java"
         if not os.access(program, os.X_OK):
             raise ConnectError(
-                f"JAVA_HOME is {home}, but there is no program {program}: point JAVA_HOME at a Java {OLDEST} "
+                f"JAVA_HOME is {home}, but {program} does not exist: point JAVA_HOME at a Java {OLDEST} "
                 "or newer, or unset it"
             )
         return str(program)
@@ -46,7 +46,7 @@ def version(program: str) -> int:
     # "1.8.0_392" up to Java 8, "17.0.15" since, "22-ea" before a release.
     match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
     if done.returncode != 0 or match is None:
-        raise ConnectError(f"{program} does not tell its version: install Java {OLDEST} or newer")
+        raise ConnectError(f"{program} does not print its version: install Java {OLDEST} or newer")
     return int(match.group(1))
 
 

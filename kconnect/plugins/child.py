@@ -134,7 +134,10 @@ class Child:
             # It raises this for one that ends just as it looks.
             with suppress(FileNotFoundError, psutil.Error):
                 psutil.wait_procs(left, timeout=1)
-        log.warning("What a plugin started in its sandbox could not be ended: %s", ", ".join(str(one.pid) for one in left))
+        log.warning(
+            "The processes that a plugin started in its sandbox could not be ended: %s",
+            ", ".join(str(one.pid) for one in left),
+        )
 
     def _write(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)
@@ -173,7 +176,7 @@ class Child:
         if status >= 0:
             return f"exit status {status}"
         name = signal.Signals(-status).name
-        return f"{name}, perhaps for want of memory" if -status == signal.SIGKILL else name
+        return f"{name}, perhaps because memory ran out" if -status == signal.SIGKILL else name
 
     def _log_output(self, stderr: BufferedReader) -> None:
         """What plugin code prints goes to the log, up to a limit; the pipe is emptied in any case."""
@@ -185,7 +188,7 @@ class Child:
                     # Hidden before it is cut: of a secret that is cut in two neither half would be found.
                     log.info("%s", secrets.hide(line.decode("utf-8", "replace").rstrip(), self._hidden)[:_LONGEST_LINE])
                 else:
-                    log.warning("A plugin prints a lot in its sandbox (pid %d): the rest is not logged", self._process.pid)
+                    log.warning("A plugin prints too much in its sandbox (pid %d): the rest is not logged", self._process.pid)
                     break
             while stderr.read1(1 << 16):
                 pass

@@ -21,7 +21,7 @@ _TIMEOUT_S = 60.0
 
 def examine(plugin_path: Sequence[Path], progress: Callable[[str], None] = lambda doing: None) -> list[Problem]:
     """The problems of a whole plugin.path, and of plugins installed beside kconnect. `progress` hears what is being done."""
-    progress("Reading what is installed")
+    progress("Reading the installed plugins")
     plugins = Registry.scan([str(root) for root in plugin_path])
     own = examination.beside_kconnect()
     found = list(examination.registry(plugins))
@@ -54,7 +54,7 @@ def try_classes(
                 sandbox.check(plugin)
             except ConnectError as error:
                 text = " ".join(str(error).split())
-                remedy = "mend the plugin, or ask its author"
+                remedy = "fix the plugin, or ask its author"
                 found.append(Problem(ERROR, "class", plugin.location, text, remedy))
     finally:
         sandbox.close()

@@ -176,7 +176,7 @@ class _Process:
             assert self._finder is not None
             outside = self._finder.outside()
             clashes = {each: place for each, place in owners.items() if PathFinder.find_spec(each.split(".")[0], outside)}
-            reason = f"What is installed beside kconnect shares this process with {owners[taken]}, which has another {taken}."
+            reason = f"The packages installed with kconnect share this process with {owners[taken]}, which has another {taken}."
             realm = Realm(0, outside, frozenset(clashes), clashes, reason)
             self._realms[INSTALLED] = self._finder.realms[realm.name] = realm
         return self._realms[INSTALLED]

@@ -69,18 +69,18 @@ def directory(place: Path, own: Distributions) -> list[Problem]:
 def path(root: Path) -> Iterator[Problem]:
     """Of a directory of plugin.path itself. What a scan finds there and can't use is told by `registry`."""
     for child in unfinished(root):
-        message = "what an installation or removal left when it was killed; no worker looks at it"
-        yield Problem(WARNING, "unfinished", str(child), message, f"rm -r {child}, or leave it to the next installation")
+        message = "an installation or removal was killed and left it behind; workers ignore it"
+        yield Problem(WARNING, "unfinished", str(child), message, f"rm -r {child}, or let the next installation remove it")
 
 
 def registry(plugins: Registry) -> Iterator[Problem]:
     """What a scan could not use, and names that several classes have."""
     for broken in plugins.broken:
-        remedy = "mend the plugin, or ask its author"
+        remedy = "fix the plugin, or ask its author"
         if any(own in broken.reason for own in ("kconnect plugin", "Install each", "plugin.path names", "Java's")):
             remedy = ""  # it is in the reason
         elif not Path(broken.location).is_dir():
-            remedy = "make the directory, or take it out of plugin.path"
+            remedy = "create the directory, or remove it from plugin.path"
         yield Problem(ERROR, "metadata", broken.location, broken.reason, remedy)
     named: dict[tuple[str, str], dict[str, PluginDesc]] = {}
     for plugin in plugins.plugins:
@@ -97,7 +97,7 @@ def registry(plugins: Registry) -> Iterator[Problem]:
             "names",
             strange.location,
             f"the {kind.replace('_', ' ')}s {' and '.join(found)} have the same short name {', '.join(names)}",
-            "configs must give their full names",
+            "use their full names in configs",
         )
 
 
@@ -118,8 +118,8 @@ def copies(plugin_path: Iterable[Path]) -> Iterator[Problem]:
                             WARNING,
                             "copies",
                             str(child),
-                            f"{name} {distribution.version} is in {first} too, and that one counts",
-                            f"take one of them away, such as {child}",
+                            f"{name} {distribution.version} is in {first}, too, which is the one that workers use",
+                            f"remove one of them, such as {child}",
                         )
 
 
@@ -155,7 +155,7 @@ def _versions(place: Path) -> Iterator[Problem]:
                 "two-versions",
                 str(place),
                 f"it has {name} in the versions {first} and {distribution.version}, whose files are mixed",
-                f"install the plugin anew: kconnect plugin install --force {_plugin_of(inside(place))}",
+                f"install the plugin again: kconnect plugin install --force {_plugin_of(inside(place))}",
             )
 
 
@@ -177,7 +177,7 @@ def _dependencies(place: Path, here: Distributions, own: Distributions) -> Itera
                 needed = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
             except (InvalidRequirement, UndefinedEnvironmentName) as error:
                 summary = " ".join(str(error).split())
-                remedy = "tell its author; it works if what is meant is there"
+                remedy = "tell its author; the plugin works if the package that it needs is installed"
                 unread = f"{who} requires {text!r}, which can't be read: {summary}"
                 yield Problem(WARNING, "metadata", str(place), unread, remedy)
                 continue
@@ -193,9 +193,11 @@ def _dependencies(place: Path, here: Distributions, own: Distributions) -> Itera
             told.add((who, name))
             there = "is not there" if found is None else f"{found.version} is there"
             rule = f"{name}{requirement.specifier}" if found is None else f"{name} {requirement.specifier}"
-            remedy = f"install the plugin anew, with all that it needs: kconnect plugin install --force {_plugin_of(here)}"
+            remedy = (
+                f"install the plugin again, with everything that it needs: kconnect plugin install --force {_plugin_of(here)}"
+            )
             if name in arrangement.OURS:
-                remedy = f"upgrade {name} beside kconnect, or install another version of the plugin"
+                remedy = f"upgrade the {name} installed with kconnect, or install another version of the plugin"
             yield Problem(ERROR, "dependency", str(place), f"{who} needs {rule}, but {_subject(found, name)}{there}", remedy)
 
 
@@ -215,7 +217,7 @@ def _python(place: Path, distribution: metadata.Distribution) -> Iterator[Proble
                 "python",
                 str(place),
                 f"{distribution.name} {distribution.version} needs Python {rule}, but this is {own}",
-                "run the worker in such a Python, or install another version of the plugin",
+                "run the worker with such a Python, or install another version of the plugin",
             )
 
 
@@ -228,7 +230,7 @@ def _shared_names(place: Path) -> Iterator[Problem]:
                 WARNING,
                 "shared",
                 str(place),
-                f"it brings its own {name}, which is never used: a plugin works with the one that the worker has",
+                f"it brings its own {name}, which is never used: plugins use the worker's",
                 f"rm -r {place / name}* (kconnect plugin install leaves it out)",
             )
     standard = [name for name in protected if name not in arrangement.OURS]
@@ -237,7 +239,7 @@ def _shared_names(place: Path) -> Iterator[Problem]:
             WARNING,
             "shared",
             str(place),
-            f"it brings modules that are called as those of Python itself, which are used instead: {', '.join(standard)}",
+            f"it brings modules with the names of Python's own, which are used instead: {', '.join(standard)}",
             "rename them, or tell the author",
         )
 
@@ -260,7 +262,7 @@ def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Probl
                     "extension",
                     str(place),
                     f"{distribution.name} {distribution.version} was made for {', '.join(tags)}, but this is {this}",
-                    f"install the plugin anew with this Python: kconnect plugin install --force {_plugin_of(here)}",
+                    f"install the plugin again with this Python: kconnect plugin install --force {_plugin_of(here)}",
                 )
     if told:
         return
@@ -281,7 +283,7 @@ def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Probl
             "extension",
             str(place),
             f"{wrong[0].relative_to(place)}{more} was made for another Python or platform; this is {this}",
-            f"install the plugin anew with this Python: kconnect plugin install --force {_plugin_of(here)}",
+            f"install the plugin again with this Python: kconnect plugin install --force {_plugin_of(here)}",
         )
 
 

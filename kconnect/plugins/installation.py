@@ -70,7 +70,7 @@ class InstalledPlugin:
 def requirement_of(text: str) -> str:
     """What the user named, as pip is to be asked for it. BadRequestError if that can't be."""
     if text.startswith("-") or not text.strip():
-        raise BadRequestError(f"{text!r} is no requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory")
+        raise BadRequestError(f"{text!r} is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory")
     if "://" in text or " @ " in text:
         return text
     # As pip has it, a directory is known by its slash: `acme` alone is a name.
@@ -78,7 +78,7 @@ def requirement_of(text: str) -> str:
         return text
     path = Path(text).expanduser()
     if not path.exists():
-        raise BadRequestError(f"{text}: there is no such file or directory")
+        raise BadRequestError(f"{text} does not exist")
     if path.suffix == ".jar":
         raise BadRequestError(f"{text}: this is a plugin for Java; kconnect runs plugins in Python only")
     if path.is_file() and not path.name.endswith((".whl", ".zip", ".tar.gz", ".tar.bz2", ".tgz")):
@@ -92,21 +92,24 @@ def plan(plugin_path: Path, requirement: str, pip: Pip) -> Plan:
         found = pip.resolve(requirement)
     except ConnectError as error:
         if Path(requirement).is_dir() and os.sep not in requirement:
-            raise type(error)(f"{error}; for the directory here write ./{requirement}") from None
+            raise type(error)(f"{error}; for the local directory, write ./{requirement}") from None
         for name in OURS:
             if re.search(rf"\b{name}\b.* \(from", str(error)):
-                own = f"here is {name} {metadata.version(name)}, and a plugin can't bring its own"
+                own = f"{name} {metadata.version(name)} is installed here, and a plugin can't bring its own"
                 raise type(error)(f"{error}; {own}") from None
         raise
     plugin = next(package for package in found if package.asked_for)
     if canonicalize_name(plugin.name) in OURS:
-        raise BadRequestError(f"{plugin.name} is no plugin: it belongs to kconnect, and is not installed into plugin.path")
+        raise BadRequestError(
+            f"{plugin.name} is not a plugin: it is a part of kconnect, which is not installed into plugin.path"
+        )
     for package in found:
         name = canonicalize_name(package.name)
         if name in OURS:
             raise BadRequestError(
-                f"{plugin.name} {plugin.version} needs {name} {package.version}, but this is {name} {metadata.version(name)}, "
-                f"which a plugin can't bring itself: install another version of the plugin, or upgrade {name} beside kconnect"
+                f"{plugin.name} {plugin.version} needs {name} {package.version}, but {name} {metadata.version(name)} is "
+                f"installed, and a plugin can't bring its own: install another version of the plugin, or upgrade the {name} "
+                "installed with kconnect"
             )
     name = canonicalize_name(plugin.name)
     there = [
@@ -146,7 +149,7 @@ def put(staged_directory: Path, wanted: Plan) -> None:
             gone.rename(wanted.replaced)
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        raise AlreadyExistsError(f"{wanted.target} has just been made by somebody else: nothing was changed") from None
+        raise AlreadyExistsError(f"Another process has just created {wanted.target}: nothing was changed") from None
     if gone is not None:
         _delete(gone)
 

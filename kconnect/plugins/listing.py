@@ -78,17 +78,20 @@ class Listing:
         try:
             answer = self._ask(request, until + _ENDING_S)
         except (TimeoutError, ChildEndedError) as error:
-            log.warning("Connector plugins could not be asked what they are; the next request tries again: %r", error)
+            log.warning(
+                "Connector plugins could not be asked for their types and versions; the next request tries again: %r",
+                error,
+            )
             return
         for plugin, found in zip(plugins, answer["found"], strict=True):
             if found is None:
                 log.warning(
-                    "The connector plugin %s in version %s is not listed yet: there was no time to ask it", *_key(plugin)
+                    "The connector plugin %s in version %s is not listed yet: it could not be asked in time", *_key(plugin)
                 )
             elif "error" in found:
                 self._refused.add(_key(plugin))
                 log.warning(
-                    "The connector plugin %s in version %s is not listed until plugins are loaded anew: %s",
+                    "The connector plugin %s in version %s is not listed until plugins are reloaded: %s",
                     *_key(plugin),
                     found["error"],
                 )
@@ -99,7 +102,7 @@ class Listing:
     def _compare(self, plugin: PluginDesc, said: str) -> None:
         if said != plugin.version and plugin.version != versions.UNDEFINED:
             log.warning(
-                "The connector plugin %s says that its version is %s; what counts, and is listed, is that of its package, %s",
+                "The connector plugin %s reports the version %s; kconnect uses and lists the version of its package, %s",
                 plugin.python_path,
                 said,
                 plugin.version,

@@ -94,7 +94,7 @@ class Pip:
         )
         if done.returncode:
             if self._verbose:
-                raise PipError(f"pip ended with status {done.returncode}, and says why above")
+                raise PipError(f"pip ended with status {done.returncode}; its messages above say why")
             raise PipError(_reason(done.stderr, done.returncode))
 
     def _check(self) -> None:
@@ -107,7 +107,7 @@ class Pip:
             ) from None
         if Version(version) < _OLDEST:
             remedy = f"run {sys.executable} -m pip install --upgrade pip"
-            raise PipError(f"pip {version} of {sys.executable} is too old, {_OLDEST} is needed: {remedy}")
+            raise PipError(f"pip {version} of {sys.executable} is too old; {_OLDEST} or newer is needed: {remedy}")
 
 
 _COMMAND = [sys.executable, "-m", "pip"]
@@ -139,4 +139,4 @@ def _reason(said: str, status: int) -> str:
     errors = [text.strip() for text in re.findall(r"^\s*(?:ERROR|error): (.+)$", said, re.MULTILINE)]
     # The last is the outcome. That before it has what there is, and without one the outcome says all.
     words = "; ".join(dict.fromkeys(errors[-2:])) or f"exit status {status}"
-    return f"pip: {words} (-v shows all that it says)"
+    return f"pip: {words} (-v shows its whole output)"

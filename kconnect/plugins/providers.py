@@ -131,8 +131,10 @@ class Providers:
     def _missing(self, ref: Reference, value: Any) -> str:
         where = f" at the path {ref.path}" if ref.path else ""
         if value is None:
-            return f"the provider {ref.provider} has no key {ref.key}{where}, or does not give it away"
-        return f"what the provider {ref.provider} has for the key {ref.key}{where} is a {type(value).__name__}, not a text"
+            return f"the provider {ref.provider} has no key {ref.key}{where}, or does not allow access to it"
+        return (
+            f"the value that the provider {ref.provider} has for the key {ref.key}{where} is a {type(value).__name__}, not text"
+        )
 
     def _ask(
         self, name: str, path: str, keys: list[str], cancelled: Callable[[], bool], deadline: float, limit_s: float
@@ -154,7 +156,7 @@ class Providers:
             return answers[0]
         if cancelled():
             return f"stopped while the provider {name} was asked"
-        return f"the provider {name} ({known.class_name}) has not answered within {limit_s:g} s"
+        return f"the provider {name} ({known.class_name}) did not answer within {limit_s:g} s"
 
     def _answer(self, known: Declared, path: str, keys: list[str]) -> ConfigData | str:
         what = "can't be configured"

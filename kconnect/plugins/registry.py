@@ -289,7 +289,7 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
         first = plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
         if first.location != plugin.location:
             log.info(
-                "The %s %s in version %s of %s is not used: the same is in %s",
+                "The %s %s in version %s of %s is not used: %s has the same",
                 plugin.kind,
                 plugin.class_name,
                 plugin.version,

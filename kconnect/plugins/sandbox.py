@@ -206,8 +206,8 @@ class Sandbox:
             raise BadRequestError(f"Invalid version specification: {version}") from None
         if versions.is_range(version or ""):
             raise BadRequestError(
-                f"Invalid version specification: {version} is a range. Ask for one of the versions that GET /connector-plugins "
-                "lists, or for none to get the newest"
+                f"Invalid version specification: {version} is a range. Give one of the versions that GET /connector-plugins "
+                "lists, or none for the newest"
             )
         for kind in ("connector", "converter", "header_converter", "transformation", "predicate"):
             try:
@@ -292,7 +292,7 @@ class Sandbox:
                 raise
             if answer.get("left"):
                 log.info(
-                    "%s has left something behind in its process, which is therefore not used again: %s",
+                    "%s has changed the state of its process, so the process is not used again: %s",
                     child.where(plugin),
                     ", ".join(answer["left"]),
                 )
@@ -357,7 +357,7 @@ def _directory(plugin: PluginDesc) -> tuple[str, ...]:
 def _slot(slots: threading.BoundedSemaphore, deadline: float, limit: float) -> Iterator[None]:
     if not slots.acquire(timeout=max(0.0, deadline - time.monotonic())):
         raise RequestTimeoutError(
-            f"Request timed out: for {limit:g} s all processes for this plugin have been busy with other requests"
+            f"Request timed out: all processes for this plugin were busy with other requests for {limit:g} s"
         )
     try:
         yield

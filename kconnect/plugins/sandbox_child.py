@@ -153,7 +153,7 @@ def _answer(call: Call, request: dict[str, Any], memory: int | None) -> dict[str
     except MemoryError as error:
         error.__traceback__ = None  # its frames hold what there was no room for
         limit = "than there is" if memory is None else f"than the {memory} bytes of the worker's sandbox.memory.max.bytes"
-        text = f"{call.where()}: MemoryError: it wanted more memory {limit}"
+        text = f"{call.where()}: MemoryError: it needed more memory {limit}"
         return {**call.error(ConnectError, text), "left": ["full memory"]}
     except BaseException as error:  # noqa: BLE001 - a plugin's own: told to whoever asked, with its place
         sys.stderr.write(traceback.format_exc())
@@ -172,7 +172,7 @@ def _answer_frame(call: Call, answer: dict[str, Any]) -> bytes:
     try:
         made = frame(answer)
     except TypeError as error:
-        problem = f"its answer is no JSON: {error}"
+        problem = f"its answer is not JSON: {error}"
     except MemoryError:
         problem = "there is not enough memory for its answer"
     else:
@@ -219,7 +219,7 @@ class Call:
         interfaces = _INTERFACES.get(kind, (object,))
         if not issubclass(loaded, interfaces):
             names = " or ".join(f"kconnect.api.{each.__name__}" for each in interfaces)
-            raise BadRequestError(f"{found.class_name} is no {kind.replace('_', ' ')}: it must be a subclass of {names}")
+            raise BadRequestError(f"{found.class_name} is not a {kind.replace('_', ' ')}: it must be a subclass of {names}")
         made = self._asking.make(found)
         if hasattr(made, "config"):
             self._asking.config_def(found, made)

@@ -43,11 +43,11 @@ _NO_VERSION = re.compile(r"[\s,\[\]()\x00-\x1f]")
 """What would make a version another thing in a range, or could not be asked for."""
 
 _NO_DIRECTORY = {
-    ".whl": "it is a wheel, and a plugin is a directory: kconnect plugin install makes one of it",
-    ".gz": "it is an archive, and a plugin is a directory: kconnect plugin install makes one of it",
-    ".zip": "it is an archive, and a plugin is a directory: kconnect plugin install makes one of it",
-    ".py": "it is a module, and a plugin is a directory with the metadata of a package: kconnect plugin new begins one",
-    ".jar": "it is Java's, and plugins here are Python packages",
+    ".whl": "it is a wheel, but a plugin is a directory: install it with kconnect plugin install",
+    ".gz": "it is an archive, but a plugin is a directory: install it with kconnect plugin install",
+    ".zip": "it is an archive, but a plugin is a directory: install it with kconnect plugin install",
+    ".py": "it is a module, but a plugin is a directory with a package's metadata: kconnect plugin new creates a project",
+    ".jar": "it is a plugin for Java, but kconnect's plugins are Python packages",
 }
 """What is told of files beside the plugins, by their suffix; others may lie there."""
 
@@ -102,7 +102,7 @@ def _children(root: Path, broken: list[BrokenPlugin]) -> Iterator[Path]:
         broken.append(BrokenPlugin(str(root), f"the directory of plugin.path can't be read: {error.strerror}"))
         return
     if any(child.name.endswith(_METADATA) for child in children):
-        reason = f"this is a plugin itself, and plugin.path names the directories that hold plugins: name {root.parent}"
+        reason = f"this is a plugin itself, but plugin.path names directories that hold plugins: name {root.parent}"
         broken.append(BrokenPlugin(str(root), reason))
         return
     for child in children:
@@ -112,7 +112,7 @@ def _children(root: Path, broken: list[BrokenPlugin]) -> Iterator[Path]:
             os.stat(child)
             is_directory = child.is_dir()
         except FileNotFoundError:
-            broken.append(BrokenPlugin(child.path, f"it is a link to {os.readlink(child)}, which is not there"))
+            broken.append(BrokenPlugin(child.path, f"it is a link to {os.readlink(child)}, which does not exist"))
             continue
         except OSError as error:
             broken.append(BrokenPlugin(child.path, f"it can't be read: {error.strerror}"))
@@ -144,7 +144,7 @@ def _nothing(names: list[str]) -> str:
         return f"no distribution in it has entry points in {', '.join(GROUPS)}"
     remedy = "install the plugin there with kconnect plugin install, or pip install --target"
     if any(name.endswith(".jar") for name in names):
-        return f"it holds Java's plugins, and plugins here are Python packages: {remedy}"
+        return f"it holds plugins for Java, but kconnect's plugins are Python packages: {remedy}"
     return f"it has no metadata of a package (a directory that ends with .dist-info): {remedy}"
 
 
@@ -192,9 +192,9 @@ def _readable(
             name, version = ((found.get_all(key) or [""])[0] for key in ("Name", "Version"))
             entries = [entry for entry in _entry_points(distribution) if entry.group in GROUPS]
             if not name:
-                raise ValueError("its METADATA is not there, can't be read, or has no Name")
+                raise ValueError("its METADATA is missing, can't be read, or has no Name")
             if version and _NO_VERSION.search(version):
-                raise ValueError(f"its version {version!r} is none that a config could ask for")
+                raise ValueError(f"its version {version!r} is not valid, so no config can ask for it")
         except Exception as error:  # noqa: BLE001 - whatever a stranger's metadata holds, the others must be found
             where = getattr(distribution, "_path", "a distribution")
             broken.append(BrokenPlugin(location, f"{where} can't be read: {_text(error)}"))
@@ -237,8 +237,8 @@ def _only(distributions: Iterable[metadata.Distribution], location: str, broken:
         if len(several) > 1:
             what = " and ".join(each.version for each in several)
             reason = (
-                f"{several[0].name} is there in the versions {what}, and which of them its code is can't be told; none is "
-                "used. Install each version into a directory of its own"
+                f"it has the metadata of {several[0].name} in the versions {what}, and kconnect can't know which one its code "
+                "is, so none is used. Install each version into a directory of its own"
             )
             broken.append(BrokenPlugin(location, reason))
         else:

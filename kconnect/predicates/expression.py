@@ -16,7 +16,7 @@ class Expression(Predicate):
             NO_DEFAULT,
             Importance.HIGH,
             "An expression in CEL that gives true or false, such as `value.price > 100 && topic.startsWith('eu.')`. It knows "
-            f"{', '.join(records.VARIABLES)}. Where it gives neither, or fails, so does the record.",
+            f"{', '.join(records.VARIABLES)}. If it gives neither, or fails, the record fails.",
             records.Expression("bool"),
         )
     )

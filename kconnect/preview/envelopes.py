@@ -266,7 +266,7 @@ def _free(payload: Any, types: Any, where: str, schema: Schema | None = None) ->
         raise DataError(f"`{where}` is {_kind_of(payload)}, which can't be read as `{types}`") from error
     if types in ("string", "boolean", "array", "map"):
         return payload
-    raise DataError(f"`{where}` is said to be of the type `{types}`, which there is none of here")
+    raise DataError(f"`{where}` has the unknown type `{types}`")
 
 
 def _is_pairs(payload: Any) -> bool:

@@ -64,7 +64,6 @@ def ours(name: str) -> tuple[str, ...]:
         if (found := PACKAGES.get(".".join(parts[:end]))) is not None:
             return found
     raise NotFoundError(
-        f"Logger {name} not found. It is one of Kafka's Java classes, and no logger of kconnect does the same; "
-        f"{_CONNECT} means all of kconnect's, GET /admin/loggers lists them, and docs/compatibility.md has the Java names "
-        "that lead to one of them."
+        f"Logger {name} not found. It is a Java class of Kafka, and kconnect has no logger for it; {_CONNECT} stands for all "
+        "of kconnect's, GET /admin/loggers lists them, and docs/compatibility.md has the Java names that lead to one of them."
     )

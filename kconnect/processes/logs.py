@@ -95,9 +95,9 @@ def set_level(loggers: Loggers, change: LoggerLevel) -> None:
         loggers.set_level(change.namespace, level)
     except NotFoundError:
         # Connect's own workers may have written it.
-        log.info("The log level of %.200r for the whole cluster changes nothing here", change.namespace)
+        log.info("The cluster's log level of %.200r has no effect on this worker", change.namespace)
         return
-    log.info("Log level of %s for the whole cluster: %s", change.namespace, level)
+    log.info("The cluster's log level of %s is now %s", change.namespace, level)
 
 
 def bind(connector: str, task: int | None = None) -> None:

@@ -58,7 +58,7 @@ class LineFile:
             self._complained = False
         except OSError as error:
             if not self._complained:
-                log.error("The %s file takes no lines (%s). Requests go on, their lines are lost there.", self._what, error)
+                log.error("Can't write to the %s file (%s). Requests continue, but their lines are lost.", self._what, error)
             self._complained = True
 
 

@@ -74,7 +74,7 @@ class Gate:
 
     def _unauthenticated(self, tried: bool) -> Response:
         wanted = " or ".join(_WANTED[method] for method in self._methods)
-        text = "The user, password or token is wrong." if tried else "This worker asks who you are."
+        text = "The user, password or token is wrong." if tried else "This worker needs a login."
         response = _refused(401, f"{text} Send {wanted}.")
         for method in self._methods:
             response.headers.append("WWW-Authenticate", _CHALLENGES[method])
@@ -174,11 +174,11 @@ def warnings(listeners: Iterable[str], authentication: bool) -> list[str]:
     reachable = [url for url in listeners if not _is_loopback(url)]
     if not authentication:
         text = (
-            f"%s can be reached from other machines and asks nobody who they are: whoever reaches it may change connectors. "
-            f"Set {SETTING}, or listen on 127.0.0.1 only."
+            f"%s can be reached from other machines without a login: whoever reaches it may change connectors. Set {SETTING}, "
+            "or listen on 127.0.0.1 only."
         )
         return [text % url for url in reachable]
-    text = "Passwords and tokens cross the network in clear on %s: use https://, or a proxy that does TLS."
+    text = "Passwords and tokens cross the network unencrypted on %s: use https://, or a proxy that does TLS."
     return [text % url for url in reachable if not url.strip().lower().startswith("https:")]
 
 

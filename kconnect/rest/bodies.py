@@ -21,8 +21,8 @@ Pairs = tuple[tuple[Any, Any], ...]
 """Of partition and offset, each an object or None."""
 
 CREATE = (
-    'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, with "initial_state" or "initial_offsets" if '
-    "you like"
+    'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, and optionally "initial_state" or '
+    '"initial_offsets"'
 )
 CONFIG = 'send the connector\'s config as a flat JSON object, such as {"connector.class": "<class>", "tasks.max": "1"}'
 PATCH = 'send the settings to change as a flat JSON object, such as {"tasks.max": "2"}; null removes a setting'
@@ -140,8 +140,8 @@ def _check_size(data: Any, most: int) -> None:
         size = len(orjson.dumps({key: value for key, value in config.items() if value is not None}))
         if size > most:
             raise BadRequestError(
-                f"The config makes a record of more than {size:,} bytes, and the config topic takes {most:,}. Make it smaller, "
-                "or raise `max.message.bytes` of the topic and `max.request.size` of the worker."
+                f"The config makes a record of more than {size:,} bytes, but the config topic accepts {most:,}. Make it "
+                "smaller, or raise `max.message.bytes` of the topic and `max.request.size` of the worker."
             )
 
 
@@ -156,5 +156,5 @@ def _text(key: str, value: object, expected: str) -> str | None:
         return "true" if value else "false"
     kind = "a list" if isinstance(value, list) else "an object"
     raise BadRequestError(
-        f"The value of '{key}' is {kind}, where only text, a number, true, false or null may stand; {expected}."
+        f"The value of '{key}' is {kind}, but must be text, a number, true, false or null; {expected}."
     )

@@ -56,8 +56,8 @@ def check_origin(http: HTTPConnection, cors: Cors | None) -> None:
     if origin is not None and (_is_own(http, origin) or (cors is not None and _is_allowed(cors, origin))):
         return
     raise ForbiddenError(
-        f"A page of {(origin or 'another origin')[:200]} sends this, and may not: if it should, let the worker setting "
-        f"{ORIGINS} name its origin."
+        f"Pages of {(origin or 'another origin')[:200]} may not send requests to this worker. To allow them, name their origin "
+        f"in the worker setting {ORIGINS}."
     )
 
 

@@ -240,7 +240,7 @@ class ConnectClient:
         """The names; with "status" or "info" or both, a dict by name of these."""
         found = self._json("GET", "/connectors", params={"expand": list(expand)} if expand else None)
         if not isinstance(found, dict if expand else list):
-            raise RestError(200, f"What answers at {self.url} is no worker: its /connectors are something else")
+            raise RestError(200, f"{self.url} is not a worker: the answer of its /connectors has another form")
         return found
 
     def connector(self, name: str) -> dict[str, Any]:
@@ -411,7 +411,7 @@ class ConnectClient:
         try:
             return orjson.loads(response.content)
         except orjson.JSONDecodeError:
-            raise RestError(response.status_code, f"What answers at {self.url} is no worker: {_kind(response)}") from None
+            raise RestError(response.status_code, f"{self.url} is not a worker: {_kind(response)}") from None
 
     def _call(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None
@@ -428,7 +428,7 @@ class ConnectClient:
             error = _error(response)
             if response.status_code in (404, 405, 501) and path == "/connectors" and error.message.startswith("HTTP "):
                 # A worker has it always.
-                raise RestError(None, f"What answers at {self.url} is no Connect worker ({error.message}): is the URL right?")
+                raise RestError(None, f"{self.url} is not a Connect worker ({error.message}): check the URL")
             pause = _pause(response, error)
             if pause is None:
                 raise error
@@ -449,14 +449,14 @@ class ConnectClient:
         try:
             response = self._http.request(method, path, content=content, headers=headers, params=params)
         except httpx.TimeoutException:
-            raise RestError(None, f"No answer from {asked} in time. Is the worker overloaded?") from None
+            raise RestError(None, f"No answer from {asked} in time. The worker may be overloaded") from None
         except httpx.TransportError as error:
             raise RestError(None, _no_answer(asked, error)) from None
         if response.status_code == 401 and self._withheld_for is not None:
             raise RestError(
                 401,
-                f"The worker at {self.url} asks who you are, and is not told: over http, passwords and tokens go to no other "
-                f"host than that of {self._withheld_for}. Have its listener be https, or ask it itself with --url {self.url}",
+                f"The worker at {self.url} needs a login, which was not sent: over http, passwords and tokens go only to the "
+                f"host of {self._withheld_for}. Give that worker an https listener, or use it directly with --url {self.url}",
             )
         return response
 
@@ -482,7 +482,7 @@ def _tls(url: str) -> ssl.SSLContext | bool:
     try:
         context = httpx.create_ssl_context()
     except OSError as error:
-        rule = f"it should be a PEM file of the certificates to trust, as {_TRUSTED} names it"
+        rule = f"{_TRUSTED} must name a PEM file of the certificates to trust"
         trusted = os.environ.get(_TRUSTED)
         raise ConfigError(f"The certificates {trusted} can't be used ({error.strerror or error}): {rule}") from None
     own = os.environ.get(_CLIENT_CERT)
@@ -491,7 +491,7 @@ def _tls(url: str) -> ssl.SSLContext | bool:
     try:
         context.load_cert_chain(own)
     except OSError as error:
-        rule = f"it should be a PEM file of a certificate and its key, as {_CLIENT_CERT} names it"
+        rule = f"{_CLIENT_CERT} must name a PEM file of a certificate and its key"
         raise ConfigError(f"The client certificate {own} can't be used ({error.strerror or error}): {rule}") from None
     return context
 
@@ -508,10 +508,13 @@ def _no_answer(url: str, error: httpx.TransportError) -> str:
             f"that it trusts, and that certificate's key, in {_CLIENT_CERT}."
         )
     if reason is not None:
-        return f"No TLS with {url} ({reason}). Is it an https listener?"
+        return f"No TLS with {url} ({reason}). Check that it is an https listener."
     if isinstance(error, httpx.RemoteProtocolError):
-        return f"What answers at {url} is no Connect worker ({error}): is it the port of its REST API, or an https URL?"
-    return f"No worker answers at {url} ({error}). Is it running?"
+        return (
+            f"{url} is not a Connect worker ({error}): check that it is the port of the REST API, and whether the URL needs "
+            "https"
+        )
+    return f"No worker answers at {url} ({error}). Check that it is running."
 
 
 def basic(name: str, password: str) -> str:
@@ -556,7 +559,7 @@ def _pause(response: httpx.Response, error: RestError) -> float | None:
 
 def _kind(response: httpx.Response) -> str:
     kind = response.headers.get("Content-Type", "").partition(";")[0] or "nothing that says its kind"
-    return f"the answer of {response.url.path} is {kind} rather than JSON; is the URL right, or is there a proxy before it?"
+    return f"the answer of {response.url.path} is {kind} rather than JSON; check the URL, and any proxy in between"
 
 
 def _reached(status: dict[str, Any], state: str, tasks: int | None) -> bool:

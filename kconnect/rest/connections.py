@@ -99,7 +99,10 @@ class Connections:
         found = next((each for each in self._open if not each.is_being_answered), None)
         if found is None:
             return False
-        log.warning("There are %d connections, and no files for more: the idlest are closed", len(self._open))
+        log.warning(
+            "There are %d connections, and no files for more: closing those that have been idle for longest",
+            len(self._open),
+        )
         self.lost(found)
         found.cut()
         return True

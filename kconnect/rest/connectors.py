@@ -159,15 +159,15 @@ _NEW = Answer(201, "The connector was created.", "CreatedConnector", (("Location
 _CREATED = Answer(201, "The connector was created.", "ConnectorInfo", (("Location", "The URL of the new connector."),))
 
 _NOT_STOPPED = "The connector is not stopped, or has tasks."
-_OFFSETS_CHANGED = Answer(200, "They are changed, as far as kconnect keeps them: the message says more.", "Message")
+_OFFSETS_CHANGED = Answer(200, "The offsets that kconnect keeps are changed; the message says more.", "Message")
 _STILL_RUNS = refused(409, "A task has not stopped within the request's time, or no worker leads the cluster.")
-_NOT_CHANGED = refused(500, "The connector refuses, or the group has members, or Kafka does not answer.")
+_NOT_CHANGED = refused(500, "The connector refuses the change, the group has members, or Kafka does not answer.")
 
 _EXPAND = Parameter(
-    "expand", "What to say of each connector, instead of a list of names.", {"enum": ["status", "info"]}, many=True
+    "expand", "What to include for each connector, instead of a list of names.", {"enum": ["status", "info"]}, many=True
 )
-_INCLUDE_TASKS = Parameter("includeTasks", "Restart tasks too.", {"type": "boolean", "default": False})
-_ONLY_FAILED = Parameter("onlyFailed", "Leave alone what has not failed.", {"type": "boolean", "default": False})
+_INCLUDE_TASKS = Parameter("includeTasks", "Restart the tasks, too.", {"type": "boolean", "default": False})
+_ONLY_FAILED = Parameter("onlyFailed", "Restart only what has failed.", {"type": "boolean", "default": False})
 
 OPERATIONS = (
     Operation(
@@ -189,12 +189,12 @@ OPERATIONS = (
         (
             _NEW,
             _INVALID,
-            refused(409, "There is a connector of this name, or no worker leads the cluster."),
-            refused(500, "Its initial offsets were refused, or could not be stored: there is no new connector."),
+            refused(409, "A connector of this name exists, or no worker leads the cluster."),
+            refused(500, "Its initial offsets were refused, or could not be stored: no connector was created."),
         ),
         body="CreateConnectorRequest",
-        notes="With `initial_offsets` it begins there (KIP-995): what a connector of this name has left behind is forgotten. "
-        "Otherwise it goes on with that.",
+        notes="With `initial_offsets` the connector starts from these (KIP-995), and old offsets of this name are forgotten. "
+        "Otherwise it continues from old offsets, if there are any.",
     ),
     Operation(
         "GET",
@@ -245,7 +245,10 @@ OPERATIONS = (
         get_status,
         "The states of a connector and its tasks",
         Role.READ,
-        (Answer(200, "The states, as last reported.", "ConnectorStateInfo"), refused(404, "Nothing was reported of it.")),
+        (Answer(200, "The states, as last reported.", "ConnectorStateInfo"), refused(
+            404,
+            "No state has been reported for it.",
+        )),
     ),
     Operation(
         "GET",
@@ -262,7 +265,7 @@ OPERATIONS = (
         "Between workers: task configs of a connector",
         Role.ANYONE,
         (
-            Answer(204, "They are in force."),
+            Answer(204, "The task configs are in effect."),
             refused(400, "The signature is missing, the body malformed, or the connector stopped."),
             refused(403, "The signature is wrong."),
             _UNKNOWN,
@@ -279,7 +282,7 @@ OPERATIONS = (
         get_task_status,
         "The state of a task",
         Role.READ,
-        (Answer(200, "The state, as last reported.", "TaskState"), refused(404, "Nothing was reported of it.")),
+        (Answer(200, "The state, as last reported.", "TaskState"), refused(404, "No state has been reported for it.")),
     ),
     Operation(
         "POST",
@@ -290,7 +293,7 @@ OPERATIONS = (
         (
             Answer(204, "It will be restarted."),
             refused(404, "There is no such connector, or it has no such task."),
-            refused(409, "No worker has had the task within the request's time."),
+            refused(409, "No worker was assigned the task within the request's time."),
         ),
     ),
     Operation(
@@ -313,7 +316,7 @@ OPERATIONS = (
         "PUT",
         f"{_ONE}/stop",
         stop_connector,
-        "Stop a connector: nothing of it runs any more (KIP-875)",
+        "Stop a connector: its tasks end (KIP-875)",
         Role.OPERATE,
         (Answer(204, "It will stop; its tasks are gone until it is resumed."), _UNKNOWN, _NO_LEADER),
     ),
@@ -326,7 +329,7 @@ OPERATIONS = (
         (
             Answer(202, "With parameters: what will be restarted is shown as RESTARTING.", "ConnectorStateInfo"),
             Answer(204, "Without parameters: the connector will be restarted, its tasks won't."),
-            refused(404, "There is no such connector, or nothing was reported of it."),
+            refused(404, "There is no such connector, or no state has been reported for it."),
             _NO_LEADER,
         ),
         query=(_INCLUDE_TASKS, _ONLY_FAILED),
@@ -338,7 +341,7 @@ OPERATIONS = (
         "The topics that a connector has used (KIP-558)",
         Role.READ,
         (
-            Answer(200, "The topics; none for a connector that nobody knows.", "ConnectorTopics"),
+            Answer(200, "The topics; none for an unknown connector.", "ConnectorTopics"),
             refused(403, "The worker does not track topics: `topic.tracking.enable` is false."),
         ),
     ),
@@ -386,8 +389,8 @@ OPERATIONS = (
         "Between workers: fence the producers of earlier tasks (KIP-618)",
         Role.ANYONE,
         (
-            Answer(204, "They can write no more."),
-            refused(400, "The signature is missing, or the connector is no source."),
+            Answer(204, "They can't write any more."),
+            refused(400, "The signature is missing, or the connector is not a source."),
             refused(403, "The signature is wrong."),
             _UNKNOWN,
             _NO_LEADER,

@@ -100,7 +100,7 @@ def parse(text: str, methods: tuple[str, ...] = ("basic", "token")) -> Credentia
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
     if not (passwords if "basic" in methods else ()) and not (tokens if "token" in methods else ()):
-        raise ValueError(f"it has no line for {' or '.join(methods)}, so nobody could come in")
+        raise ValueError(f"it has no line for {' or '.join(methods)}, so nobody could log in")
     # scrypt's costs are the same for all lines that `kconnect user` made; where they differ, the dearest hides the most.
     dearest = max((known for _, known in passwords.values()), key=lambda each: each.r * each.p << each.ln, default=None)
     return Credentials(passwords, tuple(tokens), (dearest or PasswordHash(15, 8, 3, bytes(16), bytes(32))).stand_in())
@@ -115,7 +115,7 @@ def _parts(line: str) -> tuple[Caller, str]:
     if role not in ROLES:
         raise ValueError(f"its role is none of {', '.join(ROLES)}")
     if not secret.startswith(("$scrypt$", "$sha256$")):
-        raise ValueError("its secret begins neither with $scrypt$ nor with $sha256$: 'kconnect user' makes such lines")
+        raise ValueError("its secret begins neither with $scrypt$ nor with $sha256$: 'kconnect user' prints such lines")
     return Caller(name, ROLES[role]), secret
 
 
@@ -136,7 +136,7 @@ class CredentialsFile:
             self._seen = self._mark()
             self._credentials = self._read()
         except (OSError, ValueError) as error:
-            reason = f"This file can't be used: {_reason(error)}. 'kconnect user NAME --role admin' makes a line for it."
+            reason = f"This file can't be used: {_reason(error)}. 'kconnect user NAME --role admin' prints a line for it."
             raise ConfigError(SETTING, path, reason) from None
 
     def current(self) -> Credentials:
@@ -161,7 +161,7 @@ class CredentialsFile:
             self._credentials = self._read()
             log.info("The credentials in %s were read again", self._path)
         except (OSError, ValueError) as error:
-            log.error("%s can't be used: %s. What it said before still holds.", self._path, _reason(error))
+            log.error("%s can't be used: %s. Its previous content stays in effect.", self._path, _reason(error))
 
     def _mark(self) -> object:
         found = os.stat(self._path)

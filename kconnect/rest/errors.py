@@ -41,7 +41,7 @@ def framework(status: int, headers: dict[str, str] | None = None) -> Response:
 
 def too_large(limit: int) -> Response:
     """For a body of more than `limit` bytes."""
-    text = f"The request's body is larger than {limit:,} bytes, which is the most that this worker takes."
+    text = f"The request's body is larger than {limit:,} bytes, the most that this worker accepts."
     return Response(body(413, text), 413, media_type="application/json")
 
 

@@ -108,7 +108,7 @@ class Forwarder:
 
 
 def _base(url: str) -> str:
-    unusable = ConflictError(f"The worker to be asked advertises an address that can't be used: {url[:200]!r}")
+    unusable = ConflictError(f"The worker that must answer advertises an address that can't be used: {url[:200]!r}")
     try:
         parts = urlsplit(url)
         base = f"{parts.scheme}://{parts.netloc}"

@@ -64,7 +64,7 @@ OPERATIONS = (
         list_loggers,
         "The levels of all loggers",
         Role.READ,
-        (Answer(200, "By name; those that are off are left out.", "Loggers"),),
+        (Answer(200, "By name, without those that are off.", "Loggers"),),
     ),
     Operation(
         "GET",
@@ -84,7 +84,7 @@ OPERATIONS = (
             Answer(200, "The names of the loggers whose level changed.", "LoggerNames"),
             Answer(204, "With `scope=cluster`: every worker will apply it."),
             refused(400, "The body is malformed or names no level."),
-            refused(404, "There is no such level, or the name is a Java class's that nothing here does the same as."),
+            refused(404, "There is no such level, or the name is that of a Java class for which kconnect has no logger."),
         ),
         query=(_SCOPE,),
         body="SetLoggerLevel",

@@ -14,32 +14,32 @@ from kconnect.rest import schemas
 from kconnect.rest.operation import JSON, Answer, Operation, Parameter, Role, refused
 
 DESCRIPTION = (
-    "The REST API of Kafka Connect, as kconnect speaks it. Any worker takes any request; what only the leader may do is sent "
-    "on to it."
+    "The REST API of Kafka Connect, as kconnect serves it. Any worker accepts any request, and forwards to the leader what "
+    "only the leader may do."
 )
 
 GROUPS = {
     "connectors": ("Connectors", "Configs, states, tasks and offsets."),
-    "connector-plugins": ("Plugins", "What is installed, its settings, and whether a config fits them."),
+    "connector-plugins": ("Plugins", "Installed plugins, their settings, and the validation of configs."),
     "admin": ("Loggers", "What a worker logs."),
-    "": ("Worker and cluster", "How this worker is, and what runs where."),
+    "": ("Worker and cluster", "The health of this worker, and what runs where."),
 }
 """By the first part of the path: the name under which operations are listed, and what they are about."""
 
-_NOT_ACCEPTABLE = Answer(406, "`Accept` names no media type that this operation gives. The body has no content type.")
+_NOT_ACCEPTABLE = Answer(406, "`Accept` names no media type that this operation can answer with. The body has no content type.")
 _NO_JSON = Answer(415, "The body's `Content-Type` is not `application/json`. The answer's body has no content type.")
-_TOO_LARGE = refused(413, "The body is larger than this worker takes.")
-_BUSY = refused(503, "The worker has as many large bodies in hand as it can; `Retry-After` says when to try again.")
+_TOO_LARGE = refused(413, "The body is larger than this worker accepts.")
+_BUSY = refused(503, "The worker is reading as many large bodies as it can; `Retry-After` says when to try again.")
 _TOO_SLOW = Answer(408, "The body did not arrive within 90 seconds.", "Error")
 _FAILED = refused(500, "The request failed, or took longer than 90 seconds.")
-_UNAUTHENTICATED = refused(401, "Where authentication is on: the request names no user, or proves it wrongly.")
-_TOO_MANY = refused(429, "Where authentication is on: too many passwords wait to be checked.")
-_FORBIDDEN = "Where authentication is on: the user lacks the role `{}`."
+_UNAUTHENTICATED = refused(401, "With authentication on: the request has no login, or a wrong one.")
+_TOO_MANY = refused(429, "With authentication on: too many passwords wait to be checked.")
+_FORBIDDEN = "With authentication on: the user lacks the role `{}`."
 _FOREIGN = "Or a browser sends it, without JSON, for a page of an origin that `access.control.allow.origin` does not name."
 
 EVERYWHERE = (
     _UNAUTHENTICATED,
-    refused(403, "Where authentication is on: the user lacks the role that the operation asks for."),
+    refused(403, "With authentication on: the user lacks the role that the operation needs."),
     _NOT_ACCEPTABLE,
     _TOO_SLOW,
     _TOO_LARGE,
@@ -129,8 +129,8 @@ def _operation(row: Operation) -> dict[str, Any]:
 
 def _role_text(role: Role) -> str:
     if role is Role.ANYONE:
-        return "Asks for no user, also where authentication is on."
-    return f"Where authentication is on, it asks for the role `{role.name.lower()}`."
+        return "Needs no login, even with authentication on."
+    return f"With authentication on, it needs the role `{role.name.lower()}`."
 
 
 def _path_parameter(name: str) -> dict[str, Any]:

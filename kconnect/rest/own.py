@@ -37,15 +37,15 @@ _PLACED = schemas.declare(
     "A task, or the connector's instance.",
     {
         "task": {"type": ["integer", "null"], "description": "Its number; null for the instance."},
-        "state": {"type": "string", "description": "As its status has it.", "examples": ["RUNNING"]},
-        "worker_id": {"type": ["string", "null"], "description": "Who is to run it.", "examples": ["10.0.0.1:8083"]},
+        "state": {"type": "string", "description": "As in its status.", "examples": ["RUNNING"]},
+        "worker_id": {"type": ["string", "null"], "description": "Its worker.", "examples": ["10.0.0.1:8083"]},
         "host": schemas.HOST,
-        "waits_for": {"type": ["string", "null"], "description": "Why it is not where it is to be; null if it is."},
+        "waits_for": {"type": ["string", "null"], "description": "Why it is not where it should be; null if it is."},
     },
 )
 _PLACEMENT = schemas.declare(
     "Placement",
-    "Where a connector is to run, and where it runs.",
+    "Where a connector should run, and where it runs.",
     {
         "name": {"type": "string"},
         "connector": schemas.ref(_PLACED),
@@ -83,10 +83,10 @@ OPERATIONS = (
         "POST",
         "/kconnect/plugins/reload",
         reload_plugins,
-        "Have this worker look at plugin.path anew",
+        "Make this worker read plugin.path again",
         Role.ADMIN,
-        (Answer(200, "What is different now.", "ReloadedPlugins"),),
-        notes="Of this worker only: ask each. Connectors that name no version get the newest, as after a restart. Config "
-        "providers, and what is installed beside kconnect, stay as they are until the worker is restarted.",
+        (Answer(200, "What has changed.", "ReloadedPlugins"),),
+        notes="This reloads one worker: ask each of them. Connectors that name no version get the newest, as after a restart. "
+        "Config providers, and packages installed with kconnect, stay as they are until the worker is restarted.",
     ),
 )

@@ -34,9 +34,9 @@ def _simple(plugin: str) -> str:
 
 
 _CONNECTORS_ONLY = Parameter(
-    "connectorsOnly", "False: converters, transforms and predicates too.", {"type": "boolean", "default": True}
+    "connectorsOnly", "False: list converters, transforms and predicates, too.", {"type": "boolean", "default": True}
 )
-_VERSION = Parameter("version", "An exact version, as `/connector-plugins` tells it; else the newest.", {"type": "string"})
+_VERSION = Parameter("version", "An exact version, as `/connector-plugins` lists it. Default: the newest.", {"type": "string"})
 
 OPERATIONS = (
     Operation(
@@ -68,7 +68,7 @@ OPERATIONS = (
         "Validate a config",
         Role.ADMIN,
         (
-            Answer(200, "What was found, also where it is errors: `error_count` says how many.", "ConfigInfos"),
+            Answer(200, "The findings, even if the config has errors: `error_count` is their number.", "ConfigInfos"),
             refused(400, "The body is malformed, or its `connector.class` is missing, unknown or not the plugin."),
         ),
         body="SubmittedConfig",

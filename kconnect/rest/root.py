@@ -56,7 +56,7 @@ OPERATIONS = (
         Role.ANYONE,
         (
             Answer(200, "It answers requests.", "Health"),
-            Answer(500, "It answers no requests just now.", "Health"),
+            Answer(500, "It can't answer requests at the moment.", "Health"),
             Answer(503, "It is starting.", "Health"),
         ),
     ),

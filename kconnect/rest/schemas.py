@@ -74,7 +74,7 @@ _STATE: dict[str, Schema] = {
 _STATE_EXTRAS: dict[str, Schema] = {
     "version": {
         **_TEXT_OR_NULL,
-        "description": "The plugin's version; null where it is not known.",
+        "description": "The plugin's version; null if unknown.",
         "examples": ["4.3.1"],
     },
     "trace": {**_TEXT, "description": "Why it failed."},
@@ -96,17 +96,17 @@ _OWN_TASK: dict[str, Schema] = {
     ),
     "retrying": _or_null(
         _object(
-            "A call that failed is made again and again: since when, in ms since 1970, and why it failed last.",
+            "A failed call is being retried: since when, in ms since 1970, and why it failed last.",
             {"since": _NUMBER, "reason": _TEXT},
         )
     ),
 }
-_OWN = {"tasks": _list("By number. What does not apply, or is not known, is null.", _object("A task.", _OWN_TASK))}
+_OWN = {"tasks": _list("By number. Values that do not apply, or are not known, are null.", _object("A task.", _OWN_TASK))}
 _COUNTS: dict[str, Schema] = {"connectors": _NUMBER, "tasks": _NUMBER}
 
 _NEW_OFFSETS: Schema = {
     **_list(
-        "One entry for each partition; of several for the same one, the last counts.",
+        "One entry for each partition; if there are several for the same one, the last is used.",
         _object(
             "A partition and its new offset; null resets it.",
             {},
@@ -147,7 +147,7 @@ SCHEMAS: dict[str, Schema] = {
         "Who is in the cluster, and what runs where. Kafka Connect has no such resource.",
         {
             "leader": _WORKER,
-            "generation": {**_NUMBER, "description": "Grows whenever work is spread anew."},
+            "generation": {**_NUMBER, "description": "Grows whenever work is assigned again."},
             "answered_by": {**_TEXT, "examples": ["10.0.0.1:8083"]},
             "workers": _list("Each worker.", ref("ClusterWorker")),
             "moving": _list(
@@ -186,7 +186,7 @@ SCHEMAS: dict[str, Schema] = {
             "node": {**_TEXT_OR_NULL, "description": "The machine.", "examples": ["node-1"]},
             "pid": {"type": ["integer", "null"]},
             **_COUNTS,
-            "stuck": {**_NUMBER, "description": "How many of those do not stop: the process ends when it holds no others."},
+            "stuck": {**_NUMBER, "description": "How many of its units do not stop: the process ends when it holds no others."},
             "directories": _list("Those of plugin.path that its plugins come from, in the order of the search.", _TEXT),
             "dedicated_to": _or_null(
                 _object("The only task that it is for (tasks.isolation).", {"connector": _NAME, "task": _NUMBER})
@@ -308,11 +308,11 @@ SCHEMAS: dict[str, Schema] = {
         ),
     ),
     "ReloadedPlugins": _object(
-        "What is different in plugin.path. Kafka Connect has no such resource.",
+        "What has changed in plugin.path. Kafka Connect has no such resource.",
         {
             "added": _list("Directories that have plugins and were not known.", _TEXT),
             "removed": _list("Directories that are gone, or have no plugins any more.", _TEXT),
-            "installed": _list("Classes beside kconnect that are not used before the worker is restarted.", _TEXT),
+            "installed": _list("Classes installed with kconnect that are not used until the worker is restarted.", _TEXT),
             "broken": _list("What can't be used, and why.", _object("A place.", {"location": _TEXT, "reason": _TEXT})),
         },
     ),
@@ -338,8 +338,8 @@ SCHEMAS: dict[str, Schema] = {
         "What validation found out about one setting.",
         {
             "name": _TEXT,
-            "value": {**_TEXT_OR_NULL, "description": "As it was parsed; null if it could not be, `[hidden]` if secret."},
-            "recommended_values": _list("What it may be, where that is known.", _TEXT),
+            "value": {**_TEXT_OR_NULL, "description": "The parsed value; null if there is none, `[hidden]` if secret."},
+            "recommended_values": _list("Possible values, if they are known.", _TEXT),
             "errors": _list("What is wrong with it.", _TEXT),
             "visible": {"type": "boolean"},
         },
@@ -370,7 +370,7 @@ SCHEMAS: dict[str, Schema] = {
             "level": {"enum": list(_LEVELS), "examples": ["INFO"]},
             "last_modified": {
                 "type": ["integer", "null"],
-                "description": "In ms since 1970; null if never over REST.",
+                "description": "In ms since 1970; null if it was never set over REST.",
                 "default": None,
             },
         },

@@ -131,7 +131,7 @@ class _Slots:
             self._served_at = now
         # A standalone master that was started again knows its applications no more, and lets them wait for ever.
         elif self._served_at is not None and now - self._served_at > _ABANDONED_S:
-            raise SparkLost(f"All of Spark's executors are gone, and no other has come for {_ABANDONED_S:.0f} s")
+            raise SparkLost(f"All of Spark's executors are gone, and no new one has started for {_ABANDONED_S:.0f} s")
         self._waiting = {host: self._waiting.get(host, now) for host in waiting}
         self._tell({host for host, since in self._waiting.items() if now - since > _WAITS_LONG_S}, len(wanted), served)
 
@@ -143,9 +143,9 @@ class _Slots:
             memory = get("spark.executor.memory")
             unserved = f"; no executor runs: {self._master} has no worker with enough cores and memory free ({memory} for each)"
             log.warning(
-                "%d of %d task hosts still wait for a free core in Spark, and what is placed on them does not run: "
-                "give the application more cores (%s), or lower task.hosts; plugins of other directories, and each dedicated "
-                "task, have hosts of their own%s",
+                "%d of %d task hosts still wait for a free core in Spark, and their units do not run: give the application "
+                "more cores (%s), or lower task.hosts; plugins of other directories, and each dedicated task, have hosts of "
+                "their own%s",
                 len(late),
                 wanted,
                 needed,

@@ -156,7 +156,9 @@ def start(
             output.up()
             return found
         except Exception as error:
-            where = "" if conf["spark.master"].startswith("local") else ": does it run, and can it reach this machine?"
+            where = "" if conf["spark.master"].startswith("local") else (
+                ": check that it runs, and that it can reach this machine"
+            )
             raise SparkLost(f"Spark did not start at {conf['spark.master']} ({reason(error)}){where}") from error
 
 

@@ -79,10 +79,10 @@ def _restrict(context: ssl.SSLContext, settings: Settings) -> None:
             raise settings.error("ssl.enabled.protocols", f"{name} is not known; known are {', '.join(_VERSIONS)}")
     versions = [_VERSIONS[name] for name in asked if name in _VERSIONS]
     if not versions:
-        raise settings.error("ssl.enabled.protocols", f"These are broken and not supported: add {' or '.join(_VERSIONS)}")
+        raise settings.error("ssl.enabled.protocols", f"These are insecure and not supported: add {' or '.join(_VERSIONS)}")
     old = [name for name in asked if name in _OLD]
     if old:
-        log.warning("%sssl.enabled.protocols: %s is broken and stays off", settings.prefix, ", ".join(old))
+        log.warning("%sssl.enabled.protocols: %s is insecure and stays off", settings.prefix, ", ".join(old))
     names = [name.strip() for name in settings.get("ssl.cipher.suites").split(",") if name.strip()]
     if names:
         versions = _choose(context, settings, names, versions)

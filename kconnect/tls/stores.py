@@ -180,7 +180,7 @@ class _Store:
             raise settings.error(setting, f"The file can't be read: {error.strerror}") from None
         kind = _kind(data)
         if kind is None:
-            raise settings.error(setting, f"The file is no store of the types {', '.join(_TYPES)}")
+            raise settings.error(setting, f"The file is not a store of the types {', '.join(_TYPES)}")
         return cls(settings, setting, path, kind, data, settings.password(f"{which}.password"))
 
     def refused(self, error: keytool.KeytoolError) -> ConfigError:
@@ -205,7 +205,7 @@ def _kind(data: bytes) -> str | None:
 
 def _not_both(settings: Settings, location: str, inline: str) -> None:
     if settings.get(location):
-        raise settings.error(location, f"{settings.prefix}{inline} is given too: leave one of them out")
+        raise settings.error(location, f"{settings.prefix}{inline} is set, too: remove one of them")
 
 
 def _blocks(text: str, label: str) -> list[str]:
@@ -234,7 +234,7 @@ def _pem(certificate: x509.Certificate) -> str:
 def _some(settings: Settings, setting: str, certificates: list[str]) -> str:
     """The certificates in one text, once each can be read and there is one at all."""
     if not certificates:
-        raise settings.error(setting, "It holds no certificate to trust")
+        raise settings.error(setting, "It has no certificate to trust")
     for each in certificates:
         _read(settings, setting, each)
     return "".join(dict.fromkeys(certificates))
@@ -259,7 +259,7 @@ def _private_key(settings: Settings, setting: str, text: str) -> PrivateKeyTypes
         if password is None:
             raise settings.error("ssl.key.password", "The private key is encrypted: its password is needed") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise settings.error(setting, "It holds a private key that can't be read: it should be PKCS8 in PEM") from None
+        raise settings.error(setting, "Its private key can't be read: it must be PKCS8 in PEM") from None
     try:
         return _loaded(block, password.encode())
     except (ValueError, UnsupportedAlgorithm):
@@ -276,7 +276,7 @@ def _pair(settings: Settings, setting: str, key: PrivateKeyTypes, certificates: 
     for each in reversed(certificates):
         first = _read(settings, setting, each)
     if _public(first) != _public(key):
-        raise settings.error(setting, "Its first certificate must be the private key's own, and is another key's")
+        raise settings.error(setting, "Its first certificate must belong to the private key, but belongs to another one")
     text = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()

@@ -244,7 +244,7 @@ def replace_null_key() -> ConfigKey:
         Type.BOOLEAN,
         True,
         Importance.MEDIUM,
-        "Whether a null in a field that has a default is read as that default; as it always was, unless set to false.",
+        "Whether a null in a field that has a default is read as that default.",
     )
 
 

@@ -48,7 +48,7 @@ _FIELD, _KEY_FIELD, _HEADER = "field.", "key.field.", "header."
 _PREFIXES = {
     _FIELD: "Sets the value's field {name}: an expression in CEL. A point leads into a struct or map.",
     _KEY_FIELD: "Sets the key's field {name}: an expression in CEL. A point leads into a struct or map.",
-    _HEADER: "Sets the header {name}, in place of those of that name; null takes them away. An expression in CEL.",
+    _HEADER: "Sets the header {name}, and replaces those of that name; null removes them. An expression in CEL.",
 }
 
 
@@ -97,7 +97,7 @@ class Expression(Transformation[Any]):
             Type.STRING,
             None,
             Importance.MEDIUM,
-            "Drops those records for which this expression in CEL is true.",
+            "Drops records for which this expression in CEL is true.",
             records.Expression("bool"),
         ),
         ConfigKey(
@@ -146,7 +146,7 @@ class Expression(Transformation[Any]):
         }
         if "expression" in given and assigned[_FIELD]:
             other = assigned[_FIELD][0].setting
-            raise ConfigError("expression", given["expression"], f"it sets the whole value already; take it or {other} away")
+            raise ConfigError("expression", given["expression"], f"it sets the whole value already; remove it or {other}")
         self._drop, self._topic = programs.get("drop"), programs.get("topic")
         self._headers = assigned[_HEADER]
         whole = _Assignment("expression", "", programs["expression"]) if "expression" in given else None
@@ -167,7 +167,7 @@ class Expression(Transformation[Any]):
             topic = records.evaluate(self._topic, "topic", record)
             if topic is not None:
                 if type(topic) is not str or not topic:
-                    raise DataError(f"topic = {self._topic.text} must be a text that is not empty; for this record it is none")
+                    raise DataError(f"topic = {self._topic.text} must be text that is not empty; for this record it is not")
                 changes["topic"] = topic
         return record.new_record(**changes)
 
@@ -265,7 +265,7 @@ class _Fields:
         found = [assignment.of(record) for assignment in self._assignments]
         if before is not None:
             if type(value) is not Struct:
-                raise DataError(f"{self._assignments[0].setting} sets a field, and the {self._part} is no struct")
+                raise DataError(f"{self._assignments[0].setting} sets a field, but the {self._part} is not a struct")
             plan: _Plan = self._plans(record)
             return plan.of(found, value)
         for assignment, result in zip(self._assignments, found):
@@ -274,7 +274,7 @@ class _Fields:
 
     def _put(self, where: Any, path: list[str], assignment: _Assignment, item: Any) -> dict[Any, Any]:
         if where is not None and not isinstance(where, dict):
-            raise DataError(f"{assignment.setting} sets a field of what is no map in the {self._part}")
+            raise DataError(f"{assignment.setting} sets a field of something in the {self._part} that is not a map")
         if len(path) > 1:
             item = self._put((where or {}).get(path[0]), path[1:], assignment, item)
         return {**(where or {}), path[0]: item}
@@ -296,7 +296,7 @@ class _Plan:
         fit = [each.fit(level.schemas[place], result) for place, (each, result) in enumerate(zip(self._assignments, found))]
         for place, result in enumerate(fit):
             if result is None and not level.schemas[place].optional:
-                raise DataError(f"{self._assignments[place].setting} gives null, and the field is a required one")
+                raise DataError(f"{self._assignments[place].setting} gives null, but the field is required")
         return level.schema, level.put(value, fit)
 
     def _made(self, before: Schema) -> _Level:
@@ -310,7 +310,7 @@ class _Plan:
             for name in path[:-1]:
                 inner = inner.setdefault(name, {})
                 if not isinstance(inner, dict):
-                    raise DataError(f"{assignment.setting} sets a field of what another setting sets as a whole")
+                    raise DataError(f"{assignment.setting} sets a field of a value that another setting sets as a whole")
             inner[path[-1]] = place
         level = _Level(before, tree, self._assignments, self._types.schemas)
         # What is unknown still has taken a field's own schema; a value of another type must not change it later.
@@ -337,7 +337,7 @@ class _Level:
                 self._added += 1
             if isinstance(what, dict):
                 if old is None or old.type is not SchemaType.STRUCT:
-                    raise DataError(f"{assignments[_first(what)].setting} leads through {name}, which is no struct")
+                    raise DataError(f"{assignments[_first(what)].setting} leads through {name}, which is not a struct")
                 level = _Level(old, what, assignments, wanted)
                 self._below.append((places[name], level))
                 self.schemas.update(level.schemas)
@@ -371,7 +371,7 @@ def _field_schema(old: Schema | None, assignment: _Assignment, found: Schema | N
         return old
     if found is None:
         raise DataError(
-            f"{assignment.setting} = {assignment.program.text} gives null, and nothing tells the field's type: say it by "
+            f"{assignment.setting} = {assignment.program.text} gives null, and the field's type is not known: set it with "
             f"{assignment.setting}.type"
         )
     return found

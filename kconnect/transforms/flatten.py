@@ -33,7 +33,7 @@ class _Plan(NamedTuple):
 
 class Flatten(OnPart):
     CONFIG = ConfigDef(
-        ConfigKey("delimiter", Type.STRING, ".", Importance.MEDIUM, "What stands between the names of a joined name.")
+        ConfigKey("delimiter", Type.STRING, ".", Importance.MEDIUM, "The separator between the parts of a joined name.")
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:

@@ -41,7 +41,7 @@ class _Places(NamedTuple):
 
 class HeaderFrom(OnPart):
     CONFIG = ConfigDef(
-        ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Fields to make headers of.", validator=_not_empty),
+        ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Fields that become headers.", validator=_not_empty),
         ConfigKey(
             "headers",
             Type.LIST,
@@ -53,7 +53,7 @@ class HeaderFrom(OnPart):
             "operation",
             Type.STRING,
             importance=Importance.HIGH,
-            doc="move: the fields are taken away; copy: they stay.",
+            doc="move: the fields are removed; copy: they stay.",
             validator=OneOf((MOVE, "copy")),
         ),
         replace_null_key(),

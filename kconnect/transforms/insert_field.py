@@ -88,7 +88,7 @@ class InsertField(OnPart):
             for name, _, _, _, what in _OF_RECORD
         ),
         ConfigKey("static.field", Type.STRING, None, Importance.MEDIUM, f"Name of a field for `static.value`. {_SUFFIXES}"),
-        ConfigKey("static.value", Type.STRING, None, Importance.MEDIUM, "The text that `static.field` gets."),
+        ConfigKey("static.value", Type.STRING, None, Importance.MEDIUM, "The value of `static.field`."),
         replace_null_key(),
     )
 

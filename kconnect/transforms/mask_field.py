@@ -58,7 +58,7 @@ class MaskField(OnPart):
             Type.STRING,
             None,
             Importance.LOW,
-            "What stands in masked fields, if they are numbers or texts; by default zero, or nothing.",
+            "The replacement in masked fields that are numbers or text; default: zero, or the empty text.",
             NonEmptyString(),
         ),
         replace_null_key(),

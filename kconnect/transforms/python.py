@@ -95,7 +95,7 @@ class Python(Transformation[Any]):
     def _checked(self, record: Any) -> Any:
         if record is None or isinstance(record, SourceRecord | SinkRecord):
             return record
-        raise DataError(f"{self._name} must return a record or None, and returned a {type(record).__name__}")
+        raise DataError(f"{self._name} must return a record or None, but returned a {type(record).__name__}")
 
     def _load(self, name: str, settings: Mapping[str, str]) -> Callable[..., Any]:
         folders = [folder.strip() for folder in self.worker.get(PATH, "").split(",") if folder.strip()]
@@ -103,8 +103,8 @@ class Python(Transformation[Any]):
             raise ConfigError(
                 "function",
                 name,
-                f"Python functions are off on this worker: its own setting {PATH} names no folder, and only who runs the "
-                "worker can change that. The transform Expression needs no permission",
+                f"Python functions are off on this worker: the worker setting {PATH} names no folder, and only the worker's "
+                "administrator can change that. The transform Expression needs no permission",
             )
         file, attribute = _place(name)
         module = _module(name, file, folders)

@@ -30,7 +30,7 @@ class RegexRouter(BuiltIn):
             "replacement",
             Type.STRING,
             importance=Importance.HIGH,
-            doc="What takes the place of the pattern's first match in the topic name; `$1` or `${name}` stands for a group.",
+            doc="The replacement for the pattern's first match in the topic name; `$1` or `${name}` stands for a group.",
         ),
     )
 

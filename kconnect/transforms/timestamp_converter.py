@@ -106,7 +106,7 @@ class TimestampConverter(OnPart):
             Type.STRING,
             "milliseconds",
             Importance.LOW,
-            "What numbers count. Texts and dates have milliseconds only: smaller units read are cut, and written as zeros.",
+            "The unit of numbers. Texts and dates have milliseconds only: smaller units are cut off, and written as zeros.",
             OneOf(PRECISIONS),
         ),
         replace_null_key(),

@@ -46,7 +46,7 @@ class OffsetTopic:
         mine = next(self._asked)
         while not self._reading.acquire(timeout=0.1):
             if cancelled():
-                raise ConnectError(f"Stopped while the offset topic {self.topic} was being read")
+                raise ConnectError(f"Stopped while reading the offset topic {self.topic}")
         try:
             # One reading serves all who asked before it began: when a host starts, that is each of its units.
             if self._served < mine:
@@ -101,7 +101,7 @@ class OffsetTopic:
                         self._state.apply(record)
                 if self._reader.lost:
                     # What is known stays: it is the best that there is, and what the topic says now comes over it.
-                    log.error("The offset topic %s was made anew, or has lost its end: it is read again", self.topic)
+                    log.error("The offset topic %s was recreated, or has lost its end: reading it again", self.topic)
                     self._reader.begin_again(Topic.OFFSET)
                     ends = None
             except RetriableError as error:
@@ -111,7 +111,7 @@ class OffsetTopic:
             if time.monotonic() - told_at > _TOLD_S:
                 told_at = time.monotonic()
                 log.warning(
-                    "The offset topic %s can't be read to its end yet: brokers are waited for, or a transaction that is open",
+                    "The offset topic %s can't be read to its end yet: waiting for brokers, or for an open transaction to end",
                     self.topic,
                 )
-        raise ConnectError(f"Stopped while the offset topic {self.topic} was being read")
+        raise ConnectError(f"Stopped while reading the offset topic {self.topic}")

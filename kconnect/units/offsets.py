@@ -179,7 +179,7 @@ class _Shared:
         asked_at = time.monotonic()
         while not self._lock.acquire(timeout=0.1):
             if cancelled():
-                raise ConnectError(f"Stopped while the offset topic {own.topic} was being looked for")
+                raise ConnectError(f"Stopped while looking for the offset topic {own.topic}")
         try:
             if self._ready:
                 return

@@ -159,8 +159,8 @@ def _start(self: threading.Thread) -> None:
     if unit is not None and not hasattr(self, "_kconnect_unit"):
         if _counts.get(unit, 0) > MOST_THREADS:
             error = TooManyThreadsError(
-                f"{unit.spec.unit} has more than {MOST_THREADS} threads alive, and can't start another one: each thread has to "
-                "end, and is to be waited for in stop()"
+                f"{unit.spec.unit} has more than {MOST_THREADS} live threads, and can't start another one: make each thread "
+                "end, and wait for it in stop()"
             )
             unit.fail_from_outside(error)
             raise error

@@ -69,7 +69,7 @@ class Reports:
 
     def _open(self, topic: str) -> None:
         unit, worker = self._unit, self._unit.ports.settings
-        remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to what there are brokers for."
+        remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to at most the number of brokers."
         admin = clients.topic_admin(worker, unit.spec.connector, self._config)
         servers.require(admin)
         while True:
@@ -103,7 +103,10 @@ class Reports:
         abandoned = self._unit.abandoned
         try:
             if not abandoned and not self.flush(timeout):
-                log.warning("The dead letter queue has not taken all within %.0f s: these records come again", timeout)
+                log.warning(
+                    "The dead letter queue did not acknowledge all records within %.0f s: the task reads them again",
+                    timeout,
+                )
         except ConnectError as error:
             log.warning("%s", error)
         self._producer.close(abandon=abandoned)
@@ -118,7 +121,7 @@ class Reports:
             self._open(self.settings.topic)
         counts.dead_letters += self._producer is not None
         if self._producer is not None and not self._producer.send([self._letter(failure)]):
-            raise ConnectError("Stopped while a record waited for the dead letter queue: it comes again")
+            raise ConnectError("Stopped while a record waited for the dead letter queue: the task reads it again")
 
     def _line(self, failure: Failure) -> str:
         of = f" with class '{failure.component.class_name}'" if failure.component.class_name else ""

@@ -134,7 +134,10 @@ class SourceLoop:
             if self._stopper is not None:
                 self._stopper.join(self._shutdown_s)
                 if self._stopper.is_alive():
-                    log.error("The task's stop() has not returned after %.0f s and is left alone", self._shutdown_s)
+                    log.error(
+                        "The task's stop() has not returned after %.0f s; kconnect no longer waits for it",
+                        self._shutdown_s,
+                    )
             self._producer.close(abandon=unit.abandoned)
             self._store.close(unit.abandoned)
             self._reports.close(self._flush_s)
@@ -164,7 +167,7 @@ class SourceLoop:
         try:
             records = self._task.poll()
         except RetriableError as error:
-            log.warning("poll() is tried again: %s", error)
+            log.warning("Retrying poll(): %s", error)
             self._counts.tries_again("poll()", error, began)
             self._unit.stopping.wait(_RETRY_S)
             return None

@@ -68,7 +68,7 @@ def run(path: Path) -> int:
         while not stop.wait(0.5) and worker.fatal is None:
             pass
         if worker.fatal is None:
-            log.info("The worker is asked to stop")
+            log.info("The worker was asked to stop")
     finally:
         worker.stop()
     log.info("The worker has stopped")
@@ -264,7 +264,7 @@ class Driver:
             try:
                 child.wait(15)
             except subprocess.TimeoutExpired:
-                log.warning("The Spark driver (pid %d) did not stop and is killed", child.pid)
+                log.warning("The Spark driver (pid %d) did not stop, so it is killed", child.pid)
                 child.kill()
         self._thread.join(5)
 

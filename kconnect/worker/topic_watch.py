@@ -78,7 +78,7 @@ class TopicWatch:
                     self.ids[role] = id
                 self._todo.discard(role)
             except ConnectError as error:
-                log.debug("%s is looked at again: %s", self._names[role], error)
+                log.debug("Checking %s again: %s", self._names[role], error)
         return told
 
     def _run(self) -> None:
@@ -88,7 +88,7 @@ class TopicWatch:
             try:
                 self._look()
             except ConnectError as error:
-                log.debug("The internal topics could not be looked at: %s", error)
+                log.debug("The internal topics could not be checked: %s", error)
 
     def _look(self) -> None:
         ids = self._admin.topic_ids(self._names.values())

@@ -85,7 +85,7 @@ class World:
         finally:
             reader.close()
         if ends is None:
-            raise ConnectError("No broker told where the internal topics end")
+            raise ConnectError("No broker gave the end of the internal topics")
         return ends
 
     def members(self) -> tuple[dict[str, str], str | None, str | None]:

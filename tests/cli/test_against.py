@@ -99,6 +99,6 @@ def test_a_failure_that_is_tolerated_now_comes_out_otherwise(compared: Any) -> N
 
 
 def test_the_summary_counts() -> None:
-    assert against.summary(3, 0) == "3 records: all come out as now"
-    assert against.summary(1, 0) == "1 record: it comes out as now"
-    assert against.summary(3, 1) == "3 records: 1 comes out otherwise, 2 as now"
+    assert against.summary(3, 0) == "3 records: all are unchanged"
+    assert against.summary(1, 0) == "1 record: it is unchanged"
+    assert against.summary(3, 1) == "3 records: 1 differs, 2 unchanged"

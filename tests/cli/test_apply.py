@@ -172,8 +172,8 @@ def test_a_setting_that_nothing_knows_is_warned_of(run: Any, strict: str, comman
     write("a", **{"task.max": "2", "value.convertor": "x"})
     done = run(*command, "-f", "a.yaml", "--url", strict)
     assert [line for line in done.err.splitlines() if line.startswith("kconnect: ")] == [
-        "kconnect: warning: a: Nothing knows the setting task.max; did you mean tasks.max?",
-        "kconnect: warning: a: Nothing knows the setting value.convertor; did you mean value.converter?",
+        "kconnect: warning: a: The setting task.max is unknown; did you mean tasks.max?",
+        "kconnect: warning: a: The setting value.convertor is unknown; did you mean value.converter?",
     ]
     assert done.status in (0, 2)
 
@@ -184,7 +184,7 @@ def test_a_setting_that_nothing_knows_is_warned_of_by_a_patch(run: Any, strict: 
     done = run("patch", "a", "task.max=2", "--url", strict)
     assert (done.status, done.err) == (
         0,
-        "kconnect: warning: a: Nothing knows the setting task.max; did you mean tasks.max?\n",
+        "kconnect: warning: a: The setting task.max is unknown; did you mean tasks.max?\n",
     )
 
 
@@ -196,12 +196,12 @@ def test_a_setting_that_nothing_knows_is_warned_of_by_a_patch(run: Any, strict: 
             "There is no connector class FileStreamSorce on the worker; did you mean FileStreamSource "
             "(org.apache.kafka.connect.file.FileStreamSourceConnector)?",
         ),
-        ("com.acme.Xyz", "There is no connector class com.acme.Xyz on the worker; `kconnect get plugins` lists what it has"),
+        ("com.acme.Xyz", "There is no connector class com.acme.Xyz on the worker; `kconnect get plugins` lists its classes"),
         (
             "io.confluent.connect.jdbc.JdbcSourceConnector",
             "io.confluent.connect.jdbc.JdbcSourceConnector of Confluent is not installed on the worker. Kafka Connect "
             "finds its archive below plugin.path; kconnect runs plugins in Python, not Java's: `kconnect plugin "
-            "install PACKAGE` installs one, and `kconnect plugin new NAME` begins one of your own",
+            "install PACKAGE` installs one, and `kconnect plugin new NAME` creates a project for your own",
         ),
     ],
 )
@@ -321,7 +321,7 @@ def test_nothing_is_done_if_a_file_has_a_mistake(run: Any, herder: Herder) -> No
     done = run("apply", "-f", ".")
     assert (done.status, done.out) == (2, "")
     assert [line.split(";")[0] for line in done.err.splitlines()] == [
-        "kconnect: b.yaml:1: there is no connector's config",
+        "kconnect: b.yaml:1: no connector's config found",
         "kconnect: b.yaml:3: the connector a is also in a.yaml:1",
         "kconnect: 2 mistakes in the files: nothing was done",
     ]
@@ -342,9 +342,9 @@ def test_secrets_are_hidden_also_those_that_only_the_class_knows(run: Any) -> No
     write("a", **{**secrets, "db.password": "s3cret-4", "url": "http://u:s3cret-5@h"})
     assert run("diff", "-f", "a.yaml").out.splitlines()[1:] == [
         "    - db.password: [hidden]",
-        "    + db.password: [hidden] (another one)",
+        "    + db.password: [hidden] (a different value)",
         "    - url: http://u:[hidden]@h",
-        "    + url: http://u:[hidden]@h (differs in what is hidden)",
+        "    + url: http://u:[hidden]@h (the hidden value differs)",
     ]
 
 
@@ -402,8 +402,8 @@ def test_offsets_count_for_what_is_created(run: Any, herder: Herder) -> None:
 
 
 IGNORED = (
-    "a: the offsets in a.json are ignored, as it is there already and goes on where it is; `kconnect offsets set` or "
-    "`kconnect offsets import` moves it"
+    "a: the offsets in a.json are ignored, because the connector exists already and continues from its own; "
+    "to change them, use `kconnect offsets set` or `kconnect offsets import`"
 )
 
 
@@ -441,7 +441,7 @@ def test_an_apply_that_was_cut_short_is_done_by_the_next(url: str, run: Any, her
 def test_where_no_state_is_said_what_was_cut_short_stays_stopped_and_is_told(run: Any, herder: Herder) -> None:
     with_offsets(None)
     herder.submit(CreateConnector("a", dict(CONFIG), "STOPPED"))
-    told = "a is STOPPED and has not run, as an apply leaves it that was cut short; its file says no state, and so it stays "
+    told = "a is STOPPED and has never run, perhaps because an earlier apply was cut short. Its file gives no state"
     for action in ("changed 1, unchanged 0", "changed 0, unchanged 1"):
         done = run("apply", "-f", "a.json")
         assert (done.status, done.err.startswith(told), f"created 0, {action}" in done.err) == (0, True, True), done
@@ -494,7 +494,7 @@ def test_prune_asks_takes_globs_and_never_takes_all_for_nothing(run: Any, herder
     assert run("apply", "-f", "empty.yaml", "--prune", "--yes").status == 2
     write("bad", file="bad.yaml", topic="bad")
     done = run("apply", "-f", "a.yaml", "-f", "bad.yaml", "--prune", "--yes")
-    assert done.status == 6 and "nothing was deleted, as not all went well: b, orders-1, orders-2 stay" in done.err
+    assert done.status == 6 and "nothing was deleted, because something failed before: b, orders-1, orders-2 stay" in done.err
     assert len(herder.configs) == 4
     done = run("apply", "-f", "a.yaml", "--prune-only", "orders-*", "-y")
     assert (done.status, done.out) == (0, "deleted orders-1\ndeleted orders-2\n")
@@ -561,7 +561,7 @@ def test_patch_sets_and_takes_away(run: Any, herder: Herder) -> None:
         0,
         [
             *("changed a", "    - topic: t", "    + topic: u=v"),
-            *("    - api.key: [hidden]", "    + api.key: [hidden] (another one)", "    - file: /x"),
+            *("    - api.key: [hidden]", "    + api.key: [hidden] (a different value)", "    - file: /x"),
         ],
     )
     assert herder.configs["a"] == {"name": "a", "connector.class": "FileStreamSource", "topic": "u=v", "api.key": "s3cret2"}
@@ -574,10 +574,10 @@ def test_patch_sets_and_takes_away(run: Any, herder: Herder) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["a"], 2, "Give what is to be changed"),
-        (["a", "x"], 2, "x is no change: give KEY=VALUE"),
-        (["a", "=x"], 2, "=x names no setting"),
-        (["a", "x=1", "x-"], 2, "The setting x comes twice"),
+        (["a"], 2, "Give the changes"),
+        (["a", "x"], 2, "x is not a change: give KEY=VALUE"),
+        (["a", "=x"], 2, "=x does not name a setting"),
+        (["a", "x=1", "x-"], 2, "The setting x is given twice"),
         (["a", "name=b"], 2, "A connector's name can't be changed"),
         (["a", "-p", "{"], 2, "-p is not JSON"),
         (["a", "-p", "[]"], 2, "-p is not a JSON object"),
@@ -702,6 +702,6 @@ def test_edit_does_not_undo_what_somebody_else_did(run: Any, herder: Herder, edi
     run("apply", "-f", "a.yaml")
     other = f"{sys.executable} -m kconnect patch a tasks.max=7 --url {url} >&2 && {editor({'topic: t': 'topic: u'})}"
     done = run("edit", "a", EDITOR=f"sh -c '{other} $0'", VISUAL="")
-    assert done.status == 5 and "was changed by somebody else meanwhile" in done.err
+    assert done.status == 5 and "Somebody else has changed the config of" in done.err
     Path(done.err.strip().split()[-1]).unlink()
     assert herder.configs["a"] == {"name": "a", **CONFIG, "tasks.max": "7"}

@@ -76,7 +76,7 @@ def test_the_end_of_what_is_typed_is_as_ctrl_c(answered: Callable[..., Called], 
 
 def test_without_a_terminal_it_is_wrong_use(url: str, herder: MemoryHerder) -> None:
     done = call("delete", "a", stdin="y\n", env={"KCONNECT_URL": url})
-    assert (done.status, "There is no terminal to ask on: give --yes to do it" in done.err) == (2, True), done
+    assert (done.status, "There is no terminal to ask on: give --yes to confirm" in done.err) == (2, True), done
     assert sorted(herder.configs) == ["a", "b"]
 
 

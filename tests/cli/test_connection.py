@@ -170,7 +170,7 @@ def test_the_names_of_topics(folder: Path) -> None:
     assert topics.known() == {"config": "their-configs", "offset": "their-offsets", "status": "mine"}
     unknown = ask("--bootstrap-server", "x:1", "--config-topic", "c")[1].topics
     assert unknown.known() == {"config": "c"}
-    with pytest.raises(click.UsageError, match=r"Nothing says the workers' offset.storage.topic: give --offset-topic NAME"):
+    with pytest.raises(click.UsageError, match=r"The workers' offset.storage.topic is not known: give --offset-topic NAME"):
         assert unknown.offset
 
 
@@ -205,19 +205,19 @@ def test_without_an_address(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("KCONNECT_CONFIG", "/no/such/file")
     brokers = ask()[1]
     assert not brokers.known
-    with pytest.raises(click.UsageError, match="Nothing says where Kafka is: give --bootstrap-server"):
+    with pytest.raises(click.UsageError, match="Kafka's address is not known: give --bootstrap-server"):
         brokers.client_config()
 
 
 @pytest.mark.parametrize(
     ("file", "arguments", "said"),
     [
-        (FILE, ("--context", "x"), "There is no context x; there is: here, there, kafka."),
-        ("current: x", (), "There is no current context x; there is: none. `kconnect context set` makes one"),
+        (FILE, ("--context", "x"), "There is no context x; known: here, there, kafka."),
+        ("current: x", (), "There is no current context x; known: none. `kconnect context set` creates one"),
         ("[", (), "the file of contexts: "),
-        ("a", (), "it should hold `current: NAME`"),
-        ("contexts: {a: b}", (), "the context a should be settings, such as `url: "),
-        ("contexts: {a: {password: canary-7}}", (), "the context a has password, which is not known: it may have url, user"),
+        ("a", (), "it must hold `current: NAME`"),
+        ("contexts: {a: b}", (), "the context a must hold settings, such as `url: "),
+        ("contexts: {a: {password: canary-7}}", (), "the context a has the unknown setting password: use url, user"),
         ("current: a\ncontexts: {a: {url: 'http://u:canary-7@h'}}", (), "A URL must not hold a password"),
         ("current: a\ncontexts: {a: {url: localhost}}", (), "localhost is not a worker's URL. Give one like http://"),
     ],

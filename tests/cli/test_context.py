@@ -24,8 +24,8 @@ def test_a_life_of_contexts(file: Path) -> None:
     def run(*arguments: str) -> Called:
         return call("context", *arguments, env={"KCONNECT_CONFIG": str(file)})
 
-    assert run("list") == Called(0, "", "No contexts: `kconnect context set NAME --url URL` makes one\n")
-    assert run("set", "dev", "--url", "http://dev:8083").out == f"Set dev in {file}, and commands are for it now\n"
+    assert run("list") == Called(0, "", "No contexts: `kconnect context set NAME --url URL` creates one\n")
+    assert run("set", "dev", "--url", "http://dev:8083").out == f"Set dev in {file}, and commands now use it\n"
     called = run("set", "prod", "--url", "https://prod", "--user", "ann", "-w", "worker.properties")
     assert called.out == f"Set prod in {file}\n"
     assert run("use", "prod").status == 0
@@ -37,7 +37,7 @@ def test_a_life_of_contexts(file: Path) -> None:
     assert run("remove", "prod").out == "Removed prod: none is in use now\n"
     assert run("list", "-o", "name").out == "dev\n"
     for command in ("use", "remove"):
-        assert run(command, "prod") == Called(4, "", "kconnect: There is no context prod; there is: dev\n")
+        assert run(command, "prod") == Called(4, "", "kconnect: There is no context prod; known: dev\n")
 
 
 def test_no_password_gets_into_the_file(file: Path) -> None:

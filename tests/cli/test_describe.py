@@ -108,7 +108,7 @@ def test_a_worker_that_is_gone_and_one_that_never_was(client: ConnectClient) -> 
     lines = [" ".join(line.split()) for line in describe_worker.text(describe_worker.gather(client, "n2:8083"))]
     assert lines[0] == "Worker n2:8083 (gone, no URL)"
     assert "Hosts none: Spark is starting, or has no room for them" in lines
-    with pytest.raises(NotFoundError, match="There is no worker n3; there is n1:8083, n2:8083"):
+    with pytest.raises(NotFoundError, match="There is no worker n3; the cluster has n1:8083, n2:8083"):
         describe_worker.gather(client, "n3")
 
 

@@ -17,7 +17,7 @@ from tests.integration.doctored import be_patient, worker_file
     [
         (None, "No such file or directory"),
         (b"a=\xff", "not UTF-8"),
-        (b"group.id=x\n", "It does not say where Kafka is"),
+        (b"group.id=x\n", "It does not set bootstrap.servers"),
         (b"bootstrap.servers=localhost:1\nsession.timeout.ms=soon\n", "session.timeout.ms"),
         (b"bootstrap.servers=localhost:1\nsasl.jaas.config=canary-7\n", "The login module must be one of"),
         (

@@ -29,7 +29,7 @@ def pipe(tmp_path: Path) -> Path:
 
 def test_a_pipe_that_nobody_writes_into_is_told(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "WRITER_S", 0.2)
-    with pytest.raises(files.InputError, match=r"pipe: this is a pipe, and nobody has opened it to write for 0\.2 s"):
+    with pytest.raises(files.InputError, match=r"pipe is a pipe, and no process has opened it for writing within 0\.2 s"):
         files.text_of(pipe)
 
 

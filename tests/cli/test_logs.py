@@ -113,7 +113,7 @@ def test_times_are_read() -> None:
 def test_nothing_found_says_why(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, lines, words = shown(capsys, "nobody", "--file", log)
     assert (status, lines) == (0, [])
-    assert "No line carries the context of nobody; the log has those of orders" in words
+    assert "No line has the context of nobody; the log has those of orders" in words
     bare = tmp_path / "bare.log"
     bare.write_text("03:44:46.764 [main] ERROR o.a.k.X - no\n")
     assert "%X{connector.context}" in shown(capsys, "orders", "--file", bare)[2]
@@ -171,7 +171,7 @@ def test_without_a_file_it_is_the_log_of_the_worker_on_this_machine(to_a_file: b
         assert (done.returncode, len(done.stdout.splitlines())) == (0, 6)
     else:
         assert done.returncode == 2
-        assert f"its process {worker.pid} writes it to a terminal or a pipe. Give --file FILE" in done.stderr
+        assert f"the worker's process {worker.pid} writes it to a terminal or a pipe. Give --file FILE" in done.stderr
 
 
 def test_a_worker_of_another_machine_has_no_log_here(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_worker_of_another_machine_has_no_log_here(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kconnect", "logs", "orders", "--url", "http://192.0.2.1:8083"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True, capture_output=True, check=False, timeout=120)
     assert done.returncode == 2
-    assert "http://192.0.2.1:8083 is not found: it is on another machine" in done.stderr
+    assert "http://192.0.2.1:8083 was not found: it is on another machine" in done.stderr
 
 
 def test_follows_a_file_that_is_rotated(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_directory_and_those_below_it(directory: Path) -> None:
     with pytest.raises(Unusable) as refused:
         manifests.read([Path("empty"), Path("d"), Path("nowhere.yaml")])
     assert refused.value.problems == [
-        "empty: there is no file that ends with .yaml, .yml, .json; -R looks into the directories below, too",
+        "empty has no file that ends with .yaml, .yml, .json; -R reads the directories below, too",
         "nowhere.yaml: No such file or directory",
     ]
 
@@ -112,32 +112,32 @@ def test_a_directory_and_those_below_it(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name: a\nsate: paused\nconfig: {connector.class: X}", "a.yaml:2: a connector has no field sate: there are name"),
-        ("name: a\nconfig:\n  connector.class: X\n  b: [1]", "a.yaml:4: the setting b is a list, but settings are texts"),
-        ("name: a\nconfig:\n  connector.class: X\n  b: {c: 1}", "a.yaml:4: the setting b is an object, but settings are texts"),
+        ("name: a\nsate: paused\nconfig: {connector.class: X}", "a.yaml:2: a connector has no field sate: use name"),
+        ("name: a\nconfig:\n  connector.class: X\n  b: [1]", "a.yaml:4: the setting b is a list, but settings are text"),
+        ("name: a\nconfig:\n  connector.class: X\n  b: {c: 1}", "a.yaml:4: the setting b is an object, but settings are text"),
         ("name: a\nconfig:\n  topic: x", "a.yaml:2: the config has no connector.class"),
-        ("name: a\nconfig:\n  connector.class: X\n  p: 'a [hidden]'", "a.yaml:4: the setting p has [hidden], which stands for"),
-        ("name: a\nconfig: x", "a.yaml:2: there is no connector's config"),
-        ("name: a", "a.yaml:1: there is no connector's config"),
-        ("5", "a.yaml:1: there is no connector's config"),
-        ("", "a.yaml: there is no connector in it"),
+        ("name: a\nconfig:\n  connector.class: X\n  p: 'a [hidden]'", "a.yaml:4: the setting p is [hidden], the placeholder"),
+        ("name: a\nconfig: x", "a.yaml:2: no connector's config found"),
+        ("name: a", "a.yaml:1: no connector's config found"),
+        ("5", "a.yaml:1: no connector's config found"),
+        ("", "a.yaml has no connector"),
         ("config: {connector.class: X}", "a.yaml:1: the connector has no name"),
-        ("name: [a]\nconfig: {connector.class: X}", "a.yaml:1: the connector has no name, or one that is no text"),
+        ("name: [a]\nconfig: {connector.class: X}", "a.yaml:1: the connector has no name, or one that is not text"),
         ("name: a\nconfig: {connector.class: X, name: b}", "a.yaml:1: the connector is named a, but b in its config"),
         ("name: '${env:A}'\nconfig: {connector.class: X}", "a.yaml:1: the name is ${env:A}, but only settings may"),
         ("name: a\nconfig: {connector.class: X}\nstate: ${S}", "a.yaml:3: the state is ${S}, but only settings may"),
-        ("name: a\nconfig: {connector.class: X}\nstate: gone", "a.yaml:3: the state is gone; it may be running"),
-        ("name: a\nconfig: {connector.class: X}\nstate: true", "a.yaml:3: the state is True; it may be running"),
+        ("name: a\nconfig: {connector.class: X}\nstate: gone", "a.yaml:3: the state is gone; it must be one of running"),
+        ("name: a\nconfig: {connector.class: X}\nstate: true", "a.yaml:3: the state is True; it must be one of running"),
         ("name: a\nconfig: {connector.class: X}\noffsets: 5", "a.yaml:3: the offsets must be a list of"),
         ("name: a\nconfig: {connector.class: X}\noffsets: [{partition: {a: b}}]", "a.yaml:3: the offsets must be a list of"),
-        ("name: a\nname: b\n", "a.yaml: this is not YAML (the key name comes twice in line 2)"),
+        ("name: a\nname: b\n", "a.yaml: this is not YAML (the key name is there twice in line 2)"),
         ("name: a\n\tb: c", "a.yaml: this is not YAML ("),
-        ("name: a\nconfig:\n  x: !!timestamp foo\n", "a.yaml: this is not YAML (foo is no timestamp in line 3)"),
-        ("name: a\n? !!timestamp foo\n: b\n", "a.yaml: this is not YAML (foo is no timestamp in line 2)"),
-        ("name: a\noffsets: !!bool maybe\n", "a.yaml: this is not YAML (maybe is no bool in line 2)"),
-        ("name: a\noffsets: !!int x\n", "a.yaml: this is not YAML (x is no int in line 2)"),
+        ("name: a\nconfig:\n  x: !!timestamp foo\n", "a.yaml: this is not YAML (foo is not a valid timestamp in line 3)"),
+        ("name: a\n? !!timestamp foo\n: b\n", "a.yaml: this is not YAML (foo is not a valid timestamp in line 2)"),
+        ("name: a\noffsets: !!bool maybe\n", "a.yaml: this is not YAML (maybe is not a valid bool in line 2)"),
+        ("name: a\noffsets: !!int x\n", "a.yaml: this is not YAML (x is not a valid int in line 2)"),
         ("name: a\nconfig: !!map x\n", "a.yaml: this is not YAML (expected a mapping node, but found scalar in line 2)"),
-        ("name: a\nconfig: {connector.class: X, x: !!set {b}}\n", "a.yaml:2: the setting x is a list, but settings are texts"),
+        ("name: a\nconfig: {connector.class: X, x: !!set {b}}\n", "a.yaml:2: the setting x is a list, but settings are text"),
         ("name: a\nconfig: {connector.class: X, x: !!binary aaaa}\n", "a.yaml:2: the setting x is binary, but settings are"),
     ],
 )
@@ -149,7 +149,7 @@ def test_what_is_said_of_mistakes(text: str, said: str) -> None:
 def test_of_json_the_entry_is_named() -> None:
     body = [{"name": "a", "config": CONFIG}, {"name": "b", "config": {**CONFIG, "x": []}}]
     assert problems(json.dumps(body), "a.json")[0].startswith("a.json, entry 2: the setting x is a list")
-    assert problems('{"name": "a", "name": "b"}', "a.json")[0].startswith("a.json: this is not JSON (the key name comes twice)")
+    assert problems('{"name": "a", "name": "b"}', "a.json")[0].startswith("a.json: this is not JSON (the key name is there")
     assert problems('{"name": "a"', "a.json")[0].startswith("a.json: this is not JSON (Expecting ',' delimiter: line 1")
 
 
@@ -160,7 +160,7 @@ def test_all_mistakes_of_all_files_are_told_and_a_name_comes_once() -> None:
         manifests.read([Path("a.yaml"), Path("b.yaml")])
     assert [problem.split(";")[0] for problem in refused.value.problems] == [
         "b.yaml:1: the connector a is also in a.yaml:1",
-        "b.yaml:6: there is no connector's config",
+        "b.yaml:6: no connector's config found",
         "b.yaml:5: the state is x",
     ]
     assert str(refused.value) == "3 mistakes in the files: nothing was done"

@@ -82,7 +82,7 @@ def test_what_has_moved_is_not_moved_again(pair: Pair) -> None:
     before = pair.writes
     again = pair.migrate("a")
     assert (again.status, pair.writes) == (0, before)
-    assert f"a: it was moved before, and is RUNNING at {pair.new.url}" in again.out
+    assert f"a: it has already moved, and is RUNNING at {pair.new.url}" in again.out
     assert pair.migrate("--all").status == 0
     assert pair.new.running() == {"a", "b"}
     assert pair.migrate("--all", "--delete").status == 0
@@ -122,7 +122,7 @@ def test_what_no_worker_has_is_taken_for_running(pair: Pair) -> None:
     pair.old.between["a"] = 1_000_000
     found = pair.migrate("a", "--dry-run", "--timeout", "0.5")
     assert found.status == 0, found.err
-    assert f"a: no worker has it at {pair.old.url} (UNASSIGNED)" in found.out
+    assert f"a: its state is unknown, as no worker runs it at {pair.old.url} (UNASSIGNED)" in found.out
 
 
 def test_it_asks_first(pair: Pair) -> None:
@@ -182,12 +182,12 @@ def _same_cluster(pair: Pair) -> None:
     [
         (_class_missing, "has no connector class FileStreamSink. Install its plugin there"),
         (_refused, "refuses wrong: Must not be [hidden]"),
-        (_own_topic, "its offsets are in a topic of its own (offsets.storage.topic)"),
+        (_own_topic, "it keeps its offsets in a topic of its own (offsets.storage.topic)"),
         (_exactly_once, "exactly.once.support=required"),
-        (_other_kafka, "offsets there mean other records"),
+        (_other_kafka, "The same offset is another record there"),
         (_name_taken, "has another connector of this name, of class FileStreamSink"),
-        (_runs_at_both, "Stop it at the one that is not to be moved from"),
-        (_both_stopped, "it is stopped at both, with other offsets"),
+        (_runs_at_both, "Stop it at the cluster that it should not run on"),
+        (_both_stopped, "it is stopped at both clusters, with different offsets"),
         (_same_cluster, "are the same cluster"),
     ],
 )
@@ -198,7 +198,7 @@ def test_what_hinders_is_said_before_anything_is_touched(pair: Pair, situation: 
     found = pair.migrate("--all")
     assert (found.status, pair.writes) == (6, before)
     assert words in found.err
-    assert "1 of 2 can't be moved. Nothing was touched." in found.err
+    assert "1 of 2 can't be moved. Nothing was changed." in found.err
 
 
 def test_a_target_that_is_too_old(pair: Pair) -> None:
@@ -207,7 +207,7 @@ def test_a_target_that_is_too_old(pair: Pair) -> None:
     before = pair.writes
     found = pair.migrate("a")
     assert (found.status, pair.writes) == (6, before)
-    assert "runs 3.6.2: connectors can be created stopped from 3.7 on" in found.err
+    assert "runs 3.6.2, which can't create connectors in the STOPPED state: it needs 3.7 or newer" in found.err
 
 
 def test_sinks_go_to_another_kafka_if_that_is_asked_for(pair: Pair) -> None:
@@ -222,7 +222,7 @@ def test_kafka_connect_does_not_tell_of_its_config_providers(pair: Pair) -> None
     pair.new.is_kconnect = False
     create(pair.old, "a", password="${vault:db:password}")
     found = pair.migrate("a", "--dry-run")
-    assert "does not tell whether its workers have config.providers=vault" in found.out
+    assert "does not show whether its workers have config.providers=vault" in found.out
     pair.old.configs["a"]["topic"] = "${env:TOPIC}"
     assert "does not resolve topic=${env:TOPIC}" in pair.migrate("a").err
 
@@ -235,9 +235,9 @@ def test_offsets_that_are_refused(pair: Pair) -> None:
     assert found.status == 1
     assert found.err.splitlines() == [
         "a: It keeps offsets elsewhere and can't set them",
-        f"a is STOPPED at {pair.old.url} and STOPPED at {pair.new.url}. What counts is what {pair.old.url} has. The same "
-        "command goes on; with --from and --to swapped it goes back.",
-        "Not begun: b.",
+        f"a is STOPPED at {pair.old.url} and STOPPED at {pair.new.url}. The state at {pair.old.url} is the valid one. To "
+        "continue, give the same command; to go back, swap --from and --to.",
+        "Not moved yet: b.",
     ]
     assert pair.old.running() == {"b"}
     assert pair.migrate("a", "--back").status == 0
@@ -249,7 +249,7 @@ def test_what_fails_at_the_target_is_said(pair: Pair) -> None:
     pair.new.failed.add(("a", 0))
     found = pair.migrate("a")
     assert found.status == 1
-    assert f"a has moved to {pair.new.url}, but failed there." in found.err
+    assert f"a has moved to {pair.new.url}, and failed there." in found.err
     assert "disk on fire" in found.err
     pair.new.failed.clear()
     assert pair.migrate("a", "--back").status == 0
@@ -261,7 +261,7 @@ def test_what_fails_at_the_target_is_not_deleted_at_the_source(pair: Pair) -> No
     pair.new.failed.add(("a", 0))
     found = pair.migrate("a", "--delete")
     assert (found.status, set(pair.old.configs)) == (1, {"a"})
-    assert f"It is left at {pair.old.url}, stopped." in found.err
+    assert f"It remains at {pair.old.url}, stopped." in found.err
     again = pair.migrate("a", "--delete")
     assert (again.status, set(pair.old.configs)) == (1, {"a"})
     assert f"a has failed at {pair.new.url}, so it is not deleted at {pair.old.url}" in again.err
@@ -299,7 +299,7 @@ def test_one_run_at_a_time(pair: Pair) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = pair.migrate("a")
     assert found.status == 5
-    assert "Another kconnect migrate works between these clusters" in found.err
+    assert "Another kconnect migrate holds the journal" in found.err
     assert pair.old.running() == {"a"}
 
 
@@ -309,7 +309,7 @@ def test_a_journal_of_other_clusters(pair: Pair) -> None:
     found = call("migrate", "--from", pair.old.url, "--to", f"{pair.new.url}/x", "a", "--state", str(pair.journal), "--yes")
     assert found.status != 0
     pair.journal.write_text("[]")
-    assert "is no journal of kconnect migrate" in pair.migrate("a").err
+    assert "is not a journal of kconnect migrate" in pair.migrate("a").err
 
 
 # --- interrupted ---
@@ -430,7 +430,7 @@ def test_somebody_started_both_meanwhile(pair: Pair, monkeypatch: pytest.MonkeyP
     pair.old.targets["a"] = TargetState.STARTED
     found = pair.migrate("a")
     assert found.status == 6
-    assert "has run at both. Stop the one that is not to go on" in found.err
+    assert "has run at both. Stop the one that should not continue" in found.err
 
 
 def test_somebody_starts_the_one_at_the_target_while_it_moves(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,7 +448,7 @@ def test_somebody_starts_the_one_at_the_target_while_it_moves(pair: Pair, monkey
         patched.setattr(ConnectClient, "_send", send)
         found = pair.migrate("a", "--timeout", "60")
     assert found.status == 1
-    assert f"a: Somebody started it at {pair.new.url}, where it is RUNNING" in found.err
+    assert f"a: Somebody started it at {pair.new.url}: it is RUNNING there" in found.err
     assert pair.new.configs["a"]["file"] == "old.txt", "what runs is not changed"
     assert (pair.old.running(), pair.new.running()) == (set(), {"a"})
 

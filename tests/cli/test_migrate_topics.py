@@ -83,7 +83,9 @@ def test_a_transform_and_a_converter_that_are_not_there(log: Log, plugins: Regis
 def test_config_providers(log: Log, plugins: Registry) -> None:
     log.connector("orders2", topic="t", password="${vault:db:password}")
     (problem,) = examined(log, plugins).problems
-    assert problem == "orders2: its references ask the config provider vault, which the worker file does not declare"
+    assert problem == (
+        "orders2: its config refers to the config provider vault, which config.providers of the worker file does not name"
+    )
     declared = {"config.providers": "vault", "config.providers.vault.class": "com.acme.Vault"}
     (problem,) = examined(log, plugins, declared).problems
     assert problem.startswith("the worker file's config.providers.vault.class=com.acme.Vault is not installed for kconnect")

@@ -88,14 +88,14 @@ def test_versions_beside_each_other_and_away_again(
         f"Installed flat 1.0 in {path / 'flat-1.0'}",
         "  transformation  flat.Flat 1.0",
         "  brings flatlib 1.5",
-        "Workers look into plugin.path when they start: `kconnect plugin reload` has those look that run.",
+        "Workers read plugin.path when they start: `kconnect plugin reload` makes running workers read it again.",
     ]
     assert said.err == ""
 
     assert install(wheels, path, wheels / "flat-2.0-py3-none-any.whl") == 0
     said = capsys.readouterr()
     assert "  brings flatlib 2.5 (flat-1.0 has 1.5; each keeps its own)" in said.out.splitlines()
-    assert "  configs that ask for no version of flat.Flat will get 2.0, not 1.0" in said.out.splitlines()
+    assert "  configs that name no version of flat.Flat will get 2.0, not 1.0" in said.out.splitlines()
     assert children(path) == ["flat-1.0", "flat-2.0"]
     # What kconnect has and will do is not there once more.
     assert sorted(file.name for file in (path / "flat-2.0").iterdir() if file.suffix != "") == [
@@ -107,16 +107,16 @@ def test_versions_beside_each_other_and_away_again(
     made = path / "flat-2.0" / "flat.py"
     os.utime(made, (0, 0))
     assert install(wheels, path, "flat") == 0
-    assert capsys.readouterr().out == f"{path / 'flat-2.0'} has flat 2.0 already (--force: once more)\n"
+    assert capsys.readouterr().out == f"{path / 'flat-2.0'} has flat 2.0 already (--force installs it again)\n"
     assert made.stat().st_mtime == 0
 
     assert run("doctor", "-p", path) == 0
     assert capsys.readouterr().out == f"No problems in {path}\n"
 
     assert run("remove", "flat", "-p", path, "--yes") == 2
-    assert "There are several versions of flat, say which: 1.0, 2.0" in capsys.readouterr().err
+    assert "Several versions of flat are installed: 1.0, 2.0" in capsys.readouterr().err
     assert run("remove", "flat", "3.0", "-p", path, "--yes") == 4
-    assert "There is no version 3.0 of flat; there is 1.0, 2.0" in capsys.readouterr().err
+    assert "There is no version 3.0 of flat; installed: 1.0, 2.0" in capsys.readouterr().err
     assert run("remove", "flat", "1.0", "-p", path, "--yes") == 0
     assert children(path) == ["flat-2.0"]
     assert run("remove", "flat", "-p", path, "--yes") == 0
@@ -136,7 +136,7 @@ def test_a_version_once_more_and_older_ones_away(wheels: Path, path: Path, capsy
     ("package", "status", "words"),
     [
         (flat("3.0", code="import nothing_here\n"), 1, "flat.Flat (flat:Flat in {target}) can't be imported: ModuleNotFound"),
-        (PluginPackage("flat", "3.0", {"flat.py": ""}), 6, "flat 3.0 is no plugin: its package has no entry points for "),
+        (PluginPackage("flat", "3.0", {"flat.py": ""}), 6, "flat 3.0 is not a plugin: its package has no entry points for "),
     ],
     ids=["no import", "no entry points"],
 )
@@ -171,15 +171,15 @@ def test_what_can_t_be_had_says_what_to_do(
     (tmp_path / "flatt").mkdir()
     (tmp_path / "a-file").touch()
     for arguments, status, words in (
-        (["flatt"], 1, "No matching distribution found for flatt (-v shows all that it says); for the directory here write ./"),
+        (["flatt"], 1, "No matching distribution found for flatt (-v shows its whole output); for the local directory"),
         (["flat>2"], 1, "Could not find a version that satisfies the requirement flat>2 (from versions: 1.0, 2.0)"),
         (["./flatt"], 1, "is not installable. Neither 'setup.py' nor 'pyproject.toml' found."),
-        (["future"], 1, "here is kconnect 0.1.0, and a plugin can't bring its own"),
-        (["./nothing"], 6, "./nothing: there is no such file or directory"),
+        (["future"], 1, "kconnect 0.1.0 is installed here, and a plugin can't bring its own"),
+        (["./nothing"], 6, "./nothing does not exist"),
         (["x.jar"], 6, "x.jar: this is a plugin for Java; kconnect runs plugins in Python only"),
         (["./a-file"], 6, "./a-file: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory"),
-        (["--", "-r"], 6, "'-r' is no requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory"),
-        (["flat", "--python", "/no/python"], 6, "--python /no/python: No such file or directory; name a Python's executable"),
+        (["--", "-r"], 6, "'-r' is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory"),
+        (["flat", "--python", "/no/python"], 6, "--python /no/python: No such file or directory; name a Python executable"),
     ):
         assert install(wheels, path, *arguments) == status, arguments
         said = capsys.readouterr()
@@ -188,9 +188,9 @@ def test_what_can_t_be_had_says_what_to_do(
         assert said.out == ""
     assert children(path) == []
     assert run("install", "flat") == 2
-    assert "Say where to: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH in the environment." in capsys.readouterr().err
+    assert "Give the directory to install into: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH" in capsys.readouterr().err
     assert install(wheels, tmp_path / "a-file", "flat") == 6
-    assert "this is no directory, as plugin.path names them" in capsys.readouterr().err
+    assert "is not a directory. plugin.path names directories" in capsys.readouterr().err
 
 
 def test_another_python_does_it_itself(wheels: Path, path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -309,5 +309,5 @@ def test_it_asks_before_it_removes(path: Path) -> None:
     command = [sys.executable, "-m", "kconnect", "plugin", "remove", "flat", "-p", path]
     done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 2
-    assert b"There is no terminal to ask on: give --yes to do it." in done.stderr
+    assert b"There is no terminal to ask on: give --yes to confirm." in done.stderr
     assert children(path) == ["flat-1.0"]

@@ -87,9 +87,9 @@ def test_what_is_wrong_says_how_to_do_it(tmp_path: Path, capsys: pytest.CaptureF
     file = tmp_path / "worker.properties"
     file.write_text("group.id=g\n")
     for arguments, status, words in (
-        (["-p", "/x", "-w", str(file)], 2, "Give --plugin-path or --worker-file, not both"),
-        (["-p", "/x", "--url", "http://127.0.0.1:9"], 2, "Give --url or a place to look in, not both"),
-        (["-w", str(file)], 2, "it has no plugin.path; write a line such as plugin.path=/opt"),
+        (["-p", "/x", "-w", str(file)], 2, "Give either --plugin-path or --worker-file, not both"),
+        (["-p", "/x", "--url", "http://127.0.0.1:9"], 2, "Give either --url, or --plugin-path or --worker-file"),
+        (["-w", str(file)], 2, "does not set plugin.path; add a line such as plugin.path=/opt"),
         (["-w", "/no/such/file"], 2, "/no/such/file: No such file"),
         (["--url", "http://127.0.0.1:9"], 3, "No worker answers at http://127.0.0.1:9"),
         (["--kind", "nonsense"], 2, "is not one of 'connector', 'source'"),

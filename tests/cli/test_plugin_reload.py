@@ -46,7 +46,7 @@ def test_each_worker_is_asked_and_the_one_that_answered_where_it_was_found() -> 
 def test_kafka_connect_is_said_to_have_no_such_thing() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(404, json={"error_code": 404, "message": "HTTP 404 Not Found"}))
     client = ConnectClient("http://connect:8083", transport=transport)
-    with client, pytest.raises(BadRequestError, match="starts only"):
+    with client, pytest.raises(BadRequestError, match="only when it starts"):
         plugin_reload._all(client)
 
 
@@ -59,7 +59,7 @@ def test_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
         called = call("plugin", "reload", "--url", url)
         assert (called.status, called.out.splitlines()) == (
             0,
-            ["w:1: added /p/a-1; beside kconnect, after a restart: b.B", "  /p/empty: the directory is empty"],
+            ["w:1: added /p/a-1; installed with kconnect, used after a restart: b.B", "  /p/empty: the directory is empty"],
         )
         found = json.loads(call("plugin", "reload", "--url", url, "-o", "json").out)
     assert found[0]["added"] == ["/p/a-1"]

@@ -353,7 +353,7 @@ def test_limit_and_standard_input(files: Path, capsys: pytest.CaptureFixture[str
         ({"transforms": "route,route"}, "Invalid value [route, route] for configuration transforms: Duplicate alias provided."),
         ({"errors.tolerance": "some"}, "Invalid value some for configuration errors.tolerance: "),
         ({"value.converter": "Jason"}, "Invalid value Jason for configuration value.converter: no converter of that name"),
-        ({"transforms": ["route"]}, "the setting transforms is a list, but settings are texts: write it as one text"),
+        ({"transforms": ["route"]}, "the setting transforms is a list, but settings are text: write it as one string"),
     ],
     ids=lambda part: "" if isinstance(part, str) else next(iter(part)),
 )
@@ -370,8 +370,8 @@ def test_a_setting_that_is_wrong(
     ("text", "sentence"),
     [
         ("", "connector.json: this is not JSON (Expecting value: line 1 column 1 (char 0)); it must hold "),
-        ("[]", "connector.json: there is no connector's config; it must hold "),
-        ('{"name": "x", "config": {}}', "connector.json: there is no connector's config; it must hold "),
+        ("[]", "connector.json: no connector's config found; it must hold "),
+        ('{"name": "x", "config": {}}', "connector.json: no connector's config found; it must hold "),
     ],
 )
 def test_a_config_that_is_none(files: Path, capsys: pytest.CaptureFixture[str], text: str, sentence: str) -> None:
@@ -384,7 +384,7 @@ def test_a_config_that_is_none(files: Path, capsys: pytest.CaptureFixture[str], 
     ("line", "sentence"),
     [
         ("{", "records.jsonl, line 2: not JSON (Expecting property name"),
-        ('{"topic": "t", "value": NaN}', 'records.jsonl, line 2: not JSON (NaN is no JSON; write "NaN")'),
+        ('{"topic": "t", "value": NaN}', 'records.jsonl, line 2: not JSON (NaN is not JSON; write "NaN")'),
         ('{"key": 1}', "records.jsonl, line 2: `topic` must be a text, and is missing"),
         ('{"topic": "t", "value_text": "x"}', "records.jsonl, line 2: bytes are what a sink reads"),
     ],
@@ -400,11 +400,11 @@ def test_a_line_that_is_no_record(files: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "Give either --input FILE or --topic NAME"),
-        (["--input", "records.jsonl", "--topic", "t"], "Give either --input FILE or --topic NAME"),
+        ([], "Give records: either --input FILE or --topic NAME"),
+        (["--input", "records.jsonl", "--topic", "t"], "Give records: either --input FILE or --topic NAME"),
         (["--input", "records.jsonl", "--newest"], "--newest, --partition and --offset choose records of a --topic"),
         (["--topic", "t", "--offset", "3"], "--offset needs --partition"),
-        (["--topic", "t"], "--topic needs to know where Kafka is: give --bootstrap-server HOST:PORT, or -w"),
+        (["--topic", "t"], "--topic needs Kafka's address: give --bootstrap-server HOST:PORT, or -w"),
         (["--input", "none.jsonl"], "'none.jsonl': No such file or directory"),
     ],
 )

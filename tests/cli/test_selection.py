@@ -45,10 +45,10 @@ def test_what_is_meant(patterns: list[str], meant: list[str]) -> None:
 @pytest.mark.parametrize(
     ("patterns", "known", "said"),
     [
-        (["bills", "Bills"], KNOWN, "There is no connector Bills; there is orders-eu, b*, orders-us, bills, a b/ü%"),
-        (["x-*"], KNOWN, "No connector's name matches x-*; there is orders-eu"),
+        (["bills", "Bills"], KNOWN, "There is no connector Bills; the cluster has orders-eu, b*, orders-us, bills, a b/ü%"),
+        (["x-*"], KNOWN, "No connector's name matches x-*; the cluster has orders-eu"),
         (["x"], [], "There is no connector x; the cluster has none"),
-        (["x"], [f"c{n}" for n in range(7)], "there is c0, c1, c2, c3, c4 and 2 more (kconnect get connectors)"),
+        (["x"], [f"c{n}" for n in range(7)], "the cluster has c0, c1, c2, c3, c4 and 2 more (kconnect get connectors)"),
     ],
 )
 def test_what_nobody_has(patterns: list[str], known: list[str], said: str) -> None:

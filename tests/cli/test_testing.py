@@ -124,7 +124,7 @@ def test_worker_settings_of_a_file_of_cases(files: Path, capsys: pytest.CaptureF
     [
         (None, "kconnect: cases.yaml: No such file or directory"),
         ("a: [", "kconnect: cases.yaml: this is not YAML (expected the node content, but found '<stream end>' in line 1)"),
-        ("a: 1\na: 2", "kconnect: cases.yaml: this is not YAML (the key a comes twice in line 2)"),
+        ("a: 1\na: 2", "kconnect: cases.yaml: this is not YAML (the key a is there twice in line 2)"),
         ("- {in: 1}", "kconnect: cases.yaml, case 1: `config` is missing: settings, or the path of a file with them, here or"),
         (
             "- {config: {a: b}, in: {topic: 1}, expect: {out: {}}}",

@@ -154,7 +154,7 @@ def test_every_worker_is_asked_and_the_one_that_answered_where_it_was_found() ->
     assert found.tasks == {("x", 1): {"lag": 1.0}, ("x", 2): {"lag": 2.0}}
     assert set(found.silent) == {"n2:8083", "n3:8083"}
     assert "http://n3:8083" in found.silent["n3:8083"]
-    assert "Have its listener be https, or ask it itself with --url http://n2:8083" in found.silent["n2:8083"]
+    assert "Give that worker an https listener, or use it directly with --url http://n2:8083" in found.silent["n2:8083"]
 
 
 def test_nobody_who_gives_up_waits_for_a_worker_that_does_not_answer() -> None:

@@ -51,7 +51,7 @@ class TestDump:
     def test_nothing_to_show_is_said(self, file: str) -> None:
         found = call("topics", "dump", "--snapshot", file, "--connector", "nobody")
         assert (found.status, found.out) == (0, "")
-        assert "None of 17 records is meant by these options." in found.err
+        assert "None of 17 records matches these options." in found.err
 
     def test_secrets_are_shown_only_after_a_question(self, file: str) -> None:
         assert "hunter2222" not in call("topics", "dump", "--snapshot", file, "-o", "json").out
@@ -60,7 +60,7 @@ class TestDump:
         assert "give --yes" in refused.err and not refused.out
         shown = call("topics", "dump", "--snapshot", file, "-o", "json", "--show-secrets", "--yes").out
         assert "hunter2222" in shown
-        assert "c2VjcmV0" not in shown, "session keys never are"
+        assert "c2VjcmV0" not in shown, "session keys are never shown"
 
     def test_nothing_is_written_that_a_terminal_would_obey(self, tmp_path: Path) -> None:
         log = Log().connector("src").running("src", state="FAILED").config("connector-\x1b[2J", b"{")
@@ -69,12 +69,12 @@ class TestDump:
         found = call("topics", "dump", "--snapshot", path).out
         assert "\x1b" not in found and "\\x1b]0;mine\\x07 fails" in found
         checked = call("topics", "check", "--snapshot", path).out
-        assert "\x1b" not in checked and "The record connector-\\x1b[2J" in checked
+        assert "\x1b" not in checked and "Workers ignore the record connector-\\x1b[2J" in checked
 
     def test_a_topic_of_something_else_is_said_to_be_one(self, tmp_path: Path) -> None:
         found = call("topics", "dump", "--snapshot", written(tmp_path, Log().config("order-1", {})))
         assert found.status == 0
-        assert "Nothing in connect-config is of a config topic: is it the right one?" in found.err
+        assert "connect-config holds none of the records of config topics: check its name" in found.err
 
 
 class TestCheck:
@@ -90,9 +90,9 @@ class TestCheck:
         path = written(tmp_path, healthy().running("old").config("connector-x", b"{"))
         found = call("topics", "check", "--snapshot", path)
         assert found.out.splitlines() == [
-            "ERROR    config      The record connector-x (offset 7) is ignored by workers: not JSON.",
-            "                  -> Submit the connector's config again, or pause, stop or resume it again: that rewrites the "
-            "record.",
+            "ERROR    config      Workers ignore the record connector-x (offset 7): not JSON.",
+            "                  -> Submit the connector's config again, or pause, stop or resume the connector again: that "
+            "rewrites the record.",
             "WARNING  status      There are statuses of old, which is gone.",
             "                  -> The leader removes them after the next rebalance: restart a worker.",
             "1 error, 1 warning: 15 records of connect-config, connect-offset, connect-status.",
@@ -110,7 +110,7 @@ class TestCheck:
         for command in ("check", "compact-view"):
             found = call("topics", command, "--snapshot", path)
             assert (found.status, found.out) == (6, "")
-            assert "connect-config is no config topic: none of its 2 records is one that a worker writes there" in found.err
+            assert "connect-config is not the config topic: none of its 2 records is one that a worker" in found.err
 
 
 class TestView:
@@ -130,7 +130,8 @@ class TestView:
 
     def test_what_is_left_of_others_and_names_that_are_not_there(self, tmp_path: Path) -> None:
         path = written(tmp_path, healthy().running("old", 0))
-        assert "old is gone; left of it: status, status of task 0" in call("topics", "compact-view", "--snapshot", path).out
+        shown = call("topics", "compact-view", "--snapshot", path).out
+        assert "old is gone; these records of it remain: status, status of task 0" in shown
         found = call("topics", "compact-view", "nobody", "--snapshot", path)
         assert found.status == 4
         assert "No connector in connect-config, connect-offset, connect-status is called nobody" in found.err
@@ -139,16 +140,16 @@ class TestView:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["dump"], 2, "Nothing says which topics: give the workers' --worker-file"),
-        (["check", "--config-topic", "c"], 2, "Nothing says where Kafka is: give --bootstrap-server"),
-        (["dump", "--snapshot", "/nowhere/s"], 4, "There is no file /nowhere/s"),
-        (["dump", "--snapshot", __file__], 6, "is no snapshot; `kconnect topics export` writes them"),
-        (["dump", "--snapshot", "s", "-f"], 2, "A snapshot does not grow"),
-        (["dump", "--snapshot", "s", "--since", "tomorrow"], 2, "--since tomorrow is no time"),
+        (["dump"], 2, "Say which topics: give the workers' --worker-file"),
+        (["check", "--config-topic", "c"], 2, "Kafka's address is not known: give --bootstrap-server"),
+        (["dump", "--snapshot", "/nowhere/s"], 4, "The file /nowhere/s does not exist"),
+        (["dump", "--snapshot", __file__], 6, "is not a snapshot; `kconnect topics export` writes them"),
+        (["dump", "--snapshot", "s", "-f"], 2, "-f is for topics"),
+        (["dump", "--snapshot", "s", "--since", "tomorrow"], 2, "--since tomorrow is not a time"),
         (["dump", "--bootstrap-server", "h:1", "--config-topic", "c", "--topic", "status"], 2, "give --status-topic"),
-        (["export", "-"], 2, "Nothing says which topics"),
-        (["export", __file__, "--config-topic", "c"], 5, "is there already; choose another name"),
-        (["restore", "/nowhere/s", "--bootstrap-server", "h:1"], 4, "There is no file /nowhere/s"),
+        (["export", "-"], 2, "Say which topics"),
+        (["export", __file__, "--config-topic", "c"], 5, "exists already; choose another name"),
+        (["restore", "/nowhere/s", "--bootstrap-server", "h:1"], 4, "The file /nowhere/s does not exist"),
         (["export", "new-file", "--worker-file", "/nowhere/w"], 2, "/nowhere/w"),
     ],
     ids=lambda part: " ".join(part) if isinstance(part, list) else "",

@@ -139,11 +139,12 @@ def test_a_name_is_shown_as_it_is(url: str, herder: Herder) -> None:
 
 @pytest.mark.parametrize("kind", ["connectors", "tasks"])
 def test_a_worker_that_has_lost_kafka_is_told_beside_the_table(url: str, herder: Herder, kind: str) -> None:
-    herder._answers = {**herder._answers, Health: lambda *_: raised(ConnectError("Kafka has not answered it for 20 s."))}
+    silent = ConnectError("Kafka has not answered the worker for 20 s.")
+    herder._answers = {**herder._answers, Health: lambda *_: raised(silent)}
     called = run(url, "get", kind)
     assert (called.status, len(called.out.splitlines()) > 1) == (0, True)
     assert called.err.startswith(f"kconnect: the worker at {url} is unhealthy, and what it shows may be old. ")
-    assert "Kafka has not answered it for 20 s." in called.err
+    assert "Kafka has not answered the worker for 20 s." in called.err
     herder._answers = MemoryHerder._answers
     assert run(url, "get", kind).err == ""
 
@@ -158,17 +159,17 @@ def test_short_names_globs_and_states(url: str, herder: Herder, kind: str) -> No
     assert run(url, "get", kind, "-o", "name", "--state", "failed").out == "bills\n"
     assert run(url, "get", kind, "orders-*", "-o", "name").out == "orders-eu\norders-us\n"
     assert run(url, "get", kind, ODD, "-o", "name").out == f"{ODD}\n"
-    assert run(url, "get", kind, "--type", "sink") == Called(0, "", "No connectors that are so\n")
+    assert run(url, "get", kind, "--type", "sink") == Called(0, "", "No connectors match\n")
     missing = run(url, "get", kind, "nope")
     assert (missing.status, missing.out) == (4, "")
-    assert missing.err.startswith(f"kconnect: There is no connector nope; there is {ODD}, bills, orders-eu")
+    assert missing.err.startswith(f"kconnect: There is no connector nope; the cluster has {ODD}, bills, orders-eu")
 
 
 def test_json_is_what_apply_takes_and_hides_secrets(url: str) -> None:
     called = run(url, "get", "connector", "bills", "-o", "json")
     item = json.loads(called.out)
     assert SECRET not in called.out
-    assert called.err == "What may be secret is [hidden]: --show-secrets shows it\n"
+    assert called.err == "Values that may be secret are [hidden]: --show-secrets shows them\n"
     assert (item["name"], item["state"], item["config"]["db.password"]) == ("bills", "running", "[hidden]")
     several = json.loads(run(url, "get", "connectors", "bills", "orders-eu", "-o", "json", "--show-secrets").out)
     assert [(each["name"], each["config"]["db.password"]) for each in several] == [("bills", SECRET), ("orders-eu", SECRET)]
@@ -268,7 +269,7 @@ def test_which_ones_must_be_said(url: str, herder: Herder, command: str) -> None
     for arguments in ([], ["bills", "--all"]):
         called = run(url, command, *arguments)
         assert called.status == 2
-        assert "Give either the names of connectors" in called.err
+        assert "Give either names of connectors" in called.err
     assert run(url, command, "bills", "nope").status == 4
     assert set(states(herder).values()) == {"STARTED"}, "nothing is done if one of the names is wrong"
 
@@ -321,7 +322,7 @@ def test_a_time_is_seconds_or_has_a_unit(url: str) -> None:
     for text in ("-1", "5d", "soon"):
         called = run(url, "wait", "bills", "--for", "running", "--timeout", text)
         assert called.status == 2
-        assert "it should be seconds, or such as 90s, 5m or 1h" in called.err
+        assert "give seconds, or a text such as 90s, 5m or 1h" in called.err
 
 
 def test_restart(url: str, herder: Herder) -> None:
@@ -431,7 +432,7 @@ def test_certificates_that_cant_be_used_are_told(content: str | None, tmp_path: 
         path.write_text(content)
     called = call("get", "connectors", "--url", "https://127.0.0.1:9", env={"SSL_CERT_FILE": str(path)})
     assert called.err.startswith(f"kconnect: The certificates {path} can't be used (")
-    assert called.err.endswith("): it should be a PEM file of the certificates to trust, as SSL_CERT_FILE names it\n")
+    assert called.err.endswith("): SSL_CERT_FILE must name a PEM file of the certificates to trust\n")
     assert called.status == 6
 
 

@@ -82,7 +82,7 @@ def test_the_first_error_is_the_command_s() -> None:
 def test_times_that_are_none(url: str, given: str) -> None:
     refused = call("get", "co", f"--watch={given}", "--url", url)
     assert refused.status == 2
-    assert f"{given} is no number of seconds. Write --watch=2, or put --watch last" in refused.err
+    assert f"{given} is not a number of seconds. Write --watch=2, or put --watch last" in refused.err
 
 
 def test_until_ctrl_c_in_a_pipe(url: str, herder: MemoryHerder, tmp_path: Path) -> None:

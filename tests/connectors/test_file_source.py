@@ -229,7 +229,7 @@ def test_a_removed_file_is_waited_for(tmp_path: Path, caplog: pytest.LogCaptureF
 def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with pytest.raises(ConnectError, match="is no ordinary file"):
+    with pytest.raises(ConnectError, match="is not a regular file"):
         task(path).poll()
 
 

@@ -389,7 +389,7 @@ def test_what_is_no_registry() -> None:
     made._server.config.app = Starlette(routes=[Route("/site/{path:path}", page, methods=["GET", "POST"])])
     made.start()
     try:
-        with pytest.raises(ConnectError, match=r"no JSON object of a registry; is schema\.registry\.url that of"):
+        with pytest.raises(ConnectError, match=r"does not answer as a schema registry does; check schema\.registry\.url"):
             converter(f"{made.url}/site").from_connect_data("t", s.STRING_SCHEMA, "a")
         # That a page is not there does not mean that the schema isn't.
         with pytest.raises(DataError, match="look up a schema of subject t-value: status 404"):

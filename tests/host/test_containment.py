@@ -113,7 +113,7 @@ def test_what_would_end_or_change_the_process_fails_the_unit_that_tries_it(tmp_p
     assert found.pop("handler") == refusal
     for name, said in found.items():
         assert said.startswith(f"kconnect.host.guard.SharedProcessError: {name}-0 was about to "), said
-        assert "This unit has failed of it instead" in said
+        assert "So this unit has failed instead" in said
     assert "call os._exit(3)" in found["exit"]
     assert "replace builtins.open" in found["builtins"]
     assert "delete os.listdir" in found["delete"]
@@ -181,7 +181,7 @@ def test_what_is_changed_behind_its_back_is_put_back_within_a_second(tmp_path: P
     assert found["bad"].startswith(refusal)
     messages = [line["message"] for line in lines]
     assert {"the log is there", "so is the host's"} <= set(messages)
-    assert "Logger.info was replaced by an object of the module builtins; it has been put back" in messages
+    assert "Logger.info was replaced by an object of the module builtins; it has been restored" in messages
 
 
 def test_what_is_printed_becomes_lines_of_the_log(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_flood_is_cut_and_counted_and_does_not_drown_another_unit(tmp_path: Pa
     )
     of = [(line.get("connector"), line["message"]) for line in lines if line["logger"] == "kconnect.output"]
     assert len([line for line in of if line[1].startswith("flood ")]) == 1000
-    assert ("floods", "49000 more lines were printed within a minute, which are not logged") in of
+    assert ("floods", "49000 more lines were printed within a minute and are not logged") in of
     assert ("quiet", "a word") in of
 
 

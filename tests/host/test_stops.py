@@ -195,7 +195,7 @@ def test_threads_without_end_fail_their_unit() -> None:
 
     host, unit = begin(Leaks)
     until(lambda: "FAILED" in host.states, 60)
-    assert "TooManyThreadsError: unit-0 has more than 500 threads alive" in (host.statuses[-1][1] or "")
+    assert "TooManyThreadsError: unit-0 has more than 500 live threads" in (host.statuses[-1][1] or "")
     go.set()
     until(lambda: unit.join(0), 60)
     assert host.states == ["RUNNING", "FAILED"]

@@ -226,7 +226,7 @@ def test_kconnect_broker(tmp_path: Path) -> None:
         write(Broker(tmp_path / "data"), b"x")
 
         status, said, _ = kconnect("broker", "start", "--port", port, *place)
-        assert (status, said) == (0, f"Runs already: bootstrap.servers=127.0.0.1:{port} (pid {pid})\n")
+        assert (status, said) == (0, f"Already running: bootstrap.servers=127.0.0.1:{port} (pid {pid})\n")
         status, said, _ = kconnect("broker", "status", *place)
         cluster_id = Broker(tmp_path / "data").cluster_id
         assert (status, said) == (0, f"Running: bootstrap.servers=127.0.0.1:{port} (pid {pid}, cluster {cluster_id})\n")

@@ -203,7 +203,7 @@ def test_what_a_change_makes_come_out_otherwise(sink: Sink, tmp_path: Path) -> N
     assert then.out.count("~ record  skipped at VALUE_CONVERTER: DataException") == 2
     changes.write_text("tasks.max: 2\n")
     same = call("preview", *asked, *kafka, "-f", str(changes))
-    assert (same.status, same.out) == (0, "2 records: all come out as now\n")
+    assert (same.status, same.out) == (0, "2 records: all are unchanged\n")
     cases = tmp_path / "cases.yaml"
     cases.write_text(f"- {{name: good, in: {{topic: {sink.topic}, value_text: '7'}}, expect: {{out: {{value: 7}}}}}}\n")
     tried = call("test", str(cases), *asked)
@@ -215,11 +215,11 @@ def test_letters_without_headers(worker: Any, bootstrap: str, topic: str, tmp_pa
         sink = Sink(client, bootstrap, topic, tmp_path, headers="false")
         sink.start()
         try:
-            assert "Letters of these tell nothing of their cause" in sink.kconnect("list").err
+            assert "Letters of these connectors do not say why they failed" in sink.kconnect("list").err
             assert "not told" in sink.kconnect("show", sink.queue, "-n", "1").out
             assert sink.json("show", sink.queue, "--topic", "*") == []
             left = sink.kconnect("replay", sink.queue, "--yes")
-            assert (left.status, left.out.count("does not tell which topic it came from: give --to-topic")) == (0, 3)
+            assert (left.status, left.out.count("do not name the topic that it came from: give --to-topic")) == (0, 3)
             # Only one connector writes there, and it reads one topic: its chain can be tried.
             sink.mend()
             done = sink.kconnect("replay", sink.queue, "--through-chain", "--to-topic", sink.topic, "--yes")

@@ -83,7 +83,7 @@ def test_a_sink_is_moved_compared_saved_and_restored(
             assert rewind("--to-time", "2026-01-01T00:00:04.5Z").status == 6
             moved = rewind("--to-time", "2026-01-01T00:00:04.5Z", "--stop")
             assert table(moved) == [[topic, "0", "5", "3", "2", "0"], [topic, "1", "5", "2", "3", "0"]]
-            assert "At most 5 record(s) come again" in moved.err
+            assert "At most 5 record(s) are read again" in moved.err
             wait_until(lambda: committed(5, 5) and len(written()) == 15)
             assert written() == sorted([*range(10), *range(5, 10)])
             assert client.status(name)["connector"]["state"] == "RUNNING"

@@ -176,7 +176,7 @@ def test_what_can_not_be_read_or_written_is_said_in_words(
     assert left.flush(_LIMIT_S) == 0
     found = call("topics", *words, "--create", "--to-config-topic", unique("fresh"), *new[1:])
     assert found.status == 5
-    assert "delete it while no worker runs" in found.err
+    assert "stop all workers and delete it" in found.err
 
 
 def test_no_broker() -> None:

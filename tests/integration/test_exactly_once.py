@@ -170,7 +170,7 @@ def test_a_task_that_is_fenced_fails_and_says_why(there: There) -> None:
     trace = host.statuses[-1][1] or ""
     fenced = f"The producer of the transactional id test-{there.topic}-0 is fenced: a newer set of this connector's"
     # A broker that is just raising the epoch may answer the end of a transaction with a code that says nothing.
-    unknown = f"The transaction of test-{there.topic}-0 has failed, so its records come again: Failed to end tr"
+    unknown = f"The transaction of test-{there.topic}-0 has failed, so the task sends its records again: Failed to end tr"
     assert fenced in trace or unknown in trace
     end(unit)
     last = host.writes[-1]
@@ -216,7 +216,7 @@ def test_a_record_that_kafka_refuses_takes_its_transaction_with_it(there: There,
     end(unit)
     assert (there.values(), host.writes[-1]) == (numbers(30), {"last": 30})
     trace = host.statuses[-1][1] or ""
-    assert f"The transaction of test-{there.topic}-0 has failed, so its records come again: " in trace
+    assert f"The transaction of test-{there.topic}-0 has failed, so the task sends its records again: " in trace
     assert "Message size too large" in trace
 
 

@@ -69,8 +69,8 @@ def test_beside_one_of_its_id_and_in_another_cluster_s_group_none_starts(
             each.start(wait=False)
         wait_until(lambda: never_healthy(twin), 240)
         wait_until(lambda: never_healthy(foreign), 240)
-        assert f"Another live worker of the group shared is reached at {worker.url}" in twin.last_line()
-        assert "The group shared is that of another cluster, too" in foreign.last_line()
+        assert f"Another live worker of the group shared has the same URL, {worker.url}" in twin.last_line()
+        assert "Another cluster uses the group shared, too" in foreign.last_line()
         assert end_of(bootstrap, "foreign") == 0
     finally:
         twin.stop()

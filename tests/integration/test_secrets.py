@@ -108,7 +108,7 @@ def test_a_reference_that_can_not_be_resolved_is_refused_and_fails_only_its_own(
     for bad, why in (
         ("${file:/etc/passwd:root}", "is not below a path that the parameter allowed.paths names"),
         ("${vault:a:b}", "there is no provider vault"),
-        ("${env:PATH}", "has no key PATH, or does not give it away"),
+        ("${env:PATH}", "has no key PATH, or does not allow access to it"),
     ):
         with pytest.raises(RestError, match=why):
             worker.client.put_config(name, {**config, "client.password": bad})

@@ -43,7 +43,7 @@ def test_beside_a_live_worker_of_its_id_it_does_not_start() -> None:
     door = Door(Member(ME, OURS))
     assert not door.is_open()
     assert not door.is_open(12)
-    with pytest.raises(ConnectError, match=r"Another live worker of the group g is reached at http://n1:8083/, too"):
+    with pytest.raises(ConnectError, match=r"Another live worker of the group g has the same URL, http://n1:8083/"):
         door.is_open(2)
 
 

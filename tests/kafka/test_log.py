@@ -13,7 +13,7 @@ from kconnect.kafka.log import LogWriter
 def test_brokers_that_do_not_answer_are_named(expires_s: float) -> None:
     writer = LogWriter({"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, {Topic.CONFIG: "configs"}, expires_s)
     try:
-        with pytest.raises(ConnectError, match=r"127\.0\.0\.1:9 did not acknowledge it in time\. Do the brokers run"):
+        with pytest.raises(ConnectError, match=r"127\.0\.0\.1:9 did not acknowledge it in time\. Check that the brokers run"):
             writer.write([Entry(Topic.CONFIG, b"a", b"b")], 1.0)
     finally:
         writer.close(0)

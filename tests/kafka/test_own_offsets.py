@@ -29,7 +29,7 @@ def test_more_offsets_than_the_client_takes_at_once_are_written(transactional_id
 @pytest.mark.parametrize("transactional_id", [None, "g-c"])
 def test_one_that_is_too_large_is_the_requests_fault(transactional_id: str | None) -> None:
     own = OwnTopic("mine", _PLAYED, _PLAYED, _PLAYED)
-    with pytest.raises(BadRequestError, match="larger than the internal topic mine takes"):
+    with pytest.raises(BadRequestError, match="larger than the internal topic mine accepts"):
         own_offsets.write(own, [entry(0), entry(1, "x" * 2_000_000)], transactional_id, 60)
 
 

@@ -63,8 +63,8 @@ def test_rights_and_logins(
     bob = rights(secured, file, tmp_path / "bob", "bob", "bob-secret")
     errors = {each["message"]: each["remedy"] for each in bob if each["severity"] == "error"}
     assert f"Write on the topic {name}-configs: not allowed" in errors
-    assert f"No right to describe the topic {name}-offsets" in errors
-    assert f"No right to describe the group {name}" in errors
+    assert f"The user may not describe the topic {name}-offsets" in errors
+    assert f"The user may not describe the group {name}" in errors
     assert errors[f"Write on the topic {name}-configs: not allowed"].endswith(f"--operation Write --topic {name}-configs")
 
 

@@ -286,7 +286,7 @@ def test_a_task_that_is_fenced_fails_and_goes_on_exactly_when_it_is_restarted(co
     trace = client.task_status(name, 0)["trace"]
     fenced = f"The producer of the transactional id eos-{name}-0 is fenced: a newer set of this connector's tasks"
     # A broker that is just raising the epoch may answer the end of a transaction with a code that says nothing.
-    assert fenced in trace or f"The transaction of eos-{name}-0 has failed, so its records come again: " in trace
+    assert fenced in trace or f"The transaction of eos-{name}-0 has failed, so the task sends its records again: " in trace
     counting.is_exact()
     client.restart_task(name, 0)
     counting.grows()

@@ -117,7 +117,7 @@ def test_tasks_fail_when_those_before_them_may_not_be_fenced(
     client.resume(name)
     wait_until(lambda: states() == ["FAILED"] * 3, _START_S)
     for task in client.status(name)["tasks"]:
-        problem = f"The producers of the tasks that connector {name} had before could not"
+        problem = f"The producers of connector {name}'s previous tasks could not"
         assert task["trace"].startswith(f"org.apache.kafka.connect.errors.ConnectException: {problem}")
         assert f"The transactional id eos-{name}-0 was not fenced: " in task["trace"]
         assert "restart the task" in task["trace"]

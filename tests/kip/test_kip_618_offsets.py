@@ -203,7 +203,7 @@ def test_a_source_begins_where_it_is_told_to(worker: WorkerProcess, broker: Brok
     client.delete(name)
     # Made anew it goes on where it was, and that is told; or it begins where it is told to, also once more.
     client.create(name, source.config, "STOPPED")
-    told = f"Connector {name} goes on where an earlier one of this name was"
+    told = f"Connector {name} continues from the offsets of an earlier connector of this name"
     wait_until(lambda: told in worker.log.read_text(errors="replace"), 120)
     client.delete(name)
     bad = [{"partition": {"filename": str(source.path)}, "offset": {"position": "8"}}]

@@ -313,7 +313,7 @@ def test_two_versions_in_one_directory_are_not_installed_correctly(fleet: Fleet)
     """The text leaves open what happens: the plugin is not there, and the log says what to do."""
     assert listed(fleet, "bar.") == []
     log = fleet.worker.log.read_text(errors="replace")
-    assert f"Plugins in {fleet.plugins / 'green' / 'bar-connector'}: bar is there in the versions 1.1 and 1.2" in log
+    assert f"Plugins in {fleet.plugins / 'green' / 'bar-connector'}: it has the metadata of bar in the versions 1.1" in log
     assert "Install each version into a directory of its own" in log
 
 

@@ -14,7 +14,7 @@ def test_every_process_of_a_worker_applies_it(worker: WorkerProcess) -> None:
     # One that has not declared itself yet may take what it reads for history. There may be more, left by other tests.
     wait_until(lambda: sum(len(each["hosts"]) for each in worker.client.cluster()["workers"]) >= hosts, 240)
     before = int(time.time() * 1000)
-    said = "Log level of org.example.kip976 for the whole cluster: TRACE"
+    said = "The cluster's log level of org.example.kip976 is now TRACE"
     assert worker.client.set_logger("org.example.kip976", "trace", cluster=True) is None
     level = wait_until(lambda: worker.client.loggers().get("org.example.kip976"), 120)
     assert level["level"] == "TRACE"

@@ -127,7 +127,7 @@ def test_no_network(repository: Repository, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_is_no_coordinate(tmp_path: Path) -> None:
-    with pytest.raises(ConnectError, match=r"^'kafka' is no Maven coordinate: write group:artefact:version$"):
+    with pytest.raises(ConnectError, match=r"^'kafka' is not a Maven coordinate: write group:artefact:version$"):
         jars.resolve("tool", ["kafka"], cache=tmp_path / "cache")
 
 

@@ -40,7 +40,7 @@ def test_no_java(tmp_path: Path) -> None:
 
 def test_a_java_home_without_java_is_not_passed_over(tmp_path: Path) -> None:
     fake_java(tmp_path / "path", "17")
-    with pytest.raises(ConnectError, match=r"^JAVA_HOME is .*/gone, but there is no program .*/gone/bin/java: point"):
+    with pytest.raises(ConnectError, match=r"^JAVA_HOME is .*/gone, but .*/gone/bin/java does not exist: point"):
         java.checked({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(tmp_path / "path" / "bin")})
 
 
@@ -53,5 +53,5 @@ def test_an_old_java_is_named(tmp_path: Path) -> None:
 def test_what_is_no_java(tmp_path: Path) -> None:
     program = fake_java(tmp_path, "17")
     program.write_text("#!/bin/sh\nexit 3\n")
-    with pytest.raises(ConnectError, match="does not tell its version"):
+    with pytest.raises(ConnectError, match="does not print its version"):
         java.checked({"JAVA_HOME": str(tmp_path)})

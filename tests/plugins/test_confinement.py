@@ -182,7 +182,7 @@ def pid(infos: dict[str, Any]) -> str:
         ("Unspeakable", r"failed at the stage validate\(\): Silent: its text can't be had \(ValueError\)"),
         ("Wordy", r"failed at the stage validate\(\): ValueError: w{9900,}… \(\d+ characters\)$"),
         ("Huge", r"harmful.Huge failed at the stage validate\(\): its answer has \d+ bytes, more than the 67108864"),
-        ("Odd", r"harmful.Odd failed at the stage validate\(\): its answer is no JSON"),
+        ("Odd", r"harmful.Odd failed at the stage validate\(\): its answer is not JSON"),
         ("Closing", r"\(exit status 1\): harmful.Closing at the stage validate\(\)"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_secret_that_stands_where_a_long_line_is_cut_is_hidden(harmful: Sandbo
 def test_a_flood_of_text_is_read_but_not_logged(harmful: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "kconnect.plugins"):
         assert ask(harmful, "Talking")["error_count"] == 0
-        wait_until(lambda: "prints a lot in its sandbox" in caplog.text, 240)
+        wait_until(lambda: "prints too much in its sandbox" in caplog.text, 240)
     assert len(caplog.text) < 2**24
 
 
@@ -260,7 +260,7 @@ def test_a_process_in_which_something_was_left_is_not(
     before = pid(ask(harmful, "Good"))
     with caplog.at_level(logging.INFO, "kconnect.plugins"):
         assert pid(ask(harmful, plugin)) == before
-    assert f"harmful.{plugin} at the stage validate() has left something behind" in caplog.text
+    assert f"harmful.{plugin} at the stage validate() has changed the state of its process" in caplog.text
     assert left in caplog.text
     assert pid(ask(harmful, "Good")) != before
     assert not psutil.pid_exists(int(before))

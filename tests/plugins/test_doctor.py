@@ -17,7 +17,7 @@ class Flat(Transformation):
 BAD = {
     "importing": ("import nothing_here\n", "can't be imported: ModuleNotFoundError: No module named 'nothing_here'"),
     "lacking": ("", "module 'lacking' has no attribute 'Flat'"),
-    "stranger": ("class Flat: ...\n", "stranger.Flat is no transformation: it must be a subclass of kconnect.api.Transf"),
+    "stranger": ("class Flat: ...\n", "stranger.Flat is not a transformation: it must be a subclass of kconnect.api.Transf"),
     "crashing": ("import os\nos._exit(3)\n", "The plugin's process ended (exit status 3): crashing.Flat at the stage imp"),
     "constructing": (f"{GOOD}    def __init__(self): raise ValueError('no')\n", "at the stage constructing: ValueError: no"),
     "abstract": (GOOD.replace("apply", "apples"), "abstract.Flat failed at the stage constructing: TypeError: Can't inst"),
@@ -42,4 +42,4 @@ def test_each_class_is_tried(tmp_path: Path) -> None:
 def test_what_is_built_in_is_known_to_work() -> None:
     doing: list[str] = []
     assert doctor.examine([], doing.append) == []
-    assert doing == ["Reading what is installed"]
+    assert doing == ["Reading the installed plugins"]

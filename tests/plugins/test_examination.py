@@ -86,7 +86,7 @@ def test_modules_called_as_python_s_own(tmp_path: Path) -> None:
         (
             WARNING,
             "shared",
-            "it brings modules that are called as those of Python itself, which are used instead: json, statistics",
+            "it brings modules with the names of Python's own, which are used instead: json, statistics",
         )
     ]
 
@@ -128,7 +128,7 @@ def test_copies_of_one_version(tmp_path: Path) -> None:
     second = flat().install(tmp_path / "b")
     flat("1.1").install(tmp_path / "b")
     ((severity, check, message),) = told(examination.copies([tmp_path / "a", tmp_path / "b"]))
-    assert (severity, check, message) == (WARNING, "copies", f"flat 1.0 is in {first} too, and that one counts")
+    assert (severity, check, message) == (WARNING, "copies", f"flat 1.0 is in {first}, too, which is the one that workers use")
     assert [each.location for each in examination.copies([tmp_path / "b", tmp_path / "a"])] == [str(first)]
     assert second.is_dir()
 
@@ -140,10 +140,10 @@ def test_what_a_scan_can_t_use_and_names_that_clash(tmp_path: Path) -> None:
     flat("1.1").wheel(tmp_path)
     found = [(Path(each.location).name, each.check, each.remedy) for each in _of_registry(tmp_path, tmp_path / "missing")]
     assert found == [
-        ("bad-1", "metadata", "mend the plugin, or ask its author"),
+        ("bad-1", "metadata", "fix the plugin, or ask its author"),
         ("flat-1.1-py3-none-any.whl", "metadata", ""),
-        ("missing", "metadata", "make the directory, or take it out of plugin.path"),
-        ("flat-1.0", "names", "configs must give their full names"),
+        ("missing", "metadata", "create the directory, or remove it from plugin.path"),
+        ("flat-1.0", "names", "use their full names in configs"),
     ]
     clash = _of_registry(tmp_path)[-1]
     assert clash.message == "the transformations flat.Flat and other.Flat have the same short name Flat"

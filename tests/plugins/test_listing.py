@@ -124,7 +124,7 @@ def test_those_that_hang_are_ended_and_not_asked_again(tmp_path: Path, caplog: p
     with caplog.at_level(logging.WARNING):
         assert listing.rows(connectors_only=True) == []
     told = {text.split(":")[1].split(" ")[0]: text.split(", at the stage ") for text in caplog.messages}
-    rest = "in version 1 is not listed until plugins are loaded anew: it did not answer within 1 s, and its process was killed"
+    rest = "in version 1 is not listed until plugins are reloaded: it did not answer within 1 s, and its process was killed"
     for name in ("Sleeping", "Spinning", "Stubborn", "Forking"):
         text, stage = told[name]
         assert text == f"The connector plugin common_connector:{name} {rest}"
@@ -144,7 +144,7 @@ def test_one_that_dies_takes_nobody_with_it(
     plugin(tmp_path, "Good")
     with caplog.at_level(logging.WARNING):
         assert listed() == [("Good", "source", "1")]
-    reasons = {text.split(":")[1].split(" ")[0]: text.split("loaded anew: ")[1] for text in caplog.messages}
+    reasons = {text.split(":")[1].split(" ")[0]: text.split("reloaded: ")[1] for text in caplog.messages}
     assert reasons["Aborting"] == "its process ended (SIGABRT), at the stage importing"
     assert reasons["Leaving"] == "its process ended (exit status 3), at the stage importing"
     assert reasons["Signalling"] == "its process ended (SIGTERM), at the stage importing"

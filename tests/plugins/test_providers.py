@@ -128,8 +128,8 @@ def test_a_key_that_is_not_there_or_no_text(providers: Providers, monkeypatch: p
     answer(monkeypatch, lambda path, keys: ConfigData({"n": 1}))  # type: ignore[dict-item]
     found = providers.resolve([{"a": "${vault:db:x}", "b": "${vault:db:n}"}])
     assert sorted(found.failures.values()) == [
-        "the provider vault has no key x at the path db, or does not give it away",
-        "what the provider vault has for the key n at the path db is a int, not a text",
+        "the provider vault has no key x at the path db, or does not allow access to it",
+        "the value that the provider vault has for the key n at the path db is a int, not text",
     ]
 
 
@@ -180,7 +180,7 @@ def test_one_that_hangs_is_given_up_and_the_others_are_not_kept_waiting(
     assert providers.resolve([{"a": "${env:HOME}"}]).failures == {}
     assert waiting.is_alive(), "the control: it does hang"
     text = failure(providers.resolve([{"a": "${vault:db:x}"}], limit_s=0.2))
-    assert text == "the provider vault (acme.Vault) has not answered within 0.2 s"
+    assert text == "the provider vault (acme.Vault) did not answer within 0.2 s"
 
 
 def test_a_stop_is_not_held_up_by_one_that_hangs(

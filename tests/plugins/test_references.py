@@ -127,7 +127,7 @@ def test_what_can_not_be_resolved_is_said_of_its_setting_and_nothing_else_is(tol
     infos = ask(told, rows="${v:db:nope}", login="x", **{"producer.override.sasl.password": "${w:a:b}"})
     found = rows(infos)
     assert found["rows"]["errors"] == [
-        "${v:db:nope} can't be resolved: the provider v has no key nope at the path db, or does not give it away"
+        "${v:db:nope} can't be resolved: the provider v has no key nope at the path db, or does not allow access to it"
     ]
     assert found["producer.override.sasl.password"]["errors"] == [
         "${w:a:b} can't be resolved: there is no provider w; the worker's `config.providers` names: v, env"
@@ -137,7 +137,7 @@ def test_what_can_not_be_resolved_is_said_of_its_setting_and_nothing_else_is(tol
 
 def test_a_variable_that_the_worker_does_not_allow(told: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     found = rows(ask(told, login="${env:PATH}"))
-    assert "does not give it away" in found["login"]["errors"][0]
+    assert "does not allow access to it" in found["login"]["errors"][0]
 
 
 def test_what_a_plugin_raises_does_not_quote_it(told: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
@@ -172,7 +172,7 @@ def test_a_worker_file_is_resolved_in_the_sandbox(told: Sandbox) -> None:
         told.resolve(texts)
     assert str(raised.value) == (
         "The worker's configuration is invalid:\n"
-        "  spark.x: ${env:APP} can't be resolved: the provider env has no key APP, or does not give it away"
+        "  spark.x: ${env:APP} can't be resolved: the provider env has no key APP, or does not allow access to it"
     )
     found = told.resolve({**texts, "spark.x": "1"})
     assert found.texts == {**texts, "sasl.password": CANARY, "spark.x": "1"}

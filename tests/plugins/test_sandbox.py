@@ -139,7 +139,7 @@ def test_a_chain_s_settings_come_by_alias(sandbox: Sandbox) -> None:
         ({"transforms.r.negate": "maybe"}, "transforms.r.negate", "Expected value to be either true or false"),
         ({"predicates.p.size": "x"}, "predicates.p.size", "Not a number of type INT"),
         ({"transforms.r.predicate": "q"}, "transforms.r.predicate", "there is no predicate of that alias"),
-        ({"transforms.r.predicate": ""}, "transforms.r.predicate", "Without the setting the transform is for all records"),
+        ({"transforms.r.predicate": ""}, "transforms.r.predicate", "Without this setting, the transform applies to"),
         (
             {"transforms.r.predicate": None, "transforms.r.negate": "true"},
             "transforms.r.type",
@@ -160,7 +160,7 @@ def test_a_predicate_that_no_transform_uses_is_warned_of(sandbox: Sandbox, caplo
     unused = {name: value for name, value in CHAIN.items() if name != "transforms.r.predicate"}
     with caplog.at_level(logging.WARNING):
         assert errors(sandbox.validate("DemoSource", config("DemoSource", **unused))) == {}
-        assert "Connector c: The predicate p is used by no transform" in caplog.text
+        assert "Connector c: No transform uses the predicate p" in caplog.text
         caplog.clear()
         sandbox.validate("DemoSource", config("DemoSource", **CHAIN))
     assert "The predicate p" not in caplog.text, "the control"
@@ -234,7 +234,7 @@ def test_printing_does_not_disturb_the_answer(sandbox: Sandbox, caplog: pytest.L
     ("plugin", "text"),
     [
         ("CrashingSource", r"\(SIGSEGV\): demo_connectors.CrashingSource at the stage constructing"),
-        ("HungrySource", r"\(SIGKILL, perhaps for want of memory\): demo_connectors.HungrySource .* config\(\)"),
+        ("HungrySource", r"\(SIGKILL, perhaps because memory ran out\): demo_connectors.HungrySource .* config\(\)"),
         ("LeavingSource", r"\(exit status 3\): demo_connectors.LeavingSource at the stage config\(\)"),
         ("ExitingSource", r"demo_connectors.ExitingSource failed at the stage config\(\): SystemExit: 4"),
         ("BrokenSource", r"BrokenSource failed at the stage importing: .*No module named 'a_module_that_is_not_there'"),
@@ -280,7 +280,7 @@ def test_listing_leaves_out_what_cannot_be_asked(sandbox: Sandbox, caplog: pytes
     demo = [row for row in rows if row["class"].startswith(("demo", "upper"))]
     assert {"class": "demo_connectors.DemoSinkConnector", "type": "sink", "version": "2.5"} in demo
     assert demo[-1] == {"class": "upper.UpperConverter", "type": "converter", "version": "1.0"}
-    rest = "in version 2.5 is not listed until plugins are loaded anew: "
+    rest = "in version 2.5 is not listed until plugins are reloaded: "
     assert f"demo_broken:BrokenSource {rest}" in caplog.text
     assert f"demo_connectors:CrashingSource {rest}its process ended (SIGSEGV)" in caplog.text
     assert all(row["type"] in ("sink", "source") for row in sandbox.list_plugins(connectors_only=True))

@@ -64,7 +64,7 @@ def test_of_two_copies_the_first_counts_and_the_other_is_told(tmp_path: Path, ca
     assert [each.location for each in plugins] == [str(tmp_path / "a")]
     (told,) = caplog.messages
     assert told == (
-        f"The transformation flat.Flat in version 1 of {tmp_path / 'b'} is not used: the same is in {tmp_path / 'a'}"
+        f"The transformation flat.Flat in version 1 of {tmp_path / 'b'} is not used: {tmp_path / 'a'} has the same"
     )
 
 
@@ -106,8 +106,8 @@ def test_two_versions_in_one_directory(tmp_path: Path) -> None:
         flat(version).unpack(tmp_path / "bar")
     PluginPackage("other", "3", {}, {"kconnect.predicates": {"Other": "other:Other"}}).unpack(tmp_path / "bar")
     assert reasons(tmp_path) == {
-        "bar": "flat is there in the versions 1.1 and 1.2, and which of them its code is can't be told; none is used. "
-        "Install each version into a directory of its own"
+        "bar": "it has the metadata of flat in the versions 1.1 and 1.2, and kconnect can't know which one its code is, so "
+        "none is used. Install each version into a directory of its own"
     }
     assert [each.name for each in found_in(tmp_path)] == ["Other"]
 
@@ -132,10 +132,10 @@ def without(directory: Path, line: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("flat-1-py3-none-any.whl", b"PK", "it is a wheel, and a plugin is a directory: kconnect plugin install makes one"),
-        ("flat-1.tar.gz", b"", "it is an archive, and a plugin is a directory: kconnect plugin install makes one"),
-        ("flat.py", b"class Flat: ...", "it is a module, and a plugin is a directory with the metadata of a package"),
-        ("connect-file-4.3.1.jar", b"PK", "it is Java's, and plugins here are Python packages"),
+        ("flat-1-py3-none-any.whl", b"PK", "it is a wheel, but a plugin is a directory: install it with"),
+        ("flat-1.tar.gz", b"", "it is an archive, but a plugin is a directory: install it with"),
+        ("flat.py", b"class Flat: ...", "it is a module, but a plugin is a directory with a package's metadata"),
+        ("connect-file-4.3.1.jar", b"PK", "it is a plugin for Java, but kconnect's plugins are Python packages"),
         ("README", b"What is here", None),
         (".DS_Store", b"", None),
     ],
@@ -162,7 +162,7 @@ def test_directories_that_hold_no_plugin(tmp_path: Path) -> None:
     nothing = "no distribution in it has entry points in kconnect.connectors, kconnect.transforms, "
     assert found["empty"] == "the directory is empty"
     assert found["code"] == f"it has no metadata of a package (a directory that ends with .dist-info): {remedy}"
-    assert found["java"] == f"it holds Java's plugins, and plugins here are Python packages: {remedy}"
+    assert found["java"] == f"it holds plugins for Java, but kconnect's plugins are Python packages: {remedy}"
     assert found["library"].startswith(nothing)
     assert found["typo"].startswith(nothing)
     assert len(found) == 5
@@ -173,7 +173,7 @@ def test_a_dangling_link(tmp_path: Path) -> None:
     (tmp_path / "current").symlink_to("flat-2")
     (tmp_path / "itself").symlink_to("itself")
     assert reasons(tmp_path) == {
-        "current": "it is a link to flat-2, which is not there",
+        "current": "it is a link to flat-2, which does not exist",
         "itself": "it can't be read: Too many levels of symbolic links",
     }
     assert len(found_in(tmp_path)) == 1
@@ -185,18 +185,18 @@ def test_directories_of_plugin_path_that_are_none(tmp_path: Path) -> None:
     assert reasons(tmp_path / "missing", tmp_path / "file", plugin) == {
         "missing": "the directory of plugin.path can't be read: No such file or directory",
         "file": "the directory of plugin.path can't be read: Not a directory",
-        "flat-1": f"this is a plugin itself, and plugin.path names the directories that hold plugins: name {tmp_path}",
+        "flat-1": f"this is a plugin itself, but plugin.path names directories that hold plugins: name {tmp_path}",
     }
 
 
 @pytest.mark.parametrize(
     ("file", "content", "reason"),
     [
-        ("METADATA", b"Metadata-Version: 2.1\n", "its METADATA is not there, can't be read, or has no Name"),
-        ("METADATA", None, "its METADATA is not there, can't be read, or has no Name"),
+        ("METADATA", b"Metadata-Version: 2.1\n", "its METADATA is missing, can't be read, or has no Name"),
+        ("METADATA", None, "its METADATA is missing, can't be read, or has no Name"),
         ("METADATA", b"Name: \xff\n", "it is not UTF-8"),
-        ("METADATA", b"Name: flat\nVersion: one two\n", "its version 'one two' is none that a config could ask for"),
-        ("METADATA", b"Name: flat\nVersion: [1,2)\n", "its version '[1,2)' is none that a config could ask for"),
+        ("METADATA", b"Name: flat\nVersion: one two\n", "its version 'one two' is not valid, so no config can ask for it"),
+        ("METADATA", b"Name: flat\nVersion: [1,2)\n", "its version '[1,2)' is not valid, so no config can ask for it"),
         ("entry_points.txt", b"[kconnect.transforms]\n\xff = flat:Flat\n", "it is not UTF-8"),
         ("entry_points.txt", b"[kconnect.transforms]\nFlat\n", "its entry_points.txt has a line without name = module:Class"),
     ],
@@ -261,7 +261,7 @@ def test_what_may_not_be_read(readable_by_all: Path) -> None:
         closed["directory"].chmod(0o755)
     assert "directory', reason=\"the directory can't be read: Permission denied\"" in done.stdout
     assert "its entry_points.txt can't be read: Permission denied" in done.stdout
-    assert "its METADATA is not there, can't be read, or has no Name" in done.stdout
+    assert "its METADATA is missing, can't be read, or has no Name" in done.stdout
 
 
 def test_a_plugin_in_an_archive_beside_kconnect(tmp_path: Path) -> None:

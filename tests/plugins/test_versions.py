@@ -105,7 +105,7 @@ def test_a_version_s_own_settings(sandbox: Sandbox, kind: str, version: str | No
 @pytest.mark.parametrize("version", ["(,1.10)", "[1.9]", "1.9,1.10", "[1.9],[1.10]"])
 def test_a_version_s_own_settings_by_no_range(sandbox: Sandbox, version: str) -> None:
     """KIP-891: in a URL the version is an exact one."""
-    with pytest.raises(BadRequestError, match=f"^Invalid version specification: {re.escape(version)} is a range. Ask for one"):
+    with pytest.raises(BadRequestError, match=f"^Invalid version specification: {re.escape(version)} is a range. Give one"):
         sandbox.plugin_config("OldSource", version)
 
 

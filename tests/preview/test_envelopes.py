@@ -181,7 +181,7 @@ STRUCT = {"type": "struct", "fields": [{**INT, "field": "n"}]}
         ({"topic": "t", "value": {"schema": STRUCT, "payload": {"n": "x"}}}, "`value.n` is a text, but its schema says int32"),
         ({"topic": "t", "value": {"schema": STRUCT, "payload": {"m": 1}}}, "`value.m` is a field that the schema has not"),
         ({"topic": "t", "value": {"schema": {"type": "bytes"}, "payload": "#"}}, "its schema says bytes: it is not base64"),
-        ({"topic": "t", "value": {"schema": None, "payload": 1, "types": "x"}}, "`value` is said to be of the type `x`"),
+        ({"topic": "t", "value": {"schema": None, "payload": 1, "types": "x"}}, "`value` has the unknown type `x`"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )

@@ -176,7 +176,7 @@ def test_a_level_for_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     said = lines("text", change)
     assert logger.level == logging.DEBUG
     assert "INFO" in said[0]
-    assert "Log level of org.example.whole for the whole cluster: DEBUG" in said[0]
+    assert "The cluster's log level of org.example.whole is now DEBUG" in said[0]
     assert "Ignoring the log level 'loud'" in said[1]
 
 

@@ -255,10 +255,10 @@ def test_health_has_a_limit_of_its_own(herder: MemoryHerder) -> None:
 
 
 def test_health_says_that_kafka_is_lost(http: Http, herder: MemoryHerder) -> None:
-    herder.fail_next = ConnectError("Kafka has not answered it for 20 s.")
+    herder.fail_next = ConnectError("Kafka has not answered the worker for 20 s.")
     response = http("GET", "/health")
     message = "Worker was unable to handle this request and may be unable to handle other requests."
-    message += " Kafka has not answered it for 20 s."
+    message += " Kafka has not answered the worker for 20 s."
     assert (response.status_code, response.json()) == (500, {"status": "unhealthy", "message": message})
 
 
@@ -289,7 +289,7 @@ def test_location_with_a_port_that_is_not_known_before(herder: MemoryHerder) -> 
 @pytest.mark.parametrize("parts", [[b"[" + b" " * 99 + b"]"], [b" " * 50, b" " * 50, b"{}"]])
 def test_body_that_is_too_large(herder: MemoryHerder, parts: list[bytes]) -> None:
     http = Http(build(herder, RestSettings(ADVERTISED, max_body_bytes=100)))
-    message = "The request's body is larger than 100 bytes, which is the most that this worker takes."
+    message = "The request's body is larger than 100 bytes, the most that this worker accepts."
     assert_error(http("PUT", "/connectors/src/config", content=_sent(parts), headers=JSON), 413, message)
     assert herder.seen == []
 

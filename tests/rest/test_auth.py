@@ -245,7 +245,7 @@ def test_the_challenge_names_what_is_on(
     http = Http(build(herder, RestSettings(ADVERTISED, gate=gate(users, methods))))
     response = http("GET", "/")
     assert response.headers.get_list("www-authenticate") == challenges
-    assert response.json()["message"].startswith("This worker asks who you are. Send ")
+    assert response.json()["message"].startswith("This worker needs a login. Send ")
     assert (http("GET", "/", headers=WHO["ann"]).status_code == 200) == ("basic" in methods)
     assert (http("GET", "/", headers=WHO["ci"]).status_code == 200) == ("token" in methods)
 
@@ -471,7 +471,7 @@ def test_the_client_says_who_it_is(serve: Callable[..., str], herder: MemoryHerd
     for who in ("ann", "ci"):
         with ConnectClient(url, authorization=WHO[who]["Authorization"]) as client:
             assert client.connectors() == []
-    with ConnectClient(url) as client, pytest.raises(RestError, match="This worker asks who you are") as caught:
+    with ConnectClient(url) as client, pytest.raises(RestError, match="This worker needs a login") as caught:
         client.connectors()
     assert (caught.value.status, caught.value.exit_code) == (401, 8)
     refused = pytest.raises(RestError, match="This request needs the role operate; user eve has the role read")
@@ -503,7 +503,7 @@ def test_listeners_that_others_reach_are_warned_of(listener: str, open_: bool, i
     on = authentication.warnings([listener, "http://127.0.0.1:0"], authentication=True)
     assert (len(off), len(on)) == (open_, in_clear)
     assert all(listener in text and "rest.authentication.file" in text for text in off)
-    assert all(listener in text and "in clear" in text for text in on)
+    assert all(listener in text and "unencrypted" in text for text in on)
 
 
 # -- no secret in any text --------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_pages_of_allowed_origins_restart(herder: MemoryHerder) -> None:
     assert patterns("POST", RESTART, headers={"Origin": ONE}).status_code == 204
     refused = patterns("POST", RESTART, headers={"Origin": f"{ONE}.evil"})
     assert refused.status_code == 403
-    assert "A page of https://one.example.evil sends this" in refused.json()["message"]
+    assert "Pages of https://one.example.evil may not send requests" in refused.json()["message"]
     assert "access.control.allow.origin" in refused.json()["message"]
 
 

@@ -131,13 +131,13 @@ def test_answer_that_is_no_connect_worker() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (httpx.Response(200, html="<html>"), "What answers at http://x is no worker: the answer of /connectors is text/html"),
-        (httpx.Response(200, json={"detail": 1}), "What answers at http://x is no worker: its /connectors are something else"),
+        (httpx.Response(200, html="<html>"), "http://x is not a worker: the answer of /connectors is text/html"),
+        (httpx.Response(200, json={"detail": 1}), "http://x is not a worker: the answer of its /connectors has another form"),
         (httpx.Response(302, headers={"Location": "https://x/"}), "HTTP 302 Found: http://x/connectors has moved to https://x/"),
-        (httpx.Response(404, json={"message": {}}), "What answers at http://x is no Connect worker (HTTP 404 Not Found (the"),
+        (httpx.Response(404, json={"message": {}}), "http://x is not a Connect worker (HTTP 404 Not Found (the"),
         (
             httpx.Response(404, json={"message": "HTTP 404 Not Found"}),
-            "What answers at http://x is no Connect worker (HTTP 404 Not Found): is the URL right?",
+            "http://x is not a Connect worker (HTTP 404 Not Found): check the URL",
         ),
         (httpx.Response(503), "HTTP 503 Service Unavailable"),
     ],
@@ -155,7 +155,7 @@ def test_what_speaks_no_http_is_told() -> None:
 
     with ConnectClient("http://x", transport=httpx.MockTransport(answer)) as client, pytest.raises(RestError) as caught:
         client.connectors()
-    assert caught.value.message.startswith("What answers at http://x is no Connect worker (Server disconnected")
+    assert caught.value.message.startswith("http://x is not a Connect worker (Server disconnected")
     assert caught.value.exit_code == 3
 
 
@@ -285,6 +285,6 @@ def test_passwords_go_to_other_workers_over_https_or_to_the_host_that_was_named(
         if trusted:
             assert other.root() == {"version": "1"}
             return
-        with pytest.raises(RestError, match=f"go to no other host than that of {named}. .* --url {told}") as raised:
+        with pytest.raises(RestError, match=f"go only to the host of {named}. .* --url {told}") as raised:
             other.root()
     assert raised.value.exit_code == 8

@@ -101,8 +101,8 @@ def test_missing_name_is_left_to_validation(http: Http, herder: MemoryHerder, na
 
 
 SEND_CREATE = (
-    'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, with "initial_state" or "initial_offsets" if '
-    "you like."
+    'send {"name": "<connector>", "config": {"connector.class": "<class>", ...}}, and optionally "initial_state" or '
+    '"initial_offsets".'
 )
 
 

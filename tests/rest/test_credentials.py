@@ -128,7 +128,7 @@ def test_files_refused(text: str, rule: str) -> None:
 def test_a_file_must_have_lines_for_the_methods_that_are_on() -> None:
     tokens = token_line("ci", "read", "t")
     assert parse(tokens, ("token",)).tokens
-    with pytest.raises(ValueError, match="it has no line for basic, so nobody could come in"):
+    with pytest.raises(ValueError, match="it has no line for basic, so nobody could log in"):
         parse(tokens, ("basic",))
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_turns_bad_keeps_what_it_said(users: Path, damage: str, capl
         assert names(file) == {"ann"}
     [said] = [record.getMessage() for record in caplog.records]
     assert str(users) in said
-    assert "What it said before still holds" in said
+    assert "Its previous content stays in effect" in said
     assert "canary-secret" not in said
     users.write_text(quick("bob", "read", "b"))
     clock.now = 8.0
@@ -209,7 +209,7 @@ def test_a_file_that_is_bad_from_the_start_is_refused(tmp_path: Path) -> None:
         text = str(caught.value)
         assert text.startswith(f"Invalid value {path} for configuration rest.authentication.file: ")
         assert rule in text
-        assert "'kconnect user NAME --role admin' makes a line" in text
+        assert "'kconnect user NAME --role admin' prints a line" in text
         assert "canary-secret" not in text
 
 

@@ -53,7 +53,7 @@ def test_serves_and_stops(serve: Callable[..., Server]) -> None:
         assert client.connectors() == []
         server.stop()
         server.stop()
-        with pytest.raises(RestError, match=f"No worker answers at {url} .*Is it running") as caught:
+        with pytest.raises(RestError, match=f"No worker answers at {url} .*Check that it is running") as caught:
             client.connectors()
     assert (caught.value.status, caught.value.exit_code) == (None, 3)
 

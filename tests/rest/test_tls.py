@@ -158,7 +158,7 @@ def test_cipher_suites(serve: Callable[..., Server]) -> None:
         ({"own": None}, "ssl.keystore.location: An https listener needs a private key"),
         ({"client_auth": "maybe"}, "Invalid value maybe for configuration ssl.client.auth: Must be one of: none, requ"),
         ({"enabled_protocols": "TLSv1.4"}, "ssl.enabled.protocols: TLSv1.4 is not known"),
-        ({"enabled_protocols": "TLSv1.1"}, "ssl.enabled.protocols: These are broken"),
+        ({"enabled_protocols": "TLSv1.1"}, "ssl.enabled.protocols: These are insecure"),
         ({"cipher_suites": "TLS_FOO"}, "ssl.cipher.suites: Not known to OpenSSL"),
         ({"cipher_suites": "ALL"}, "ssl.cipher.suites: Not known to OpenSSL"),
         ({"cipher_suites": "TLS_AES_256_GCM_SHA384", "enabled_protocols": "TLSv1.2"}, "ssl.cipher.suites: None of these"),

@@ -106,7 +106,7 @@ def test_without_the_config_topic_what_runs_goes_on_and_nothing_is_written(seed:
 def test_a_write_that_finds_the_config_topic_too_short_is_no_success(seed: int) -> None:
     cluster = running(seed)
     remake(cluster, Topic.CONFIG, at_once=False)
-    with pytest.raises(ConnectError, match="shorter than what was read"):
+    with pytest.raises(ConnectError, match="shorter than what the worker has read"):
         cluster.call(leader(cluster), CreateConnector("y", SOURCE))
 
 
@@ -218,7 +218,7 @@ def started(ids: dict[Topic, str], before: dict[str, str]) -> tuple[Herder, list
 def test_a_worker_that_starts_on_another_config_topic_says_so_and_runs_nothing() -> None:
     herder, said = started({Topic.CONFIG: "new", Topic.OFFSET: "same"}, {"config": "old", "offset": "same"})
     (line,) = said
-    assert "The config topic connect-config is not the one with which workers ran before" in line
+    assert "The config topic connect-config is not the one that workers used before" in line
     assert "delete connect-config and connect-assignment" in line
     assert herder.placing.runnable() == frozenset()
     assert [type(effect) for effect in herder.handle(events.Owned(), 0)] == [effects.FindMembers], "it must not lead"

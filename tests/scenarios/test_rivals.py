@@ -31,7 +31,7 @@ def test_the_first_recovers_once_the_second_is_gone(seed: int, in_order: bool) -
     cluster = with_connector(seed)
     first, second = cluster.workers["a:1"], twin_of(cluster, "a:1")
     cluster.run_until(lambda: has_the_work(cluster, second))
-    with pytest.raises(ConnectError, match=r"Another process that was started later is the worker a:1 too"):
+    with pytest.raises(ConnectError, match=r"Another process, started later, is also the worker a:1"):
         cluster.call("a:1", Health())
     if in_order:
         second._inbox.append(events.ShutDown())

@@ -265,7 +265,7 @@ def _versioned(version: Any) -> type[Any]:
 @pytest.mark.parametrize(
     ("plugin", "config", "records", "words"),
     [
-        (_versioned(""), COUNT, (), r"version\(\) gives '', which is no version"),
+        (_versioned(""), COUNT, (), r"version\(\) gives '', which is not a version"),
         (_versioned(None), COUNT, (), r"version\(\) gives None"),
         (_versioned("undefined"), COUNT, (), "has no version"),
         (bad.counting(version=bad.raising), COUNT, (), r"version\(\) raised KeyError: 'oops' \(bad_plugins.py, line \d+\)"),
@@ -300,7 +300,7 @@ def _versioned(version: Any) -> type[Any]:
         (bad.Maybe, {}, (), r"test\(\) gives None, where True or False is due"),
         (bad.Careless, {}, (), r"to_connect_data\(\) of bytes that mean nothing raised UnicodeDecodeError"),
         (bad.Careless, {}, (), r"to_connect_data\(\) of None, a tombstone"),
-        (bad.RaisingProvider, {}, (), r"get\(\) of a key that is not there raised KeyError"),
+        (bad.RaisingProvider, {}, (), r"get\(\) of a missing key raised KeyError"),
     ],
 )
 def test_what_is_wrong_is_told(plugin: type[Any], config: dict[str, str], records: Any, words: str) -> None:
@@ -332,7 +332,7 @@ def test_imports_from_the_inside_are_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("plugin", [dict, "text", SourceRecord])
 def test_what_is_no_plugin_at_all(plugin: Any) -> None:
-    with pytest.raises(ConnectError, match="is no plugin: derive it from one of"):
+    with pytest.raises(ConnectError, match="is not a plugin: derive it from one of"):
         check_plugin(plugin)
 
 

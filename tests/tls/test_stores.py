@@ -131,7 +131,7 @@ def test_keystores_refused(folder: Path) -> None:
 
     missing = said(keystore_location=at("no"))
     assert f"Invalid value {at('no')} for configuration listeners.https.ssl.keystore.location: The file can't be re" in missing
-    assert "is no store of the types JKS, JCEKS, PKCS12, PEM" in said(keystore_location=at("text.txt"))
+    assert "is not a store of the types JKS, JCEKS, PKCS12, PEM" in said(keystore_location=at("text.txt"))
     assert "ssl.keystore.type: Stores of the types" in said(keystore_location=at("srv.p12"), keystore_type="BCFKS")
     for store in ("srv.p12", "srv.jks"):
         wrong = said(keystore_location=at(store), keystore_password="s3cret-no")
@@ -148,8 +148,8 @@ def test_keystores_refused(folder: Path) -> None:
     assert "Java's keytool can't read it" in said(keystore_location=at("broken.jks"), keystore_password=STORE_PASSWORD)
     assert "ssl.keystore.certificate.chain: The private key and its" in said(keystore_key=SRV.key_pem)
     both = {"keystore_key": SRV.key_pem, "keystore_certificate_chain": CHAIN}
-    assert "leave one of them out" in said(**both, keystore_location=at("srv.p12"))
-    assert "is another key's" in said(**{**both, "keystore_certificate_chain": OTHER.pem})
+    assert "remove one of them" in said(**both, keystore_location=at("srv.p12"))
+    assert "belongs to another one" in said(**{**both, "keystore_certificate_chain": OTHER.pem})
 
 
 def test_no_keytool(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def test_without_a_truststore_the_keystore_says_whom_to_trust(folder: Path) -> N
 
 def test_truststores_refused(folder: Path) -> None:
     empty = refusal(stores.trusted, {"truststore.certificates": "-----BEGIN CERTIFICATE-----"})
-    assert "ssl.truststore.certificates: It holds no certificate to trust" in empty
+    assert "ssl.truststore.certificates: It has no certificate to trust" in empty
     damaged = CA.root.pem.replace("M", "N", 1)
     assert "can't be read" in refusal(stores.trusted, {"truststore.certificates": damaged})
     for store in ("ca.p12", "ca.jks"):

@@ -109,7 +109,7 @@ def test_settings_are_handed_over(folder: Path) -> None:
 
 
 def test_what_is_no_record(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"^functions:wrong must return a record or None, and returned a str$"):
+    with pytest.raises(DataError, match=r"^functions:wrong must return a record or None, but returned a str$"):
         made(folder, "functions:wrong").apply(record("a"))
 
 
@@ -122,7 +122,7 @@ def test_a_changed_file_counts_for_tasks_that_start_later(folder: Path) -> None:
 
 @pytest.mark.parametrize("folders", [None, "", " , "])
 def test_it_is_off_unless_the_worker_allows_it(folders: str | None) -> None:
-    with pytest.raises(ConfigError, match=r"for configuration function: Python functions are off on this worker: its own "):
+    with pytest.raises(ConfigError, match=r"for configuration function: Python functions are off on this worker: the worker "):
         made(folders, "functions:shout")
 
 

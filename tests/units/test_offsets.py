@@ -73,7 +73,7 @@ def test_one_that_waits_for_another_to_find_the_topic_can_be_stopped(stores: Off
     until(lambda: users(stores) == 2, 90)
     second.stopping.set()
     until(second.ended, 90)
-    assert second.error == "Stopped while the offset topic mine was being looked for"
+    assert second.error == "Stopped while looking for the offset topic mine"
     assert (first.ended(), len(tries)) == (False, 1)
     # Nor has a stop told anybody that the topic can't be reached.
     third = Unit(stores)

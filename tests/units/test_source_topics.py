@@ -287,7 +287,7 @@ def test_a_cluster_without_controller_is_waited_for(creating: Callable[[Brokers]
 def test_where_describing_is_refused_nothing_is_said_of_creating(creating: Callable[[Brokers], bool]) -> None:
     """The topic may well be there; KIP-158 asks for both rights all the same."""
     brokers = Brokers([ck.KafkaError.TOPIC_AUTHORIZATION_FAILED], [])
-    with pytest.raises(ConnectError, match=r"can't be told whether the topic a is there .* rights to describe it"):
+    with pytest.raises(ConnectError, match=r"can't find out whether the topic a exists.* rights to describe it"):
         creating(brokers)
     assert brokers.wanted == []
     with pytest.raises(ConnectError, match="The topic a could not be created by the rules of the group default"):

@@ -140,7 +140,7 @@ def test_a_transform_without_a_type_is_told_by_its_setting(there: MemoryHost) ->
 @pytest.mark.parametrize(
     ("servers", "said"),
     [
-        ("no..host:9092", r"bootstrap\.servers=no\.\.host:9092: 'no\.\.host' is no name of a host"),
+        ("no..host:9092", r"bootstrap\.servers=no\.\.host:9092: 'no\.\.host' is not the name of a host"),
         ("127.0.0.1:99999, :9092", r"'127\.0\.0\.1:99999' is not host:port; ':9092' is not host:port"),
     ],
 )

@@ -79,7 +79,7 @@ def test_it_is_off_by_default_with_a_warning_where_others_reach_it(
     serve(listeners=f"http://127.0.0.1:{port}", admin_listeners=f"http://0.0.0.0:{admin}")
     assert httpx.get(f"http://127.0.0.1:{port}/", timeout=60).status_code == 200
     [said] = warned(caplog)
-    assert said.startswith(f"http://0.0.0.0:{admin} can be reached from other machines and asks nobody who they are")
+    assert said.startswith(f"http://0.0.0.0:{admin} can be reached from other machines without a login")
 
 
 def test_the_methods_are_the_setting_s(serve: Callable[..., Rest], users: Path) -> None:

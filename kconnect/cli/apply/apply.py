@@ -24,7 +24,7 @@ from kconnect.cli.detailed_exit import DIFFERS, DetailedExit
 @click.command(cls=DetailedExit, only_with=("--dry-run", "--diff"))
 @files
 @click.option("--diff", "diff", is_flag=True, help="Show what differs, too; exit status 2 if something did.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done, and let the worker check the configs.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and let the worker check the configs; change nothing.")
 @pruning
 @click.option("--wait", is_flag=True, help="Wait for all their tasks, too; a connector that is late counts as failed.")
 @target_states.timeout

@@ -34,8 +34,8 @@ def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] 
     for step in steps:
         if step.manifest is not None and step.manifest.offsets is not None and step.offsets is None:
             click.echo(
-                f"{step.name}: the offsets in {step.manifest.where} are ignored, as it is there already and goes on where it "
-                "is; `kconnect offsets set` or `kconnect offsets import` moves it",
+                f"{step.name}: the offsets in {step.manifest.where} are ignored, because the connector exists already and "
+                "continues from its own; to change them, use `kconnect offsets set` or `kconnect offsets import`",
                 err=True,
             )
     return steps
@@ -70,8 +70,8 @@ def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
         # It has none or those of its file: it has not run.
         if each.state is None and each.name in offsets and offsets[each.name] in ([], each.offsets):
             click.echo(
-                f"{each.name} is STOPPED and has not run, as an apply leaves it that was cut short; its file says no state, "
-                f"and so it stays STOPPED. To have it run: kconnect resume {each.name}",
+                f"{each.name} is STOPPED and has never run, perhaps because an earlier apply was cut short. Its file gives no "
+                f"state, so it stays STOPPED. To start it: kconnect resume {each.name}",
                 err=True,
             )
     return {name for name, found in offsets.items() if not found}
@@ -109,7 +109,7 @@ def perform(
         statuses.add(selection.each([name for name in todo if name not in failed], waited, "Waiting for"))
     doomed = [step.name for step in steps if step.action == DELETE]
     if doomed and failed:
-        click.echo(f"kconnect: nothing was deleted, as not all went well: {', '.join(doomed)} stay", err=True)
+        click.echo(f"kconnect: nothing was deleted, because something failed before: {', '.join(doomed)} stay", err=True)
         failed.update(doomed)
     else:
         statuses.add(selection.each(doomed, one, "Deleting"))

@@ -16,7 +16,7 @@ from kconnect.cli.files import InputError
 def files(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `-f` and `-R`."""
     path = click.Path(path_type=Path, allow_dash=True)
-    recursive = click.option("-R", "--recursive", is_flag=True, help="Also the directories below.")
+    recursive = click.option("-R", "--recursive", is_flag=True, help="Read the directories below, too.")
     return click.option(
         "-f",
         "--filename",
@@ -25,13 +25,13 @@ def files(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         type=path,
         metavar="FILE|DIR|-",
-        help="YAML or JSON; of a directory, all that ends with .yaml, .yml or .json; - is standard input. May be given often.",
+        help="YAML or JSON; of a directory, files that end with .yaml, .yml or .json; - is standard input. May be repeated.",
     )(recursive(command))
 
 
 def hiding(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--show-secrets`."""
-    return click.option("--show-secrets", is_flag=True, help="Show the values of passwords and the like, too.")(command)
+    return click.option("--show-secrets", is_flag=True, help="Show the values of passwords and other secrets, too.")(command)
 
 
 def pruning(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +42,7 @@ def pruning(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, prune=prune_only or (("*",) if prune_all else None), **values)
 
     every = click.option("--prune", "prune_all", is_flag=True, help="Delete connectors that no file has; apply asks first.")
-    what = "Prune, but only what the glob matches; may be given often."
+    what = "Prune, but only connectors that the glob matches; may be repeated."
     only = click.option("--prune-only", metavar="GLOB", multiple=True, help=what)
     return every(only(with_globs))
 

@@ -157,7 +157,7 @@ def shown(difference: Difference, passwords: Collection[str], hidden: bool) -> t
 
     old, new = show(difference.old), show(difference.new)
     if old == new and old is not None:
-        new = f"{HIDDEN} (another one)" if new == HIDDEN else f"{new} (differs in what is hidden)"
+        new = f"{HIDDEN} (a different value)" if new == HIDDEN else f"{new} (the hidden value differs)"
     return old, new
 
 

@@ -77,11 +77,13 @@ def _create(client: ConnectClient, manifest: Manifest) -> None:
     try:
         client.alter_offsets(name, manifest.offsets or [])
     except RestError as error:
-        message = f"Its offsets were refused, and so it was not created: {error.message}"
+        message = f"The worker refused its offsets, so it was not created: {error.message}"
         try:
             client.delete(name)
         except RestError as other:
-            message = f"Its offsets were refused, and it is STOPPED without them: {error.message} Delete it ({other.message})"
+            message = (
+                f"The worker refused its offsets, so it is STOPPED without them: {error.message} Delete it ({other.message})"
+            )
         raise RestError(error.status, message) from None
     if manifest.state != "STOPPED":
         set_state(client, name, manifest.state or "RUNNING")

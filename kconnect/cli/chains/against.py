@@ -71,8 +71,8 @@ def lines(found: Sequence[Change]) -> Iterator[Text]:
 def summary(total: int, otherwise: int) -> str:
     count = f"{total} record{'' if total == 1 else 's'}"
     if not otherwise:
-        return f"{count}: {'all come' if total != 1 else 'it comes'} out as now"
-    return f"{count}: {otherwise} {'comes' if otherwise == 1 else 'come'} out otherwise, {total - otherwise} as now"
+        return f"{count}: {'all are' if total != 1 else 'it is'} unchanged"
+    return f"{count}: {otherwise} {'differs' if otherwise == 1 else 'differ'}, {total - otherwise} unchanged"
 
 
 def _end(outcome: Outcome) -> str:

@@ -33,15 +33,19 @@ _FROM_TOPIC = 10
     "--against",
     "connector",
     metavar="NAME",
-    help="The config of this connector, which runs; with -f, what comes out otherwise with that file's settings on top.",
+    help="Use the config of this running connector. With -f, show what changes with that file's settings on top.",
 )
 @connection.later
 @click.option("--input", "source", type=click.File("r", "utf-8"), help="Records, one JSON object a line; - is standard input.")
 @click.option("--topic", help="Take records from this topic.")
-@click.option("--limit", type=click.IntRange(min=1), help="How many at most. Default: 10 of a topic, all of --input.")
-@click.option("--newest", is_flag=True, help="The topic's last records rather than its first.")
-@click.option("--partition", type=click.IntRange(min=0), help="Of this partition of the topic only.")
-@click.option("--offset", type=click.IntRange(min=0), help="From this offset on; needs --partition.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Take at most so many records. Default: 10 of a topic, all of --input.",
+)
+@click.option("--newest", is_flag=True, help="Take the topic's last records rather than its first.")
+@click.option("--partition", type=click.IntRange(min=0), help="Take records of this partition only.")
+@click.option("--offset", type=click.IntRange(min=0), help="Take records from this offset on; needs --partition.")
 @click.option(
     "-w",
     "--worker-config",
@@ -50,7 +54,11 @@ _FROM_TOPIC = 10
     help="The worker's file: its converters, plugin.path and brokers. Default: JsonConverter.",
 )
 @click.option("--bootstrap-server", "servers", help="Where Kafka is, host:port.")
-@click.option("--kind", type=click.Choice(["source", "sink"]), help="What the connector is, if its class is not here.")
+@click.option(
+    "--kind",
+    type=click.Choice(["source", "sink"]),
+    help="The kind of connector, if its class is not installed here.",
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def preview(
     file: Path | None,
@@ -88,7 +96,7 @@ def preview(
     wrong.
     """
     if file is None and connector is None:
-        raise click.UsageError("Give -f FILE, or --against NAME for a connector that runs: it says which chain")
+        raise click.UsageError("Give a config: -f FILE, or --against NAME for a running connector")
     _check(source, topic, newest, partition, offset, worker, servers)
     settings = connector_file.worker_of(worker, servers)
     plugins = connector_file.plugins_of(settings)
@@ -122,14 +130,14 @@ def _check(
     servers: str | None,
 ) -> None:
     if (source is None) == (topic is None):
-        raise click.UsageError("Give either --input FILE or --topic NAME: it says which records to show")
+        raise click.UsageError("Give records: either --input FILE or --topic NAME")
     if topic is None and (newest or partition is not None or offset is not None):
         raise click.UsageError("--newest, --partition and --offset choose records of a --topic")
     if offset is not None and (partition is None or newest):
         raise click.UsageError("--offset needs --partition, and goes without --newest")
     if topic is not None and not servers and not connector_file.has_brokers(worker):
         raise click.UsageError(
-            "--topic needs to know where Kafka is: give --bootstrap-server HOST:PORT, or -w with a worker file that has "
+            "--topic needs Kafka's address: give --bootstrap-server HOST:PORT, or -w with a worker file that has "
             "bootstrap.servers"
         )
 

@@ -58,17 +58,17 @@ class Result:
     "--worker-config",
     "worker",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The worker's file, for its converters and plugin.path; default: what the cases say as `worker`.",
+    help="The worker's file, for its converters and plugin.path. Default: `worker` in the cases.",
 )
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML to this file.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit XML report to this file.")
 @click.option("--show", is_flag=True, help="Show each step of the cases that fail, as kconnect preview does.")
-@click.option("--against", "connector", metavar="NAME", help="Use the config of this connector, which runs, not the cases'.")
+@click.option("--against", "connector", metavar="NAME", help="Use the config of this running connector, not that of the cases.")
 @click.option(
     "-f",
     "--file",
     "changes",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="With --against: a file whose settings are put on top, as kconnect preview does; shows what comes out otherwise.",
+    help="With --against: a file whose settings are put on top, as kconnect preview does; shows what changes.",
 )
 @connection.later
 def test(
@@ -92,7 +92,7 @@ def test(
     Neither Kafka nor a worker is needed, but for --against. Exit status 1: a case failed. 2: a file of cases can't be used.
     """
     if changes is not None and connector is None:
-        raise click.UsageError("-f changes the config of a connector that runs: name it with --against")
+        raise click.UsageError("-f changes the config of a running connector: name it with --against")
     console = outcome_text.console()
     # All files are read first: a mistake in the last one should not come after a minute of reports.
     read = [(file, *_read(file, worker, connector is None)) for file in files]
@@ -154,7 +154,7 @@ def _run(case: Case, file: Path, given: Mapping[str, str] | None, settings: Work
 def _compare(result: Result, now: Result) -> None:
     if now.problem is not None:
         problem = outcome_text.printable(now.problem)
-        result.otherwise = [Text(f"  the config that runs can't be tried here: {problem}", "yellow")]
+        result.otherwise = [Text(f"  the running config can't be tried here: {problem}", "yellow")]
     elif now.outcome is not None and result.outcome is not None:
         result.otherwise = list(against.lines(against.differences(now.outcome, result.outcome)))
 

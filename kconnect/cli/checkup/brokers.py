@@ -36,7 +36,9 @@ def check_server(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
         reaching.reach(host.strip("[]").rpartition("://")[2], int(port), run.LIMIT_S)
     except reaching.Unreachable as error:
         named = error.stage == reaching.DNS
-        remedy = "correct bootstrap.servers, or the name server" if named else "start the broker, or open the way"
+        remedy = "correct bootstrap.servers, or the name server" if named else (
+            "start the broker, or let connections through to it"
+        )
         yield Finding(ERROR, error.stage, where, str(error), remedy)
         return
     yield from _greeted(server, client)
@@ -62,7 +64,7 @@ def _greeted(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _refused(where: str, protocol: str, error: probe.RefusedError) -> Finding:
     kind, message, remedy = {
-        probe.SETTINGS: ("protocol", f"The client can't be made ({error})", "correct the settings"),
+        probe.SETTINGS: ("protocol", f"The Kafka client can't be created ({error})", "correct the settings"),
         probe.LOGIN: (
             "sasl",
             f"The login over {protocol} was refused ({error})",
@@ -71,12 +73,12 @@ def _refused(where: str, protocol: str, error: probe.RefusedError) -> Finding:
         probe.TLS: (
             "tls",
             f"The TLS handshake failed ({error})",
-            "correct ssl.truststore.*, ssl.keystore.* and security.protocol; is it a listener with TLS?",
+            "correct ssl.truststore.*, ssl.keystore.* and security.protocol, and check that the listener has TLS",
         ),
         probe.PROTOCOL: (
             "protocol",
             f"It accepts connections, but did not answer over {protocol} within {run.LIMIT_S:.0f} s ({error})",
-            "correct security.protocol, or the port: is it Kafka, and this listener?",
+            "correct security.protocol, and check that the port is that of the right Kafka listener",
         ),
     }[error.stage]
     return Finding(ERROR, kind, where, message, remedy)
@@ -90,7 +92,7 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
     where = "Rights"
     known = brokers.topics.known()
     if not known:
-        message = "Nothing says which topics the workers use"
+        message = "The workers' topics are not known"
         yield Finding(SKIPPED, "rights", where, message, "give --worker-file, to see whether its user may use them")
         return
     names = list(known.values())
@@ -109,7 +111,7 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
         yield from _policies(brokers)
         if (group := brokers.topics.known_group) is not None:
             yield _rights_of_group(rights, group)
-            message = f"Whether it may use the transactional id connect-cluster-{group} can't be asked without writing"
+            message = f"Whether it may use the transactional id connect-cluster-{group} can't be checked without writing"
             yield Finding(SKIPPED, "rights", where, message, "it needs Write and Describe there, if the brokers have ACLs")
     except ConnectError as error:
         yield Finding(SKIPPED, "rights", where, f"The brokers could not be asked ({error})", "see the findings on the brokers")
@@ -132,7 +134,7 @@ def _policies(brokers: Brokers) -> Iterator[Finding]:
         yield Finding(ERROR if each.severity is Severity.ERROR else WARNING, "topics", where, each.text, each.remedy)
     if contents.topics and not told:
         kept = ", ".join(facts.name for facts in contents.topics.values())
-        yield Finding(OK, "topics", where, f"Compacted, with as many partitions and copies as they need: {kept}")
+        yield Finding(OK, "topics", where, f"Compacted, with the partitions and copies that they need: {kept}")
 
 
 def _rights_of_topic(name: str, allowed: set[str] | ConnectError, may_create: bool) -> Iterator[Finding]:
@@ -145,7 +147,7 @@ def _rights_of_topic(name: str, allowed: set[str] | ConnectError, may_create: bo
             remedy = "allow the user to create it, or create it with cleanup.policy=compact"
             yield Finding(WARNING, "rights", where, f"{message}, and Create on the cluster is not allowed", remedy)
     elif isinstance(allowed, ConnectError):
-        message = f"No right to describe the topic {name}"
+        message = f"The user may not describe the topic {name}"
         yield Finding(ERROR, "rights", where, message, _allow("topic", name, "Read", "Write"))
     elif missing := [word for word in ("Read", "Write") if word not in allowed]:
         message = f"{' and '.join(missing)} on the topic {name}: not allowed"
@@ -159,11 +161,11 @@ def _rights_of_group(rights: probe.Rights, group: str) -> Finding:
             return Finding(OK, "rights", where, f"Read on the group {group}")
         return Finding(ERROR, "rights", where, f"Read on the group {group}: not allowed", _allow("group", group, "Read"))
     except ForbiddenError:
-        return Finding(ERROR, "rights", where, f"No right to describe the group {group}", _allow("group", group, "Read"))
+        return Finding(ERROR, "rights", where, f"The user may not describe the group {group}", _allow("group", group, "Read"))
     except UnavailableError as error:
         return Finding(SKIPPED, "rights", where, f"{error}, as in a cluster that has just been started", "ask again")
     except ConnectError as error:
-        return Finding(WARNING, "rights", where, f"The group {group} can't be asked about ({error})")
+        return Finding(WARNING, "rights", where, f"The group {group} can't be checked ({error})")
 
 
 def _allow(kind: str, name: str, *operations: str) -> str:

@@ -28,7 +28,7 @@ from kconnect.errors import ConfigError, ConnectError
 @output.option("json", "yaml")
 def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
     """
-    Find what would keep workers from working.
+    Check the machine, Kafka and the workers for problems.
 
     \b
       kconnect doctor
@@ -81,10 +81,10 @@ def _problem(brokers: Brokers) -> Finding | None:
         if brokers.known:
             brokers.client_config()
         elif brokers.worker_file is not None:
-            message = "It does not say where Kafka is"
-            return Finding(ERROR, "files", f"File {files}", message, "set bootstrap.servers, which a worker needs")
+            message = "It does not set bootstrap.servers"
+            return Finding(ERROR, "files", f"File {files}", message, "set it to Kafka's address; a worker needs it")
     except ConnectError as error:
-        message = f"It can't be used, so nothing that it names was looked at ({' '.join(str(error).split())})"
+        message = f"It can't be used, so what it names was not checked ({' '.join(str(error).split())})"
         return Finding(ERROR, "files", f"File {files}", message, "correct the file, or name another one")
     return None
 
@@ -105,9 +105,9 @@ def _starts_with_it(brokers: Brokers, where: str) -> Iterator[Finding]:
         WorkerSettings.from_properties(told, {})
     except ConfigError as error:
         wrong = " ".join(secrets.hide(str(error), secrets.values(told)).split())
-        yield Finding(ERROR, "files", where, f"A worker does not start with it. {wrong}", "add or correct these settings")
+        yield Finding(ERROR, "files", where, f"A worker can't start with it. {wrong}", "add or correct these settings")
     else:
-        yield Finding(OK, "files", where, "A worker finds the settings in it that it must have")
+        yield Finding(OK, "files", where, "It has the settings that a worker must have")
 
 
 def _settings(brokers: Brokers) -> Mapping[str, str]:
@@ -139,7 +139,7 @@ def _plugins(brokers: Brokers) -> Iterator[Finding]:
     problems = doctors.examine(directories)
     yield from map(findings.of_problem, problems)
     if not problems:
-        where = ", ".join(map(str, directories)) or "what is installed beside kconnect (no worker file says plugin.path)"
+        where = ", ".join(map(str, directories)) or "the packages installed with kconnect (no worker file sets plugin.path)"
         yield Finding(OK, "plugins", "Plugins", f"No problems in {where}")
 
 
@@ -153,8 +153,8 @@ def _of_workers(target: Target | None) -> Iterator[Check]:
 
 def _of_kafka(brokers: Brokers) -> Iterator[Check]:
     if not brokers.known:
-        message = "Nothing says where Kafka is"
-        remedy = "give --worker-file or --bootstrap-server, to have brokers, topics and rights checked"
+        message = "Kafka's address is not known"
+        remedy = "give --worker-file or --bootstrap-server, to check brokers, topics and rights"
         yield Check("brokers", "Brokers", lambda: [Finding(SKIPPED, "broker", "Brokers", message, remedy)])
         return
     from kconnect.cli.checkup import brokers as kafka

@@ -49,7 +49,7 @@ def _taken(scheme: str, host: str, port: int, where: str) -> Finding:
         # Who asks for a name, or for a certificate, is a worker for all that can be told.
         if error.status in (401, 403) or (scheme == "https" and error.status is None):
             return Finding(OK, "port", PLACE, f"Something that may be a worker listens on {where}")
-        message = f"Another program listens on {where}, where the worker is to listen"
+        message = f"Another program listens on {where}, the address of the worker"
         return Finding(ERROR, "port", PLACE, message, "stop it, or choose another port in listeners")
     return Finding(OK, "port", PLACE, f"A worker listens on {where}")
 

@@ -66,8 +66,8 @@ def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(OK, "spark", PLACE, f"Spark {version}, of PySpark")
     wanted = settings.get("spark.jars.packages")
     if wanted:
-        message = f"spark.jars.packages={wanted}: Spark asks Ivy for these whenever a worker starts"
-        yield Finding(SKIPPED, "spark", PLACE, message, "see that they are in ~/.ivy2.5.2, or that Maven can be reached")
+        message = f"spark.jars.packages={wanted}: Spark fetches these with Ivy whenever a worker starts"
+        yield Finding(SKIPPED, "spark", PLACE, message, "check that they are in ~/.ivy2.5.2, or that Maven can be reached")
     if jars.kafka_is_there():
         yield Finding(OK, "jars", PLACE, f"The jars of Kafka {jars.KAFKA_VERSION} for a local broker are in {jars.cache_dir()}")
     else:
@@ -79,7 +79,7 @@ def _other_spark(home: Path, own: str) -> Iterator[Finding]:
     remedy = "unset SPARK_HOME, so that PySpark runs its own Spark"
     core = next(iter(sorted(home.glob("jars/spark-core_*.jar"))), None)
     if core is None:
-        message = f"SPARK_HOME is {home}, where there is no Spark (no jars/spark-core_*.jar)"
+        message = f"SPARK_HOME is {home}, which has no Spark (no jars/spark-core_*.jar)"
         yield Finding(ERROR, "spark", PLACE, message, remedy)
         return
     found = core.stem.rpartition("-")[2]
@@ -96,7 +96,13 @@ def check_python(settings: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(OK, "python", PLACE, f"Python {text}: {sys.executable}")
     else:
         allowed = f"{_text(_OLDEST)} to {_text(_NEWEST)}"
-        yield Finding(ERROR, "python", PLACE, f"Python {text} runs kconnect, which is for {allowed}", f"use Python {allowed}")
+        yield Finding(
+            ERROR,
+            "python",
+            PLACE,
+            f"Python {text} runs kconnect, which needs Python {allowed}",
+            f"use Python {allowed}",
+        )
     yield from _libraries()
     other = settings.get("spark.pyspark.python")
     local = settings.get("spark.master", "local").startswith("local")
@@ -104,8 +110,14 @@ def check_python(settings: Mapping[str, str]) -> Iterator[Finding]:
         yield from _executors_python(other, own)
     elif not local:
         program = other or sys.executable
-        message = f"Whether {program} is on the machines of {settings['spark.master']} can't be seen from here"
-        yield Finding(SKIPPED, "python", PLACE, message, f"each needs it, Python {_text(own)}, with kconnect in it")
+        message = f"Can't check from here whether {program} is on the machines of {settings['spark.master']}"
+        yield Finding(
+            SKIPPED,
+            "python",
+            PLACE,
+            message,
+            f"check that each has it, and that it is Python {_text(own)} with kconnect",
+        )
 
 
 def _libraries() -> Iterator[Finding]:
@@ -127,7 +139,7 @@ def _libraries() -> Iterator[Finding]:
         yield Finding(ERROR, "libraries", PLACE, "; ".join(wrong), "install kconnect with its dependencies")
     else:
         found = ", ".join(f"{name} {metadata.version(name)}" for name in ("kconnect", "confluent-kafka"))
-        yield Finding(OK, "libraries", PLACE, f"{found}, and all else that kconnect needs")
+        yield Finding(OK, "libraries", PLACE, f"{found}, and everything else that kconnect needs")
 
 
 def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
@@ -136,7 +148,7 @@ def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
     try:
         done = subprocess.run([program, "-c", code], capture_output=True, text=True, timeout=_LOCAL_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        yield Finding(ERROR, "python", PLACE, f"{setting} can't be run ({error})", "name a Python with kconnect in it")
+        yield Finding(ERROR, "python", PLACE, f"{setting} can't be run ({error})", "name a Python that has kconnect")
         return
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
@@ -145,7 +157,7 @@ def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
     major, minor, version, spark = done.stdout.split()
     ours = (metadata.version("kconnect"), metadata.version("pyspark"))
     if (int(major), int(minor)) != own:
-        message = f"{setting} is Python {major}.{minor}, and the driver's is {_text(own)}: Spark refuses to run tasks then"
+        message = f"{setting} is Python {major}.{minor}, and the driver's is {_text(own)}: Spark refuses to run tasks like that"
         yield Finding(ERROR, "python", PLACE, message, "use the same Python for both")
     elif (version, spark) != ours:
         message = f"{setting} has kconnect {version} and PySpark {spark}, the driver {ours[0]} and {ours[1]}"
@@ -163,9 +175,9 @@ def check_room(settings: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _room(directory: Path, setting: str) -> Finding:
-    remedy = f"make room, or name another place with {setting}"
+    remedy = f"free some space, or name another place with {setting}"
     if not directory.is_dir():
-        message = f"Spark's directory {directory} is not there"
+        message = f"Spark's directory {directory} does not exist"
         return Finding(ERROR, "disk", PLACE, message, f"create it, or name another place with {setting}")
     try:
         with tempfile.NamedTemporaryFile(dir=directory, prefix="kconnect-doctor-"):
@@ -194,7 +206,7 @@ def check_files() -> Iterator[Finding]:
         yield Finding(OK, "files", PLACE, f"A process may open {many} files")
         return
     most = "more" if hard == resource.RLIM_INFINITY else f"up to {hard}"
-    message = f"A process may open {soft} files only, and each task's clients take some for each broker"
+    message = f"A process may open only {soft} files, and the clients of each task need some for each broker"
     remedy = f"raise it for workers, with `ulimit -n` ({most}) or LimitNOFILE= of systemd"
     yield Finding(ERROR if soft < _FEW_FILES else WARNING, "files", PLACE, message, remedy)
 
@@ -217,8 +229,8 @@ def check_master(settings: Mapping[str, str]) -> Iterator[Finding]:
     place = f"Spark {master}"
     if master.startswith("yarn"):
         if not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
-            message = "spark.master is yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR says where that is"
-            yield Finding(ERROR, "master", place, message, "set one of them to the directory of yarn-site.xml")
+            message = "spark.master is yarn, but neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set"
+            yield Finding(ERROR, "master", place, message, "set one of them to the directory that has yarn-site.xml")
         return
     problems = [reaching.problem(host, port, run.LIMIT_S) for host, port in masters(settings)]
     if not problems:

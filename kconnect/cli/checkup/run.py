@@ -58,7 +58,7 @@ def beside_each_other(checks: Sequence[Check], limit_s: float) -> list[Finding]:
             each.thread.join(max(0.0, end - time.monotonic()))
             found += each.found
             if each.thread.is_alive():
-                message = f"The check of {each.check.name} came to no end within {limit_s:.0f} s"
+                message = f"The check of {each.check.name} did not end within {limit_s:.0f} s"
                 found.append(Finding(WARNING, each.check.name, each.check.location, message))
     return found
 

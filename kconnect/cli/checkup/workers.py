@@ -47,13 +47,16 @@ def check(target: Target, named: bool) -> Iterator[Finding]:
             answers = _ask_all(client, cluster)
     except RestError as error:
         if not named and error.status is None:
-            remedy = "name one with --url, to have its cluster checked"
+            remedy = "name one with --url, to check its cluster"
             yield Finding(SKIPPED, "worker", where, "No worker answers there", remedy)
         else:
             yield Finding(ERROR, "worker", where, error.message, "start it, or correct --url" if error.status is None else "")
         return
     if cluster is None:
-        message = f"Version {first.get('version')}: no kconnect worker, for it has no /cluster, so the others are not known"
+        message = (
+            f"Version {first.get('version')}: not a kconnect worker, because it has no /cluster; the other workers are not "
+            "known"
+        )
         yield Finding(OK, "worker", where, message)
     for answer in answers:
         yield from _of_one(answer)
@@ -114,7 +117,7 @@ def _of_one(answer: _Answers) -> Iterator[Finding]:
         yield Finding(SKIPPED, "worker", where, answer.problem or "")
         return
     if answer.problem is not None or answer.root is None:
-        remedy = "is it on the way out, or does its rest.advertised.host.name not hold here?"
+        remedy = "check whether it is stopping, and whether its rest.advertised.host.name is right on this machine"
         yield Finding(ERROR, "worker", where, answer.problem or "It does not answer", remedy)
         return
     version = _version(answer.root)
@@ -127,10 +130,10 @@ def _of_one(answer: _Answers) -> Iterator[Finding]:
         yield Finding(WARNING if answer.health["status"] == "starting" else ERROR, "worker", where, message, "see its log")
     ahead = _surely(answer.clock)
     if answer.clock is None:
-        yield Finding(SKIPPED, "clock", where, "It does not tell its time")
+        yield Finding(SKIPPED, "clock", where, "It does not send its time")
     elif abs(ahead) >= _NOTABLE_S:
         message = f"Its clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
-        yield Finding(WARNING, "clock", where, message, "have both set by NTP")
+        yield Finding(WARNING, "clock", where, message, "synchronize both clocks with NTP")
 
 
 def _version(root: dict[str, Any]) -> str:
@@ -153,7 +156,7 @@ def _together(answers: Sequence[_Answers]) -> Iterator[Finding]:
     clusters = sorted({str(answer.root.get("kafka_cluster_id")) for answer in there if answer.root is not None})
     if len(versions) > 1:
         message = f"They have different versions: {', '.join(versions)}"
-        yield Finding(WARNING, "versions", CLUSTER, message, "while they are upgraded in turn, that is as it should be")
+        yield Finding(WARNING, "versions", CLUSTER, message, "this is normal during a rolling upgrade")
     if len(clusters) > 1:
         message = f"They are on different Kafka clusters: {', '.join(clusters)}"
         yield Finding(ERROR, "versions", CLUSTER, message, "correct bootstrap.servers of one of them")
@@ -164,11 +167,11 @@ def _together(answers: Sequence[_Answers]) -> Iterator[Finding]:
     seconds, ahead, behind = apart
     if seconds >= _NOTABLE_S:
         severity = ERROR if seconds >= _VALID_S else WARNING
-        refused = ", and what they ask of each other is refused from 60 s on"
+        refused = ", and workers refuse each other's requests from 60 s on"
         message = f"The clock of {ahead} is {seconds:.0f} s ahead of that of {behind}{refused}"
-        yield Finding(severity, "clock", CLUSTER, message, "have both set by NTP")
+        yield Finding(severity, "clock", CLUSTER, message, "synchronize both clocks with NTP")
     else:
-        yield Finding(OK, "clock", CLUSTER, f"The clocks of {len(clocks)} workers agree, as far as seconds tell")
+        yield Finding(OK, "clock", CLUSTER, f"The clocks of {len(clocks)} workers agree to the second")
 
 
 def _of_cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
@@ -180,11 +183,11 @@ def _of_cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
         stuck = sum(host["stuck"] for host in worker["hosts"])
         if stuck:
             message = f"{worker['worker_id']} has {stuck} that do not stop"
-            remedy = "their host is replaced; see the executor's log for where they hang"
+            remedy = "they get another host; see the executor's log for where they hang"
             yield Finding(WARNING, "cluster", CLUSTER, message, remedy)
         if worker["url"] and not worker["hosts"]:
             message = f"{worker['worker_id']} has no task host: nothing runs on it"
-            remedy = "if it was not just started, see its log for what Spark says"
+            remedy = "unless it has just started, see its log for Spark's messages"
             yield Finding(WARNING, "cluster", CLUSTER, message, remedy)
 
 

@@ -18,7 +18,7 @@ from kconnect.rest.client import RestError
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def cluster(target: Target, output: str) -> None:
     """
-    Show the workers, who leads, and what runs where.
+    Show the workers, which one leads, and what runs where.
 
     \b
       kconnect cluster

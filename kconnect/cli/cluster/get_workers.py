@@ -42,7 +42,7 @@ def workers(names: tuple[str, ...], form: str, seconds: float | None, target: Ta
             if found is None:
                 found = _of_statuses(client)
                 if not told:
-                    click.echo("The cluster does not list its workers: these are those that have work", err=True)
+                    click.echo("The cluster does not list its workers; these are the ones that have work", err=True)
                 told = True
             return get.select(found, names, "worker")
 
@@ -54,7 +54,7 @@ def workers(names: tuple[str, ...], form: str, seconds: float | None, target: Ta
             Column("hosts", lambda row: row["hosts"] and str(row["hosts"]), wide=True),
             Column("url", lambda row: row["url"], wide=True),
         ]
-        get.show(collect, columns, form, seconds, "No workers that have work")
+        get.show(collect, columns, form, seconds, "No worker has work")
 
 
 def _of_kconnect(client: ConnectClient) -> list[dict[str, Any]] | None:

@@ -24,7 +24,7 @@ def set_group() -> None:
 @set_group.command()
 @click.argument("name", shell_complete=get_loggers.complete)
 @click.argument("level", type=click.Choice(["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"], case_sensitive=False))
-@click.option("--cluster", "whole", is_flag=True, help="On every worker, rather than on the one that answers.")
+@click.option("--cluster", "whole", is_flag=True, help="Set it on every worker, rather than on the one that answers.")
 @connection.options
 def logger(name: str, level: str, whole: bool, target: Target) -> None:
     """

@@ -19,7 +19,7 @@ import click
 @click.option("--token", is_flag=True, help="Make a random token instead of asking for a password.")
 def user(name: str, role: str, token: bool) -> None:
     """
-    Make a line for the file of users, roles and tokens.
+    Print a line for the file of users, roles and tokens.
 
     \b
       kconnect user ann --role operate >> /etc/kconnect/users

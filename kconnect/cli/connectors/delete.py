@@ -47,4 +47,4 @@ def delete(wanted: Wanted, yes: bool, wait: bool, timeout: float, target: Target
 def _question(names: list[str]) -> str:
     listed = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     what = "connector" if len(names) == 1 else f"{len(names)} connectors:"
-    return f"Delete the {what} {listed}? Offsets stay: who has the name again goes on there."
+    return f"Delete the {what} {listed}? Offsets stay: a new connector of the same name continues from them."

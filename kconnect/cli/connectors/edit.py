@@ -21,8 +21,8 @@ from kconnect.errors import ConflictError
 from kconnect.rest.client import ConnectClient, RestError
 
 _HEAD = """\
-# The connector {name} as it was submitted. What you save is applied; saved unchanged, or empty, nothing is done.
-# Lines that begin with # here are left out. state: running, paused or stopped.
+# The connector {name} as it was submitted. The text that you save is applied; if it is unchanged or empty, nothing is done.
+# Lines that begin with # here are ignored. state: running, paused or stopped.
 """
 
 
@@ -91,7 +91,7 @@ def _step(client: ConnectClient, name: str, text: str, config: Config, state: st
     if wanted.name != name:
         raise manifests.Unusable([f"the name was {name} and can't be changed: kconnect create makes another connector"])
     if client.get_config(name) != config:
-        raise ConflictError(f"The config of {name} was changed by somebody else meanwhile: edit it again")
+        raise ConflictError(f"Somebody else has changed the config of {name} meanwhile: edit it again")
     states = {} if state is None else {name: state.upper()}
     (step,) = apply_plan.make([Manifest(name, wanted.config, wanted.state, where="edited")], {name: config}, states)
     return step

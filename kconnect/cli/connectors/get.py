@@ -112,7 +112,7 @@ def select(items: Sequence[dict[str, Any]], patterns: Sequence[str], what: str) 
         return list(items)
     for pattern in patterns:
         if not any(_is_meant(item["name"], pattern) for item in items):
-            raise NotFoundError(f"There is no {what} {pattern}; `kconnect get {what}s` shows which there are")
+            raise NotFoundError(f"There is no {what} {pattern}; `kconnect get {what}s` lists all")
     return [item for item in items if any(_is_meant(item["name"], pattern) for pattern in patterns)]
 
 

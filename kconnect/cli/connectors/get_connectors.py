@@ -32,7 +32,7 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("names", metavar="[NAME|GLOB]...", nargs=-1, shell_complete=selection.complete)
 @filters
 @get.form
-@click.option("--show-secrets", is_flag=True, help="With -o json or yaml: leave values as they are that may be secrets.")
+@click.option("--show-secrets", is_flag=True, help="With -o json or yaml: show values that may be secrets.")
 @watch.option
 @connection.options
 def connectors(
@@ -64,7 +64,7 @@ def connectors(
                 _add_topics(client, found)
             shown = found if show_secrets else [_masked(item) for item in found]
             if form in ("json", "yaml") and shown != found:
-                click.echo(f"What may be secret is {HIDDEN}: --show-secrets shows it", err=True)
+                click.echo(f"Values that may be secret are {HIDDEN}: --show-secrets shows them", err=True)
             return shown
 
         single = len(names) == 1 and not selection.is_glob(names[0])
@@ -78,7 +78,7 @@ def connectors(
             Column("version", lambda item: item["status"].get("connector", {}).get("version"), wide=True),
             Column("topics", lambda item: item["topics"], wide=True),
         ]
-        none = "No connectors" if not (state or kind) else "No connectors that are so"
+        none = "No connectors" if not (state or kind) else "No connectors match"
         get.show(collect, columns, form, seconds, none, single)
 
 

@@ -52,7 +52,7 @@ def tasks(
             Column("version", lambda task: task.get("version"), wide=True),
             Column("reason", lambda task: retrying.in_words(task.get("retrying")) or _reason(task.get("trace")), wide=True),
         ]
-        get.show(collect, columns, form, seconds, "No tasks" if not (state or kind) else "No tasks that are so")
+        get.show(collect, columns, form, seconds, "No tasks" if not (state or kind) else "No tasks match")
 
 
 def _reason(trace: str | None) -> str:

@@ -37,12 +37,16 @@ _PAUSE_S = 0.25
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A worker's log; may be repeated.",
 )
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on, also after the file was rotated.")
-@click.option("--since", metavar="TIME", help="Only what is newer: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
-@click.option("--level", type=click.Choice(log_lines.LEVELS, case_sensitive=False), help="Only this level and worse.")
+@click.option("-f", "--follow", is_flag=True, help="Then show new entries as they are written, even after the file is rotated.")
+@click.option("--since", metavar="TIME", help="Only newer entries: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
+@click.option(
+    "--level",
+    type=click.Choice(log_lines.LEVELS, case_sensitive=False),
+    help="Only this level and more severe ones.",
+)
 @click.option("--task", type=click.IntRange(0), help="Only this task of the connector.")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N entries; a trace belongs to its entry.")
-@click.option("--mentions", is_flag=True, help="Also what names the connector in its text, as the worker itself does.")
+@click.option("--mentions", is_flag=True, help="Entries that name the connector in their text, too, such as the worker's own.")
 @connection.later
 def logs(
     name: str | None,
@@ -56,7 +60,7 @@ def logs(
     target: Callable[[], Target],
 ) -> None:
     """
-    Show what a worker's log says of one connector.
+    Show what a worker's log says about a connector.
 
     \b
       kconnect logs orders                               the log of a worker on this machine
@@ -76,7 +80,7 @@ def logs(
     connector, number = _unit(name, task)
     wanted = Wanted(connector, number, level, None if since is None else moment(since), mentions)
     if follow and len(files) > 1:
-        raise click.UsageError("-f follows one --file only.")
+        raise click.UsageError("-f can follow only one --file.")
     if not files and not _is_fed(sys.stdin):
         files = (_of_worker(target().url),)
     with ExitStack() as opened:
@@ -113,11 +117,11 @@ def _of_worker(url: str) -> Path:
                     files = {file.fd: file.path for file in psutil.Process(each.pid).open_files()}
                     if found := files.get(2) or files.get(1):
                         return Path(found)
-                    why = f"its process {each.pid} writes it to a terminal or a pipe"
+                    why = f"the worker's process {each.pid} writes it to a terminal or a pipe"
     except psutil.Error:
         pass
     raise click.UsageError(
-        f"Which log? That of the worker at {url} is not found: {why}. Give --file FILE, or pipe it in: docker logs connect-1 "
+        f"The log of the worker at {url} was not found: {why}. Give --file FILE, or pipe the log in: docker logs connect-1 "
         "2>&1 | kconnect logs NAME. A worker writes its log to standard error."
     )
 
@@ -166,16 +170,15 @@ class Wanted:
         if not self.seen:
             return "The log is empty."
         if self.connector is None or self.connector in self.contexts:
-            return f"None of {self.seen} entries is new enough and severe enough."
+            return f"None of {self.seen} entries matches the given time and level."
         if self.contexts:
             return (
-                f"No line carries the context of {self.connector}; the log has those of "
-                f"{', '.join(sorted(self.contexts)[:10])}. Its tasks may run on other workers (kconnect describe tells); "
-                "--mentions looks into the texts, too."
+                f"No line has the context of {self.connector}; the log has those of {', '.join(sorted(self.contexts)[:10])}. "
+                "Its tasks may run on other workers (see kconnect describe); --mentions searches the texts, too."
             )
         return (
-            "No line carries a connector's context. Kafka Connect writes it with %X{connector.context} in its Log4j pattern; "
-            "--mentions looks into the texts instead."
+            "No line has a connector's context. Kafka Connect writes it with %X{connector.context} in its Log4j pattern; "
+            "--mentions searches the texts instead."
         )
 
 
@@ -191,7 +194,7 @@ def moment(text: str) -> datetime:
         return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone()
     except (ValueError, OverflowError):
         rule = "give 90s, 10m, 2h or 1d, or a time such as 2026-01-31T12:00"
-        raise click.UsageError(f"--since {text} is no time: {rule}.") from None
+        raise click.UsageError(f"--since {text} is not a time: {rule}.") from None
 
 
 def _unit(name: str | None, task: int | None) -> tuple[str | None, int | None]:
@@ -202,7 +205,7 @@ def _unit(name: str | None, task: int | None) -> tuple[str | None, int | None]:
     connector, slash, number = name.rpartition("/")
     if slash and number.isdecimal():
         if task is not None and task != int(number):
-            raise click.UsageError(f"{name} and --task {task} are two tasks: give one.")
+            raise click.UsageError(f"{name} and --task {task} are different tasks: give one.")
         return connector, int(number)
     return name, task
 

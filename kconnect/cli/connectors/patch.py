@@ -84,7 +84,7 @@ def _patched(client: ConnectClient, name: str, wanted: Config, show: Show) -> li
         except RestError as error:
             if error.status != 405:
                 raise
-            said = "this worker has no PATCH (Kafka Connect before 3.8): its whole config is read and written"
+            said = "this worker can't patch configs (Kafka Connect before 3.8), so the whole config is read and written"
             click.echo(f"kconnect: {name}: {said}", err=True)
             client.put_config(name, after)
     apply_run.warn(client, name, after)
@@ -101,14 +101,14 @@ def _changes(changes: Sequence[str], document: str | None) -> Config:
         elif sign:
             text = value
         else:
-            raise click.UsageError(f"{change} is no change: give KEY=VALUE to set it, or KEY- to take it away")
+            raise click.UsageError(f"{change} is not a change: give KEY=VALUE to set a setting, or KEY- to remove it")
         if not key:
-            raise click.UsageError(f"{change} names no setting: give KEY=VALUE to set it, or KEY- to take it away")
+            raise click.UsageError(f"{change} does not name a setting: give KEY=VALUE to set one, or KEY- to remove it")
         if key in found:
-            raise click.UsageError(f"The setting {key} comes twice: give it once")
+            raise click.UsageError(f"The setting {key} is given twice: give it once")
         found[key] = text
     if not found:
-        raise click.UsageError("Give what is to be changed: KEY=VALUE, KEY-, or -p with a JSON object")
+        raise click.UsageError("Give the changes: KEY=VALUE, KEY-, or -p with a JSON object")
     if "name" in found:
         raise click.UsageError("A connector's name can't be changed: create another one and delete this one")
     return found

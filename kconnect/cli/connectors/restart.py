@@ -34,16 +34,16 @@ class _Part:
 
 @click.command()
 @selection.arguments
-@click.option("--tasks", is_flag=True, help="The connectors and all their tasks.")
-@click.option("--failed", is_flag=True, help="Of the connectors and their tasks what has failed, and nothing else.")
-@click.option("--task", "numbers", metavar="NUMBER", type=click.IntRange(min=0), multiple=True, help="This task alone.")
+@click.option("--tasks", is_flag=True, help="Restart the connectors and all their tasks.")
+@click.option("--failed", is_flag=True, help="Restart only the connectors and tasks that have failed.")
+@click.option("--task", "numbers", metavar="NUMBER", type=click.IntRange(min=0), multiple=True, help="Restart this task alone.")
 @target_states.waiting
 @connection.options
 def restart(
     wanted: Wanted, tasks: bool, failed: bool, numbers: tuple[int, ...], wait: bool, timeout: float, target: Target
 ) -> int:
     """
-    Restart connectors, their tasks, or what of them has failed.
+    Restart connectors, their tasks, or only what has failed.
 
     \b
       kconnect restart orders-source --failed
@@ -58,7 +58,7 @@ def restart(
     task.shutdown.graceful.timeout.ms allows it, can't be told from one that has restarted.
     """
     if tasks + failed + bool(numbers) > 1:
-        raise click.UsageError("Give one of --tasks, --failed and --task.")
+        raise click.UsageError("Give only one of --tasks, --failed and --task.")
     with target.connect() as client:
         parts = _parts(wanted, list(client.connectors()), numbers)
         if (tasks or failed) and (single := next((part for part in parts if part.task is not None), None)):
@@ -109,7 +109,7 @@ def _connector(client: ConnectClient, name: str, tasks: bool, failed: bool) -> t
     if not tasks:
         return f"Restarting {name}", {None}
     if status is None:
-        return f"Restarting {name}, and not its tasks: the worker is older than Connect 3.0", {None}
+        return f"Restarting {name}, but not its tasks: the worker is older than Kafka Connect 3.0", {None}
     units = {unit.get("id"): unit for unit in (status["connector"], *status["tasks"]) if unit["state"] == "RESTARTING"}
     if not units:
         return f"Nothing of {name} has failed" if failed else f"Restarting {name}, which has no tasks", set()

@@ -40,7 +40,7 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]  # generic in newer 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
         if found is None:
-            self.fail(f"{value} is no time: it should be seconds, or such as 90s, 5m or 1h.", param, ctx)
+            self.fail(f"{value} is not a duration: give seconds, or a text such as 90s, 5m or 1h.", param, ctx)
         return float(found[1]) * _UNITS[found[2]]
 
 

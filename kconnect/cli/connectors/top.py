@@ -34,7 +34,7 @@ _ORDERS = {
 @click.command()
 @connection.options
 @output.option("json", "yaml")
-@click.option("--once", is_flag=True, help="Show it once, for scripts and pipes; -o json and yaml always do.")
+@click.option("--once", is_flag=True, help="Show the table once, for scripts and pipes; -o json and yaml always do.")
 @click.option(
     "--every",
     "seconds",
@@ -42,13 +42,13 @@ _ORDERS = {
     default=_EVERY_S,
     show_default=True,
     metavar="SECONDS",
-    help="How often all workers are asked.",
+    help="How often to ask all workers.",
 )
-@click.option("--sort", type=click.Choice(list(_ORDERS)), default="rate", show_default=True, help="What stands on top.")
-@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only so many connectors.")
+@click.option("--sort", type=click.Choice(list(_ORDERS)), default="rate", show_default=True, help="Sort by this column.")
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Show at most so many connectors.")
 def top(target: connection.Target, form: str, once: bool, seconds: float, sort: str, limit: int | None) -> None:
     """
-    Show live which connectors move how much, what waits, and what fails.
+    Show live how much each connector moves, what waits, and what fails.
 
     \b
       kconnect top

@@ -45,14 +45,20 @@ def _all(found: Mapping[str, Any]) -> Iterator[str]:
     if state == "PAUSED":
         yield f"It is paused, and moves nothing: `kconnect resume {name}`"
     if state == "STOPPED":
-        yield f"It is stopped; `kconnect offsets get {name}` shows what may be changed, and `kconnect resume {name}` starts it"
+        yield (
+            f"It is stopped: `kconnect offsets get {name}` shows its offsets, which may be changed now, and `kconnect resume "
+            f"{name}` starts it"
+        )
     if state is None:
-        yield "No worker has told its state yet: ask again in a moment. If that stays so, look at the workers' logs."
+        yield "No worker has reported its state yet: ask again in a moment. If that does not help, look at the workers' logs."
     yield from _waiting(found)
     if any(task["retrying"] is not None for task in found["tasks"]):
-        yield f"What its tasks try again is not going to fail them: fix the cause; `kconnect logs {name}` has more of it"
+        yield f"Its tasks are retrying, and will not fail: fix the cause; `kconnect logs {name}` shows more"
     if state == "RUNNING" and not found["tasks"]:
-        yield f"It runs and has no tasks: it may find nothing to do, or not be asked yet. `kconnect logs {name}` may tell why."
+        yield (
+            "It runs and has no tasks: perhaps it found nothing to do, or no worker has asked it for tasks yet. `kconnect logs "
+            f"{name}` may show why."
+        )
     yield from _numbers(found, name, bool(failed))
 
 
@@ -63,14 +69,16 @@ def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
     if found["moving"]:
         yield "A rebalance is under way: `kconnect cluster` shows what moves. This ends by itself."
     else:
-        yield "It waits for a worker to start it. If that stays so, see whether all workers are there: `kconnect cluster`"
+        yield "It waits for a worker to start it. If that takes long, check that all workers are there: `kconnect cluster`"
 
 
 def _numbers(found: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]:
     numbers, lag, errors = found["numbers"] or {}, found["lag"], found["errors"]
     if numbers.get("skipped"):
         where = errors["topic"]
-        look = f"`kconnect dlq show {quote(where)}`" if where else "no errors.deadletterqueue.topic.name is set, they are lost"
+        look = f"`kconnect dlq show {quote(where)}`" if where else (
+            "they are lost, because errors.deadletterqueue.topic.name is not set"
+        )
         yield f"{int(numbers['skipped'])} records failed and were dropped since its tasks started: {look}"
     if lag and lag["total"] and numbers.get("in_per_s") == 0 and found["state"] == "RUNNING" and not failed:
         yield f"It runs, {lag['total']} records wait, and none was read in the last minute: `kconnect logs {name}`"
@@ -95,11 +103,11 @@ def _remedies(error: Mapping[str, Any], name: str, records: str) -> Iterator[str
     elif _BAD_DATA.search(text):
         yield (
             f"A record is not what the connector expects. Try the chain on it: `kconnect preview --against {name} {records}`. "
-            "To go on without such records set errors.tolerance=all, and errors.deadletterqueue.topic.name for a sink."
+            "To skip such records, set errors.tolerance=all, and for a sink errors.deadletterqueue.topic.name."
         )
     elif _NO_RIGHT.search(text):
         yield "Its user lacks a right (an ACL of Kafka, or a grant of the other system)."
     elif _NO_LOGIN.search(text):
-        yield "It could not log in: look at its user and password, or what its references to secrets stand for."
+        yield "It could not log in: check its user and password, or the secrets that its references stand for."
     elif _NO_FILE.search(text):
         yield "A file is missing or may not be opened: it must be on the machine where the task runs."

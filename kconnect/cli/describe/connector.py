@@ -18,7 +18,7 @@ from kconnect.errors import NotFoundError
 @connection.options
 @connection.topic_options
 @output.option("json", "yaml")
-@click.option("-v", "--verbose", is_flag=True, help="Whole traces, and all partitions and offsets.")
+@click.option("-v", "--verbose", is_flag=True, help="Show whole traces, and all partitions and offsets.")
 @click.option("--changes", type=click.IntRange(0), default=10, show_default=True, help="How many of the last changes to show.")
 def connector(target: connection.Target, brokers: Brokers, wanted: Wanted, form: str, verbose: bool, changes: int) -> None:
     """

@@ -113,7 +113,7 @@ class Look:
             lags = [task["numbers"]["lag"] for task in found["tasks"] if task["numbers"] and "lag" in task["numbers"]]
             if seen is not None and lags and len(lags) == len(found["tasks"]):
                 return {"total": int(sum(lags)), "partitions": []}
-            raise BadRequestError(_NO_BROKERS if found["offsets"] is not None else "what it has committed is not known")
+            raise BadRequestError(_NO_BROKERS if found["offsets"] is not None else "its committed offsets are not known")
         if config.get("consumer.override.bootstrap.servers"):
             raise BadRequestError("it reads from brokers of its own (consumer.override.bootstrap.servers)")
         return lag(found["offsets"], {*(found["topics"] or ()), *_named_topics(config)}, self._brokers.client_config("admin"))

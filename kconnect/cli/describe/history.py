@@ -73,10 +73,10 @@ def of(name: str, stamped: Iterable[Stamped]) -> History:
                 text = _change(config, properties)
                 config = properties
             case records.TargetStateChange(which, state) if which == name and state is not None:
-                text = f"asked to be {state.value}"
+                text = f"target state {state.value}"
             case records.RestartRequest(which, include_tasks, only_failed) if which == name:
                 what = "the connector and its tasks" if include_tasks else "the connector"
-                text = f"restart of {what} asked for{', if failed' if only_failed else ''}"
+                text = f"restart of {what} requested{', if failed' if only_failed else ''}"
             case records.TasksCommit(which, count) if which == name and count != tasks:
                 text, tasks = f"given {count} task{'' if count == 1 else 's'}", count
         if text is not None:
@@ -121,7 +121,7 @@ def _change(before: Config | None, after: Config) -> str:
             parts.append(f"{key}={_shown(key, after)} added")
         else:
             parts.append(f"{key}: {_shown(key, before)} → {_shown(key, after)}")
-    return "config: " + ("; ".join(parts) if parts else "written again, nothing differs")
+    return "config: " + ("; ".join(parts) if parts else "written again, unchanged")
 
 
 def shown(config: Config) -> dict[str, str]:

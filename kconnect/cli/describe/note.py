@@ -50,7 +50,7 @@ def of_task(found: Mapping[str, Any], now: float) -> list[str]:
         lines += labelled("Retrying", [paint(retrying.in_words(found["retrying"]), "yellow")])
     numbers = found["numbers"]
     told = [f"{key}: {number(value)}" for key, value in (numbers or {}).items() if key != "progress_at"]
-    lines += labelled("Numbers", _why(found, "numbers") if numbers is None else told or ["none told yet"])
+    lines += labelled("Numbers", _why(found, "numbers") if numbers is None else told or ["none reported yet"])
     if found["config"] is not None:
         lines += labelled("Config", [f"{key}={value}" for key, value in sorted(found["config"].items())])
     events = [f"{clock(event['at_ms'])}  {event['text']}" for event in found["changes"] or ()]
@@ -66,7 +66,7 @@ def _what(found: Mapping[str, Any]) -> str:
 
 def _state(found: Mapping[str, Any], now: float) -> str:
     if found["state"] is None:
-        return f"{paint('unknown')}: {found['unknown'].get('state', 'no worker has told it')}"
+        return f"{paint('unknown')}: {found['unknown'].get('state', 'no worker has reported it')}"
     since = ", since when is not known (see Changes)" if found["since_ms"] is None else _since(found["since_ms"], now)
     return f"{paint(found['state'])} on {found['worker_id']}{since}"
 
@@ -136,7 +136,7 @@ def _numbers(found: Mapping[str, Any], now: float) -> list[str]:
     if "in_total" in numbers or "out_total" in numbers:
         told.append(f"{_known(numbers, 'in_total')} in, {_known(numbers, 'out_total')} out since its tasks started")
     if not told and found["tasks"]:
-        told.append("unknown: no task has told its numbers yet")
+        told.append("unknown: no task has reported its numbers yet")
     if "progress_at" in numbers:
         told.append(f"last record moved {age(now - numbers['progress_at'])} ago")
     if numbers.get("errors"):
@@ -189,13 +189,13 @@ def _changes(found: Mapping[str, Any], now: float, most: int) -> list[str]:
         for event in last
     ]
     if len(found["changes"]) > len(last):
-        told.append(f"and {len(found['changes']) - len(last)} before (--changes N)")
+        told.append(f"and {len(found['changes']) - len(last)} earlier ones (--changes N)")
     restarts = f"{found['restarts']} since {clock(found['seen_since_ms'])}, where the internal topics begin"
     return [*labelled("Restarts", [restarts]), *(labelled("Changes", told) if told else [])]
 
 
 def _why(found: Mapping[str, Any], what: str) -> list[str]:
-    return [f"{paint('unknown')}: {found['unknown'].get(what, 'nobody tells')}"]
+    return [f"{paint('unknown')}: {found['unknown'].get(what, 'nothing reports it')}"]
 
 
 def _plain(value: Any) -> str:

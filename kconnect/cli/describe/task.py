@@ -32,9 +32,9 @@ def task(target: connection.Target, brokers: Brokers, name: str, form: str) -> N
 
     connector, slash, number = name.rpartition("/")
     if not slash or not number.isdecimal():
-        raise click.UsageError(f"{name} names no task: give the connector's name and the task's number, such as orders/0.")
+        raise click.UsageError(f"{name} is not a task: give the connector's name and the task's number, such as orders/0.")
     with target.connect() as client:
         found = Look(client, brokers, [connector]).task(connector, int(number))
     if found is None:
-        raise NotFoundError(f"The connector {connector} has no task {number}: `kconnect get tasks` shows which there are")
+        raise NotFoundError(f"The connector {connector} has no task {number}: `kconnect get tasks` lists all")
     output.note(found, form, lambda told: note.of_task(told, time.time()))

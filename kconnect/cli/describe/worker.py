@@ -39,7 +39,7 @@ def gather(client: ConnectClient, name: str | None) -> dict[str, Any]:
     found = next((each for each in now.cluster["workers"] if each["worker_id"] == wanted), None)
     if found is None:
         there = ", ".join(each["worker_id"] for each in now.cluster["workers"])
-        raise NotFoundError(f"There is no worker {wanted}; there is {there}")
+        raise NotFoundError(f"There is no worker {wanted}; the cluster has {there}")
     numbers = now.hosts.get(wanted, {})
     runs = []
     for connector, each in client.connectors("status").items():

@@ -13,10 +13,10 @@ import click
 from kconnect.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "drop": ("kconnect.cli.dlq.dropping:drop", "Delete letters from the beginning of a queue."),
+    "drop": ("kconnect.cli.dlq.dropping:drop", "Delete dead letters from the beginning of a queue."),
     "list": ("kconnect.cli.dlq.listing:list_queues", "Show the dead letter queues and what is in them."),
-    "replay": ("kconnect.cli.dlq.replaying:replay", "Write letters to the topics they came from, each once."),
-    "show": ("kconnect.cli.dlq.showing:show", "Show letters: where they came from and what went wrong."),
+    "replay": ("kconnect.cli.dlq.replaying:replay", "Write dead letters to the topics they came from, each once."),
+    "show": ("kconnect.cli.dlq.showing:show", "Show dead letters: where they came from, and what went wrong."),
 }
 
 

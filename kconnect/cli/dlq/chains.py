@@ -90,7 +90,7 @@ class Chains:
             return chain.record(_record(letter))
         topic = letter.topic or (chain.config.get("topics") or "").strip()
         if not topic or "," in topic:
-            raise ConnectError(f"{letter.place} does not tell which topic it came from")
+            raise ConnectError(f"The headers of {letter.place} do not name the topic that it came from")
         return chain.message(Consumed(letter, topic))
 
     def _chain(self, connector: str, of_source: bool) -> Preview:
@@ -119,7 +119,7 @@ class Chains:
         except RestError as error:
             if error.status == 404:
                 raise NotFoundError(
-                    f"The connector {connector}, which wrote the letter, is not there any more: name another with --chain-of"
+                    f"The connector {connector}, which wrote the letter, no longer exists: name another with --chain-of"
                 ) from None
             raise
         return settings_of(found, self._whole)
@@ -131,8 +131,10 @@ class Chains:
         if self._only is None:
             there = [owner.connector for owner in queues.owners(self._target) if owner.queue == self._queue]
             if len(there) != 1:
-                who = f"{', '.join(there)} all write here" if there else "no connector names this queue"
-                raise ConnectError(f"{letter.place} does not tell whose it is, and {who}: name one with --chain-of")
+                who = f"{', '.join(there)} all write to it" if there else "no connector names this queue"
+                raise ConnectError(
+                    f"The headers of {letter.place} do not name its connector, and {who}: name a connector with --chain-of"
+                )
             self._only = there[0]
         return self._only
 
@@ -155,7 +157,7 @@ def _record(letter: Letter) -> SourceRecord:
             read = converter.to_connect_data(topic, data)
             headers.append(Header(name, read.value, read.schema))
     except ConnectError as error:
-        raise ConnectError(f"{letter.place} is not the JSON of a source's record: {error}") from None
+        raise ConnectError(f"{letter.place} is not a source's record in JSON: {error}") from None
     places: list[Any] = [_map(letter.context.get(name)) for name in ("source.partition", "source.offset")]
     # The queue's records have to have a time: 0 is none.
     parts = (key.schema, key.value, value.schema, value.value, letter.timestamp or None, headers)

@@ -94,15 +94,36 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     made = (
         click.option("--connector", metavar="GLOB", help="Letters of this connector."),
-        click.option("--topic", metavar="GLOB", help="Of records from this topic."),
-        click.option("--partition", type=click.IntRange(min=0), help="Of records from this partition of their topic."),
-        click.option("--stage", metavar="GLOB", help="That failed at this stage, such as VALUE_CONVERTER or TRANSFORMATION."),
-        click.option("--exception", metavar="GLOB", help="With this exception or first cause; the short name is enough."),
-        click.option("--contains", metavar="TEXT", help="With this text in the key, the value or the exception's message."),
-        click.option("--since", type=MOMENT, help="Of records from then on. A letter has the time of its record."),
-        click.option("--until", type=MOMENT, help="Of records before then."),
-        click.option("--offset", type=RANGE, default="", help="At these offsets of the queue: 12, 12:40 (both too), 12:, :40."),
-        click.option("--queue-partition", type=click.IntRange(min=0), help="In this partition of the queue; most have one."),
+        click.option("--topic", metavar="GLOB", help="Letters of records from this topic."),
+        click.option("--partition", type=click.IntRange(min=0), help="Letters of records from this partition of their topic."),
+        click.option(
+            "--stage",
+            metavar="GLOB",
+            help="Letters that failed at this stage, such as VALUE_CONVERTER or TRANSFORMATION.",
+        ),
+        click.option(
+            "--exception",
+            metavar="GLOB",
+            help="Letters with this exception or first cause; the short name is enough.",
+        ),
+        click.option(
+            "--contains",
+            metavar="TEXT",
+            help="Letters with this text in the key, the value or the exception's message.",
+        ),
+        click.option("--since", type=MOMENT, help="Letters from this time on. A letter has the time of its record."),
+        click.option("--until", type=MOMENT, help="Letters before this time."),
+        click.option(
+            "--offset",
+            type=RANGE,
+            default="",
+            help="Letters at these offsets of the queue: 12, 12:40 (inclusive), 12:, :40.",
+        ),
+        click.option(
+            "--queue-partition",
+            type=click.IntRange(min=0),
+            help="Letters in this partition of the queue; most queues have one.",
+        ),
     )
     wrapped: Callable[..., Any] = with_choice
     for each in reversed(made):
@@ -127,13 +148,13 @@ class _Range(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
             return None, None
         found = re.fullmatch(r"(\d{0,18})(:?)(\d{0,18})", str(value).strip())
         if found is None or not (found[1] or found[3]):
-            self.fail(f"{value!r} is no range of offsets: write 12, 12:40, 12: or :40.", param, ctx)
+            self.fail(f"{value!r} is not a range of offsets: write 12, 12:40, 12: or :40.", param, ctx)
         first = int(found[1]) if found[1] else None
         last = int(found[3]) if found[3] else None
         if not found[2]:
             return first, first
         if first is not None and last is not None and first > last:
-            self.fail(f"{value!r} holds nothing: the first offset is beyond the last.", param, ctx)
+            self.fail(f"{value!r} is empty: its first offset is beyond its last.", param, ctx)
         return first, last
 
 

@@ -33,15 +33,15 @@ class Prefix:
 @connection.options
 @connection.kafka_options
 @click.option("--all", "everything", is_flag=True, help="All letters.")
-@click.option("--replayed", is_flag=True, help="Those that have been replayed.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--replayed", is_flag=True, help="Letters that have been replayed.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @asking.option
 @choices.options
 def drop(
     name: str, target: Target, brokers: Brokers, everything: bool, replayed: bool, dry_run: bool, yes: bool, choice: Choice
 ) -> None:
     """
-    Delete letters from the beginning of a queue.
+    Delete dead letters from the beginning of a queue.
 
     \b
       kconnect dlq drop orders-dead --replayed
@@ -54,7 +54,7 @@ def drop(
     says how many could be, with which options.
     """
     if everything != (choice.everything and not replayed):
-        raise click.UsageError("Say which letters are meant, by --replayed, --offset, --until or another filter, or give --all")
+        raise click.UsageError("Choose letters with --replayed, --offset, --until or another filter, or give --all")
     with queues.find(brokers, target, name) as queue:
         queues.require_queue(queue)
         done = queue.replayed() if replayed else {}

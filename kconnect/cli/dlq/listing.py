@@ -130,16 +130,18 @@ def look(queue: Queue, found: Found, sample: int) -> None:
 def _notes(found: list[Found], asked: bool) -> list[str]:
     notes = []
     if not asked:
-        notes.append("How many letters there are is in Kafka: give --bootstrap-server HOST:PORT")
+        notes.append("To count the letters, give --bootstrap-server HOST:PORT")
     notes += [f"{each.queue} can't be read: {each.problem}" for each in found if each.problem]
     missing = [each.queue for each in found if each.there is False]
     if missing:
-        notes.append(f"Not there yet, no task has made it: {', '.join(missing)}")
+        notes.append(f"No task has created these topics yet: {', '.join(missing)}")
     partly = [each.queue for each in found if each.letters is not None and each.looked_at < each.letters]
     if partly:
-        notes.append(f"Times and causes are of the newest letters only (--sample): {', '.join(partly)}")
+        notes.append(f"Times and causes of these are from the newest letters only (--sample): {', '.join(partly)}")
     silent = sorted({owner.connector for each in found for owner in each.owners if not owner.told})
     if silent:
         setting = "errors.deadletterqueue.context.headers.enable=true"
-        notes.append(f"Letters of these tell nothing of their cause, as they lack {setting}: {', '.join(silent)}")
+        notes.append(
+            f"Letters of these connectors do not say why they failed, because {setting} is not set: {', '.join(silent)}"
+        )
     return notes

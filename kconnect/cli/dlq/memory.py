@@ -45,7 +45,7 @@ class Done:
         if not text:
             return cls(offset)
         if not re.fullmatch(rf"{_PREFIX}\d+(-\d+)?(,\d+(-\d+)?)*", text):
-            raise ConflictError(f"The note beside the committed offset {offset}, {text[:40]!r}, is none of kconnect's")
+            raise ConflictError(f"The metadata of the committed offset {offset}, {text[:40]!r}, was not written by kconnect")
         pairs = (part.partition("-") for part in text[len(_PREFIX) :].split(","))
         return cls(offset)._with((int(first), int(last or first)) for first, _, last in pairs)
 
@@ -67,8 +67,8 @@ class Done:
         text = _PREFIX + ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
         if len(text) > _LONGEST:
             raise ConflictError(
-                "These letters are too scattered to note which ones have been replayed: replay those between them as well, or "
-                "fewer at once (--limit), from the beginning of the queue"
+                "These letters are too scattered to keep track of which ones have been replayed. Replay those between them as "
+                "well, or fewer at once (--limit), from the beginning of the queue"
             )
         return text
 

@@ -119,7 +119,7 @@ def _decide(letter: Letter, rules: Rules) -> Outgoing | Left:
         return Left(letter, f"it was replayed {letter.replays} times and came back (--max-replays)")
     if rules.run is None:
         if letter.of_source:
-            return Left(letter, "it is of a source, whose converters its bytes have not seen: use --through-chain")
+            return Left(letter, "it is from a source, and its bytes have not been through the converters: use --through-chain")
         return _to(letter, rules, letter.topic, letter.key, letter.value, letter.own_headers, letter.timestamp)
     try:
         outcome = rules.run(letter)
@@ -147,12 +147,12 @@ def _to(
 ) -> Outgoing | Left:
     target = rules.to_topic or topic
     if target is None:
-        return Left(letter, "it does not tell which topic it came from: give --to-topic")
+        return Left(letter, "its headers do not name the topic that it came from: give --to-topic")
     if target == rules.queue:
         return Left(letter, "it would go to the queue itself: give --to-topic")
     there = rules.partitions(target)
     if not there:
-        return Left(letter, f"the topic {target} is not there: create it, or give --to-topic")
+        return Left(letter, f"the topic {target} does not exist: create it, or give --to-topic")
     own = letter.original_partition
     stays = target == letter.topic and own in there and not (rules.by_key or letter.of_source)
     partition = own if stays and own is not None else -1

@@ -128,15 +128,15 @@ def find(brokers: Brokers, target: Target, name: str) -> Queue:
     named = meant(name, asked)
     queue = Queue(brokers, named)
     if not any(owner.queue == named for owner in owners_in(asked or {})):
-        queue.unnamed = f"no worker could be asked ({why})" if asked is None else f"no connector at {target.url} names it"
+        queue.unnamed = f"no worker could be asked ({why})" if asked is None else f"no connector at {target.url} uses it"
     if queue.partitions():
         return queue
     queue.__exit__()
     if named != name:
-        raise NotFoundError(f"The connector {name} names the queue {named}, but no task has made that topic yet")
+        raise NotFoundError(f"The connector {name} has the queue {named}, but no task has created that topic yet")
     if asked is not None and name in asked:
-        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {DEAD_LETTERS_TOPIC.key.name}")
-    known = f"and no worker could be asked ({why})" if asked is None else "and no connector of that name"
+        raise NotFoundError(f"The connector {name} has no dead letter queue: it does not set {DEAD_LETTERS_TOPIC.key.name}")
+    known = f"and no worker could be asked ({why})" if asked is None else "and no connector has that name"
     raise NotFoundError(f"There is no topic {name}, {known}. `kconnect dlq list` shows the queues")
 
 
@@ -164,6 +164,6 @@ def require_queue(queue: Queue) -> None:
     if any(name.startswith(CONTEXT) for letter in queue.letters(bounds) for name, _ in letter.headers):
         return
     raise BadRequestError(
-        f"Nothing says that {queue.name} is a dead letter queue: {queue.unnamed}, and its first letters have no headers of "
-        "Connect. Give the --url of a worker of its connector"
+        f"{queue.name} may not be a dead letter queue: {queue.unnamed}, and its first records do not have Connect's headers. "
+        "Give the --url of a worker of its connector"
     )

@@ -28,13 +28,34 @@ _SHOWN = 20
 @click.argument("name", metavar="QUEUE")
 @connection.options
 @connection.kafka_options
-@click.option("--to-topic", metavar="TOPIC", help="Write to this topic rather than to where each came from.")
-@click.option("--through-chain", is_flag=True, help="Only what passes the connector's chain as it is now.")
-@click.option("--chain-of", metavar="CONNECTOR", help="Whose chain, if not that of the connector that wrote the letter.")
-@click.option("--by-key", is_flag=True, help="Choose the partition by the key, as Java's producer does; not the record's own.")
-@click.option("--again", is_flag=True, help="Also what has been replayed before.")
-@click.option("--max-replays", type=click.IntRange(min=1), default=3, show_default=True, help="Leave what came back so often.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=10_000, show_default=True, help="How many letters at most.")
+@click.option("--to-topic", metavar="TOPIC", help="Write to this topic, not to the topics that the letters came from.")
+@click.option("--through-chain", is_flag=True, help="Replay only letters that pass the connector's chain as it is now.")
+@click.option(
+    "--chain-of",
+    metavar="CONNECTOR",
+    help="Use the chain of this connector. Default: the one that wrote the letter.",
+)
+@click.option(
+    "--by-key",
+    is_flag=True,
+    help="Choose the partition by the key, as Java's producer does, rather than keep the record's own.",
+)
+@click.option("--again", is_flag=True, help="Letters that have been replayed before, too.")
+@click.option(
+    "--max-replays",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Leave letters that came back so often.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Replay at most so many letters.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @asking.option
 @output.option("json", "yaml")
@@ -56,7 +77,7 @@ def replay(
     choice: Choice,
 ) -> int:
     """
-    Write letters to the topics they came from, each once.
+    Write dead letters to the topics they came from, each once.
 
     \b
       kconnect dlq replay orders-dead --dry-run
@@ -77,7 +98,7 @@ def replay(
     Exit status 1: a letter would fail on the chain again, or could not be written.
     """
     if chain_of and not through_chain:
-        raise click.UsageError("--chain-of says whose chain --through-chain is")
+        raise click.UsageError("--chain-of needs --through-chain")
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
         queues.require_queue(queue)
         chains = stack.enter_context(Chains(brokers, target, queue.name, chain_of)) if through_chain else None
@@ -132,15 +153,15 @@ def _tell(made: Plan, queue: str, whole: bool, form: str, dry_run: bool) -> None
         rows = made.rows
         output.table(("letter", "from", "to", "left, because"), map(_row, rows if whole else rows[:_SHOWN]))
         if not whole and len(rows) > _SHOWN:
-            click.echo(f"… and {len(rows) - _SHOWN:,} more, which --dry-run shows", err=True)
+            click.echo(f"… and {len(rows) - _SHOWN:,} more (--dry-run shows all)", err=True)
     would = "would go" if dry_run else "to go"
     told = [f"{counted(number)} {would} to {topic}" for topic, number in sorted(made.targets.items())]
     if made.left:
         told.append(f"{counted(len(made.left))} left")
     if made.passed_by:
-        told.append(f"{made.passed_by:,} replayed before (--again takes them, too)")
+        told.append(f"{made.passed_by:,} replayed before (--again replays them, too)")
     if made.more:
-        told.append("there are more beyond --limit")
+        told.append("more letters match, beyond --limit")
     click.echo(f"{queue}: {'; '.join(told) or 'no letter matches'}", err=True)
 
 

@@ -25,6 +25,6 @@ def told(queue: str, kept_ms: str | None, remembered_minutes: str | None) -> str
         return None
     kept = "for ever" if int(kept_ms) < 0 else f"for {int(kept_ms) / 86_400_000:g} days"
     return (
-        f"Brokers forget what was replayed {days:g} days after the last replay (offsets.retention.minutes), but keep "
-        f"the letters {kept}: drop what is done with `kconnect dlq drop {queue} --replayed`"
+        f"Brokers forget what was replayed {days:g} days after the last replay (offsets.retention.minutes), but keep the "
+        f"letters {kept}: drop replayed letters with `kconnect dlq drop {queue} --replayed`"
     )

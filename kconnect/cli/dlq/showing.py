@@ -32,10 +32,14 @@ _LABEL = 12
 @click.argument("name", metavar="QUEUE")
 @connection.options
 @connection.kafka_options
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most.")
-@click.option("--oldest", is_flag=True, help="The first ones rather than the last.")
-@click.option("--decode", is_flag=True, help="Keys and values as the connector's converters read them.")
-@click.option("--chain-of", metavar="CONNECTOR", help="With --decode: whose converters, if not those of who wrote the letter.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Show at most so many letters.")
+@click.option("--oldest", is_flag=True, help="Show the oldest letters rather than the newest.")
+@click.option("--decode", is_flag=True, help="Show keys and values as the connector's converters read them.")
+@click.option(
+    "--chain-of",
+    metavar="CONNECTOR",
+    help="With --decode: use the converters of this connector. Default: the one that wrote the letter.",
+)
 @click.option("-o", "--output", "form", type=click.Choice(["text", "table", "json", "yaml"]), default="text", show_default=True)
 @choices.options
 def show(
@@ -50,7 +54,7 @@ def show(
     choice: Choice,
 ) -> None:
     """
-    Show letters: where they came from and what went wrong.
+    Show dead letters: where they came from, and what went wrong.
 
     \b
       kconnect dlq show orders-dead
@@ -75,10 +79,10 @@ def show(
         for letter, body in zip(found, bodies):
             _print(console, letter, body, done)
     if not found:
-        what = "is empty" if choice.everything else "has no letter that matches all of that"
+        what = "is empty" if choice.everything else "has no letter that matches these options"
         click.echo(f"The queue {queue.name} {what}", err=True)
     elif len(found) == limit and form == "text":
-        click.echo(f"Not more than {counted(limit)}, the {'oldest' if oldest else 'newest'}; -n shows others", err=True)
+        click.echo(f"Only the {'oldest' if oldest else 'newest'} {counted(limit)}; -n N shows more", err=True)
 
 
 def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> list[Letter]:
@@ -102,7 +106,7 @@ def _replayed(queue: Queue) -> dict[int, Done]:
         return queue.replayed()
     except ConnectError as error:
         # Whoever may only read topics sees the letters all the same.
-        click.echo(f"What has been replayed is not shown: {error}", err=True)
+        click.echo(f"Can't show which letters have been replayed: {error}", err=True)
         return {}
 
 
@@ -156,7 +160,7 @@ def _lines(letter: Letter, body: dict[str, Any] | str | None) -> Iterator[tuple[
         return printable(label), Text(printable(text), style), "cyan"
 
     if not letter.context:
-        yield line("from", "not told: it has no headers of Connect (errors.deadletterqueue.context.headers.enable)")
+        yield line("from", "unknown: it does not have Connect's headers (errors.deadletterqueue.context.headers.enable)")
     elif letter.of_source:
         place = " ".join(letter.context.get(name, "") for name in ("source.partition", "source.offset"))
         yield line("for", f"{letter.topic or '?'}, from {place}")

@@ -53,9 +53,9 @@ def start(port: int, data_dir: Path | None) -> None:
     """
     found = Broker(data_dir or _default_directory(), port, detached=True)
     already = found.running()
-    with waiting.told("the broker to start, which fetches its jars before if they are not here"):
+    with waiting.told("the broker to start; the first time, it fetches Kafka's jars"):
         found.start()
-    click.echo(f"{'Runs already' if already else 'Started'}: bootstrap.servers={found.bootstrap_servers} (pid {found.pid})")
+    click.echo(f"{'Already running' if already else 'Started'}: bootstrap.servers={found.bootstrap_servers} (pid {found.pid})")
 
 
 @broker.command()

@@ -42,9 +42,9 @@ _SHOWN = 5
 _MEANWHILE = ("kconnect get connectors", "kconnect describe connector demo-sink", "kconnect top", "kconnect pause demo-sink")
 """What can be tried beside the demo, each with its `--url`."""
 _NEXT = {
-    "kconnect demo": "lines without end",
-    "kconnect demo --once --file /etc/services": "a file, checked",
-    "kconnect broker start": "a Kafka that stays",
+    "kconnect demo": "endless lines",
+    "kconnect demo --once --file /etc/services": "a file, with every line checked",
+    "kconnect broker start": "a broker that keeps running",
     "kconnect plugin new orders --kind source": "your own connector",
     "kconnect help": "all commands",
 }
@@ -54,7 +54,7 @@ _NEXT = {
 @click.option("--file", "file", type=click.Path(path_type=Path), help="What to read. Default: the worker's access log.")
 @click.option("--once", is_flag=True, help="Move --file once, check every line at the sink, and end.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the REST API. Default: a free one.")
-@click.option("--keep", is_flag=True, help="Keep the directory with logs, topics and the sink's file.")
+@click.option("--keep", is_flag=True, help="Keep the directory with the logs, the topics and the sink's file.")
 def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     """
     Show data flow through a local broker and worker.
@@ -69,7 +69,7 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     if once and file is None:
         raise click.UsageError("--once needs --file: the file to move")
     if once and file is not None and not file.is_file():
-        raise click.UsageError(f"--file {file}: there is no such file")
+        raise click.UsageError(f"--file {file} does not exist")
     if port:
         require_free(port)
     directory = Path(tempfile.mkdtemp(prefix="kconnect-demo-"))
@@ -193,12 +193,12 @@ def _once(
         return False
     rate = lines / took if took else 0.0
     click.echo(
-        f"OK: {lines:,} lines arrived, all and in order, in {took:.1f} s ({rate:,.0f} records/s), "
+        f"OK: {lines:,} lines arrived, all of them in order, in {took:.1f} s ({rate:,.0f} records/s), "
         f"from {source} through the topic {TOPIC} to a file; "
         f"peak memory {memory.peak / 2**20:,.0f} MiB (worker, Spark and hosts)"
     )
     if _ends_within_a_line(source):
-        click.echo("The file's last line has no line end, so it was not read yet: a file source waits for the rest of it.")
+        click.echo("The file's last line has no line end, so it was not read: a file source waits for the rest of the line.")
     return True
 
 
@@ -244,7 +244,7 @@ def _difference(source: Path, target: Path) -> str | None:
         if found != wanted:
             return f"line {number:,} is {'missing' if found is None else 'not the one that was sent'}; see {target}"
     extra = sum(1 for _ in arrived)
-    return f"{extra:,} lines more than the {number:,} that were sent arrived; see {target}" if extra else None
+    return f"{extra:,} lines arrived beyond the {number:,} that were sent; see {target}" if extra else None
 
 
 def _ends_within_a_line(source: Path) -> bool:

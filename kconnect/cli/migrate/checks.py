@@ -40,10 +40,10 @@ def versions(source: Side, target: Side) -> list[str]:
     """What the versions of the two clusters hinder, whatever the connector."""
     found = []
     if _before(source, _STOP):
-        found.append(f"{source.url} runs {source.version}: connectors can be stopped, and offsets be read, from 3.5 on")
+        found.append(f"{source.url} runs {source.version}, which can't stop connectors or show offsets: it needs 3.5 or newer")
     if _before(target, _INITIAL_STATE):
         found.append(
-            f"{target.url} runs {target.version}: connectors can be created stopped from 3.7 on, and offsets be set from 3.6 on"
+            f"{target.url} runs {target.version}, which can't create connectors in the STOPPED state: it needs 3.7 or newer"
         )
     return found
 
@@ -64,9 +64,9 @@ def look(name: str, source: Side, target: Side, entry: Entry | None, copy_sink_o
         problems += wrong
         notes += unknown
         if here.between:
-            notes.append(f"no worker has it at {source.url} (UNASSIGNED), so its state is not known; it is taken for RUNNING")
+            notes.append(f"its state is unknown, as no worker runs it at {source.url} (UNASSIGNED); kconnect assumes RUNNING")
         if "FAILED" in (here.state, *here.tasks):
-            notes.append("it has FAILED where it is, and may do so again where it goes; it is started there")
+            notes.append("it has FAILED at {source.url}; it is started at {target.url}, and may fail there again")
     return Plan(name, here, there, decision, shared, tuple(problems), tuple(notes))
 
 
@@ -79,24 +79,26 @@ def _immovable(seen: Seen) -> Iterator[str]:
     config = seen.config or {}
     if OFFSETS_STORAGE_TOPIC.read(config):
         yield (
-            "its offsets are in a topic of its own (offsets.storage.topic), which both clusters would write to. Take the whole "
-            "cluster over on its topics (--same-topics), or take the setting away first: the worker's topic has a copy"
+            "it keeps its offsets in a topic of its own (offsets.storage.topic), and both clusters would write to it. Take "
+            "over the whole cluster on its topics (--same-topics), or remove the setting first: the worker's offset topic has "
+            "a copy"
         )
     if EXACTLY_ONCE_SUPPORT.read(config).lower() == "required":
         yield (
-            "exactly.once.support=required: its old tasks are fenced by transactional ids with the cluster's group.id, and the "
-            "other cluster has another one. Take the whole cluster over on its topics (--same-topics)"
+            "it has exactly.once.support=required: tasks are fenced by transactional ids that contain the cluster's group.id, "
+            "so a cluster with another group.id can't fence its old tasks. Take over the whole cluster on its topics "
+            "(--same-topics)"
         )
 
 
 def _offsets(seen: Seen, kind: str, shared: bool, copy: bool, source: Side, target: Side) -> Iterator[str]:
     if seen.offsets is None:
-        yield f"{source.url} does not give its offsets: {seen.no_offsets}"
+        yield f"{source.url} does not show its offsets: {seen.no_offsets}"
     if kind == "sink" and not shared and not copy:
         yield (
-            f"it is a sink, and the clusters use other Kafka clusters ({source.kafka_cluster or 'unknown'} and "
-            f"{target.kafka_cluster or 'unknown'}): offsets there mean other records, unless the topics are exact copies. If "
-            "they are, give --copy-sink-offsets"
+            f"it is a sink, and the two Connect clusters use different Kafka clusters ({source.kafka_cluster or 'unknown'} and "
+            f"{target.kafka_cluster or 'unknown'}). The same offset is another record there, unless the topics are exact "
+            "copies; if they are, give --copy-sink-offsets"
         )
 
 
@@ -132,7 +134,7 @@ def _unresolved(target: Side, config: dict[str, Any], rows: list[dict[str, Any]]
             unknown.update(ref.provider for ref in found)
     if not unknown:
         return wrong, []
-    return wrong, [f"{target.url} does not tell whether its workers have config.providers={','.join(sorted(unknown))}"]
+    return wrong, [f"{target.url} does not show whether its workers have config.providers={','.join(sorted(unknown))}"]
 
 
 def _shown(message: str, config: dict[str, Any]) -> str:

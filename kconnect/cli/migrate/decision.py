@@ -59,7 +59,7 @@ def decide(name: str, here: Seen, there: Seen, entry: Entry | None, pair: Pair) 
             return _fresh(name, here, there, pair, entry.wanted if here.state == "STOPPED" else None)
         return _go_on(name, here, there, entry, pair)
     if entry is not None and entry.source == pair.source and there.there and (not here.there or here.at_rest):
-        return Decision(Doing.NOTHING, there.state or "", f"it was moved before, and is {there.state} at {pair.target}")
+        return Decision(Doing.NOTHING, there.state or "", f"it has already moved, and is {there.state} at {pair.target}")
     came_from_there = entry is not None and entry.source == pair.target
     return _fresh(name, here, there, pair, "STOPPED" if came_from_there and here.at_rest and there.at_rest else None)
 
@@ -80,16 +80,16 @@ def _fresh(name: str, here: Seen, there: Seen, pair: Pair, meant: str | None) ->
         if here.at_rest and meant is None:
             return Decision(Doing.NOTHING, there.state or "", f"it is {there.state} at {pair.target} already")
         return _refuse(
-            f"it is {here.state} at {pair.source} and {_shown(there)} at {pair.target}. Stop it at the one that is not to be "
-            "moved from"
+            f"it is {here.state} at {pair.source} and {_shown(there)} at {pair.target}. Stop it at the cluster that it should "
+            "not run on"
         )
     if not here.at_rest or meant is not None:
-        return Decision(Doing.MOVE, wanted, "the one of its name that is stopped there takes this one's config and offsets")
+        return Decision(Doing.MOVE, wanted, "the stopped connector of the same name there gets this one's config and offsets")
     if pair.shared or same_offsets(here.offsets, there.offsets):
-        return Decision(Doing.NOTHING, "STOPPED", "it is stopped at both, with the same offsets")
+        return Decision(Doing.NOTHING, "STOPPED", "it is stopped at both clusters, with the same offsets")
     return _refuse(
-        f"it is stopped at both, with other offsets, and nothing says which ones are newer. Resume the one that is to be moved "
-        f"from, or delete the one at {pair.target}"
+        "it is stopped at both clusters, with different offsets, and kconnect can't know which ones are newer. Resume the one "
+        f"to move, or delete the one at {pair.target}"
     )
 
 
@@ -98,37 +98,37 @@ def _go_on(name: str, here: Seen, there: Seen, entry: Entry, pair: Pair) -> Deci
     if entry.phase is Phase.SWITCHING:
         if not there.there:
             return _refuse(
-                f"it had been carried over to {pair.target}, where it is gone. It may have run there: compare what it wrote. "
-                "With another journal (--state) it starts over"
+                f"it was copied to {pair.target} and is gone from there. It may have run there in between: check what it "
+                "wrote. To move it anew, give another journal (--state)"
             )
         if here.there and not here.at_rest:
             ran = not there.at_rest or not (pair.shared or same_offsets(there.offsets, entry.offsets))
             if ran:
                 return _refuse(
-                    f"it was started again at {pair.source} after it had been carried over to {pair.target}, and has run at "
-                    "both. Stop the one that is not to go on"
+                    f"it was started again at {pair.source} after it had been copied to {pair.target}, and has run at both. "
+                    "Stop the one that should not continue"
                 )
-            return Decision(Doing.MOVE, _wanted(here), "it was started again here in the meantime")
-        return Decision(Doing.FINISH, entry.wanted, "it had been carried over, and is only brought into its state")
+            return Decision(Doing.MOVE, _wanted(here), "it was started again at {pair.source} in the meantime")
+        return Decision(Doing.FINISH, entry.wanted, "it has been copied; what remains is to bring it into its state")
     if not here.there:
-        return _refuse(f"there is no connector {name} at {pair.source} any more, though its move had only begun")
+        return _refuse(f"the connector {name} was deleted at {pair.source} before its move was finished")
     if there.there and not there.at_rest:
         return _refuse(
-            f"it is {_shown(there)} at {pair.target}, started by somebody else before it had its offsets from {pair.source}. "
+            f"it is {_shown(there)} at {pair.target}: somebody started it before its offsets from {pair.source} were there. "
             "Stop it there"
         )
     wanted = entry.wanted if here.state == "STOPPED" else _wanted(here)
-    return Decision(Doing.MOVE, wanted, "its move goes on where it was interrupted")
+    return Decision(Doing.MOVE, wanted, "its move continues where it was interrupted")
 
 
 def _undo(here: Seen, there: Seen, entry: Entry, pair: Pair) -> Decision:
     if here.there and not here.at_rest:
         return _refuse(
-            f"its way to {pair.source} had not been finished, and somebody started it there. Stop the one that is not to go on"
+            f"its move to {pair.source} was not finished, and somebody started it there. Stop the one that should not continue"
         )
     if not there.there:
-        return _refuse(f"its way from {pair.target} had not been finished, and it is gone there")
-    return Decision(Doing.UNDO, entry.wanted, f"its way to {pair.source} had not been finished")
+        return _refuse(f"its move from {pair.target} was not finished, and it is gone from there")
+    return Decision(Doing.UNDO, entry.wanted, f"its move to {pair.source} was not finished")
 
 
 def _same_cluster(here: Seen, there: Seen) -> bool:

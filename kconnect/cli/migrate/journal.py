@@ -74,11 +74,11 @@ class Journal:
             clusters = found["clusters"]
             self.entries = {name: Entry(**{**each, "phase": Phase(each["phase"])}) for name, each in found["moves"].items()}
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise ConfigError(f"{self.path} is no journal of kconnect migrate. Name another file with --state") from None
+            raise ConfigError(f"{self.path} is not a journal of kconnect migrate. Name another file with --state") from None
         if clusters != self._urls:
             raise ConfigError(
-                f"{self.path} is about moves between {' and '.join(clusters)}, not {' and '.join(self._urls)}. Give these "
-                "URLs, or another file with --state"
+                f"The journal {self.path} is for moves between {' and '.join(clusters)}, not {' and '.join(self._urls)}. Give "
+                "the URLs of the journal, or another file with --state"
             )
 
     def write(self, name: str, entry: Entry) -> None:
@@ -114,5 +114,5 @@ def held(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConflictError(f"Another kconnect migrate works between these clusters (it holds {file.name})") from None
+            raise ConflictError(f"Another kconnect migrate holds the journal {file.name}. Wait until it ends") from None
         yield

@@ -28,23 +28,27 @@ from kconnect.rest.client import RestError
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME|GLOB]...")
-@click.option("--from", "source", metavar="URL|CONTEXT", help="Where the connectors are.")
-@click.option("--to", "target", metavar="URL|CONTEXT", help="Where they are to go.")
-@click.option("--back", is_flag=True, help="The other way: from --to to --from.")
+@click.option("--from", "source", metavar="URL|CONTEXT", help="The cluster that the connectors are on.")
+@click.option("--to", "target", metavar="URL|CONTEXT", help="The cluster that they move to.")
+@click.option("--back", is_flag=True, help="Move back, from --to to --from.")
 @click.option("--all", "every", is_flag=True, help="All connectors.")
 @click.option("--dry-run", is_flag=True, help="Check, and say what would be done. Nothing is stopped or written.")
 @asking.option
-@click.option("--delete", is_flag=True, help="Delete what has moved where it was, instead of leaving it there, stopped.")
-@click.option("--copy-sink-offsets", is_flag=True, help="Sinks: the other Kafka has the same topics, record for record.")
+@click.option("--delete", is_flag=True, help="Delete what has moved from its old cluster, rather than keep it there, stopped.")
+@click.option(
+    "--copy-sink-offsets",
+    is_flag=True,
+    help="Copy sinks' offsets to another Kafka cluster, whose topics have the same records at the same offsets.",
+)
 @click.option(
     "--state",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="The journal of the moves. Default: one for these two clusters, in your home.",
 )
-@click.option("--user", metavar="NAME", help="Who you are at both; otherwise each context's user.")
-@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS", help="How long a state is waited for.")
-@click.option("--same-topics", is_flag=True, help="The whole cluster, on its own topics: check, and print the steps.")
+@click.option("--user", metavar="NAME", help="Your user name at both clusters. Default: each context's user.")
+@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS", help="How long to wait for a state.")
+@click.option("--same-topics", is_flag=True, help="Take over the whole cluster on its topics: check it, and print the steps.")
 @connection.kafka_options
 def migrate(
     names: tuple[str, ...],
@@ -86,11 +90,13 @@ def migrate(
     """
     if same_topics:
         if names or source or target:
-            raise click.UsageError("--same-topics is about a whole cluster: give --worker-file, and no names, --from or --to.")
+            raise click.UsageError(
+                "--same-topics takes over a whole cluster: give --worker-file, and no names, --from or --to."
+            )
         if back:
             raise click.UsageError(
-                "--back is for what has moved. The way back from a takeover is to stop all of kconnect's workers and to start "
-                "Kafka Connect's, with the file that they had."
+                "--back is for connectors that have moved. To go back from a takeover, stop all of kconnect's workers, and "
+                "start Kafka Connect's with the file that they had."
             )
         of_moves = {"--all": every, "--delete": delete, "--copy-sink-offsets": copy_sink_offsets, "--state": state}
         if ignored := [option for option, value in of_moves.items() if value]:
@@ -100,16 +106,16 @@ def migrate(
 
         return migrate_topics.run(brokers)
     if source is None or target is None:
-        raise click.UsageError("Give --from and --to, the URLs of a worker of each cluster, or names of contexts.")
+        raise click.UsageError("Give --from and --to: the URL of a worker of each cluster, or the name of its context.")
     if bool(names) == every:
-        raise click.UsageError("Name the connectors that are to move, or give --all.")
+        raise click.UsageError("Name the connectors to move, or give --all.")
     if back:
         source, target = target, source
     with ExitStack() as stack:
         sides = (stack.enter_context(_side(each, user, timeout)) for each in (source, target))
         run = _Run(next(sides), next(sides), dry_run, yes, delete, copy_sink_offsets)
         if run.source.url == run.target.url:
-            raise click.UsageError(f"--from and --to are the same, {run.source.url}.")
+            raise click.UsageError(f"--from and --to are the same cluster, {run.source.url}.")
         path = state or journal.default_path(run.urls)
         if not dry_run:
             stack.enter_context(journal.held(path))
@@ -148,7 +154,7 @@ class _Run:
         for name, problem in problems:
             click.echo(f"{name}: {problem}", err=True)
         if problems:
-            click.echo(f"{len({name for name, _ in problems})} of {len(plans)} can't be moved. Nothing was touched.", err=True)
+            click.echo(f"{len({name for name, _ in problems})} of {len(plans)} can't be moved. Nothing was changed.", err=True)
             return 6
         todo = [plan for plan in plans if plan.decision.doing is not Doing.NOTHING or self._to_delete(plan, kept)]
         if self.dry_run or not todo:
@@ -186,16 +192,16 @@ class _Run:
                 state = "not moved"
             if state in ("FAILED", "not moved"):
                 if state == "FAILED":
-                    words = f"{plan.name} has moved to {self.target.url}, but failed there."
+                    words = f"{plan.name} has moved to {self.target.url}, and failed there."
                     if plan.decision.doing is not Doing.UNDO:
-                        words += f" It is left at {self.source.url}, stopped."
+                        words += f" It remains at {self.source.url}, stopped."
                     click.echo(f"{words} {self._reason(plan.name)}", err=True)
                 if waiting := [each.name for each in plans[number + 1 :]]:
-                    click.echo(f"Not begun: {', '.join(waiting)}.", err=True)
+                    click.echo(f"Not moved yet: {', '.join(waiting)}.", err=True)
                 return 1
         if left:
             names = shlex.join(left) if len(left) < 6 else "NAME"
-            click.echo(f"Left at {self.source.url}, stopped, as the way back. When it is not needed any more:")
+            click.echo(f"Stopped connectors remain at {self.source.url}, as the way back. When they are no longer needed:")
             click.echo(f"  kconnect delete {names} --url {self.source.url}")
         return 0
 
@@ -204,7 +210,7 @@ class _Run:
             self.target.client.wait_for(name, timeout=0, fail_fast=True)
         except RestError as error:
             return error.message
-        return "It runs again."
+        return "It has recovered since."
 
 
 def _teller(name: str) -> Callable[[str], None]:

@@ -79,7 +79,7 @@ class Move:
         self._say(f"stopped at {source.url}, with {_counted(offsets)}")
         there = target.settled(name)
         if there.there and not there.at_rest:
-            raise MoveError(f"Somebody started it at {target.url}, where it is {there.state}")
+            raise MoveError(f"Somebody started it at {target.url}: it is {there.state} there")
         entry.phase, entry.made, entry.offsets = Phase.COPYING, made or not there.there, offsets
         self._journal.write(name, entry)
         self._hand_config(seen, there)
@@ -105,7 +105,7 @@ class Move:
             return
         if there.there:
             target.ask(lambda: target.client.put_config(name, config))
-            self._say(f"config replaced at {target.url}")
+            self._say(f"replaced the config at {target.url}")
             return
         try:
             target.ask(lambda: target.client.create(name, config, initial_state="STOPPED"))
@@ -125,12 +125,14 @@ class Move:
             told = target.ask(lambda: target.client.alter_offsets(name, changes))
             self._say(f"{_counted(offsets)} set at {target.url}")
             if "externally" in told:
-                self._say("a connector that keeps offsets elsewhere, too, must have them there: ask its documentation")
+                self._say("its plugin may keep offsets elsewhere, too, which are not moved: see its documentation")
         end = time.monotonic() + target.limit
         while not same_offsets(there.offsets, offsets):
             if time.monotonic() > end:
                 shown = f"{there.offsets or there.no_offsets or 'none'}"
-                raise MoveError(f"{target.url} shows other offsets than {self.source.url}: {shown} instead of {offsets}")
+                raise MoveError(
+                    f"{target.url} does not show the offsets of {self.source.url}: it shows {shown} instead of {offsets}"
+                )
             time.sleep(_PAUSE_S)
             there = target.look(name)
 
@@ -139,7 +141,7 @@ class Move:
         source, target, name = self.source, self.target, self.name
         left = source.settled(name)
         if left.there and not left.at_rest:
-            raise MoveError(f"Somebody started it again at {source.url}, where it is {left.state}")
+            raise MoveError(f"Somebody started it again at {source.url}: it is {left.state} there")
         if entry.phase is not Phase.SWITCHING:
             entry.phase = Phase.SWITCHING
             self._journal.write(name, entry)
@@ -167,7 +169,9 @@ class Move:
             if "FAILED" in states:
                 return "FAILED"
             if waited > side.limit:
-                raise MoveError(f"It is not {wanted} at {side.url} within {side.limit:g} s, but {', '.join(map(str, states))}")
+                raise MoveError(
+                    f"It was not {wanted} at {side.url} within {side.limit:g} s; it is {', '.join(map(str, states))}"
+                )
             time.sleep(_PAUSE_S)
 
     # --- the way back from half way ---
@@ -177,7 +181,7 @@ class Move:
         here, there, name = self.source, self.target, self.name
         if self._journal.entries[name].made and (seen := here.settled(name)).there:
             if not seen.at_rest:
-                raise MoveError(f"Somebody started it at {here.url}, where it is {seen.state}")
+                raise MoveError(f"Somebody started it at {here.url}: it is {seen.state} there")
             self._delete(here)
             self._say(f"deleted at {here.url}, where it had not run")
         state = self._bring(there, wanted)
@@ -200,7 +204,9 @@ def situation(name: str, source: Side, target: Side, entry: Entry | None) -> str
     if entry is None or not entry.unfinished:
         return " ".join(words)
     owner = target if entry.phase is Phase.SWITCHING else source
-    words.append(f"What counts is what {owner.url} has. The same command goes on; with --from and --to swapped it goes back.")
+    words.append(
+        f"The state at {owner.url} is the valid one. To continue, give the same command; to go back, swap --from and --to."
+    )
     return " ".join(words)
 
 

@@ -122,7 +122,7 @@ class Side:
         end = time.monotonic() + self.limit
         while (found := self._or_none(lambda: self.client.status(name))) is None:
             if time.monotonic() > end:
-                raise WaitError(f"{self.url} shows no status of connector {name} within {self.limit:g} s", None)
+                raise WaitError(f"{self.url} did not show a status of the connector {name} within {self.limit:g} s", None)
             time.sleep(_PAUSE_S)
         return found
 

@@ -53,7 +53,7 @@ def examine(contents: Contents, findings: list[Finding], settings: WorkerSetting
     warnings = [_words(each) for each in findings if each.severity is Severity.WARNING]
     if settings.unknown_keys:
         unknown = listed(settings.unknown_keys)
-        warnings.append(f"settings of the worker file that kconnect does not know have no effect: {unknown}")
+        warnings.append(f"kconnect does not know these settings of the worker file, and ignores them: {unknown}")
     try:
         providers = references.declared(settings.raw)
     except ConfigError as error:
@@ -86,7 +86,10 @@ def _of_connector(
     known = set(providers)
     wanted = {ref.provider for text in config.values() for ref in references.find(text or "")}
     for provider in sorted(wanted - known):
-        yield f"{name}: its references ask the config provider {provider}, which the worker file does not declare"
+        yield (
+            f"{name}: its config refers to the config provider {provider}, which config.providers of the worker file does not "
+            "name"
+        )
 
 
 def _missing(plugins: Registry, class_name: str, kind: str, setting: str) -> Iterator[str]:

@@ -24,7 +24,9 @@ from kconnect.cli.topics.findings import listed
 def run(brokers: Brokers) -> int:
     """0 if nothing hinders it, else 6."""
     if brokers.worker_file is None:
-        raise click.UsageError("--same-topics needs --worker-file: the one that the workers have, of both kinds.")
+        raise click.UsageError(
+            "--same-topics needs --worker-file: the file that Kafka Connect's workers use, and that kconnect's will use."
+        )
     settings = brokers.settings
     contents = topics.load(brokers, None)
     topics.refuse_foreign(contents)
@@ -50,7 +52,7 @@ def report(found: Takeover, worker_file: str) -> Iterator[str]:
 def _members(found: Takeover) -> str:
     match found.alive:
         case Alive.UNKNOWN:
-            return "there is no right to see who is in the workers' group"
+            return "you may not see who is in the workers' group"
         case Alive.NOBODY:
             return "no worker is in the group"
         case alive:
@@ -60,14 +62,14 @@ def _members(found: Takeover) -> str:
 
 def _steps(found: Takeover, file: str) -> Iterator[str]:
     steps = [
-        ("Nothing hinders it", [f"kconnect migrate --same-topics --worker-file {file}"], not found.problems),
+        ("Nothing prevents the takeover", [f"kconnect migrate --same-topics --worker-file {file}"], not found.problems),
         (
-            "Stop all workers of Kafka Connect, and let none start again",
-            ["on each node, such as: systemctl stop connect-distributed"],
+            "Stop all workers of Kafka Connect, and keep them from starting again",
+            ["on each node; for example, systemctl stop connect-distributed"],
             found.alive in (Alive.NOBODY, Alive.KCONNECT),
         ),
         (
-            "Save the topics, to be on the safe side",
+            "Save the topics, as a precaution",
             [f"kconnect topics export connect.jsonl.gz --worker-file {file}"],
             found.alive is Alive.KCONNECT,
         ),
@@ -76,7 +78,7 @@ def _steps(found: Takeover, file: str) -> Iterator[str]:
             [f"kconnect worker {file}"],
             found.alive is Alive.KCONNECT,
         ),
-        ("See that all connectors run", ["kconnect cluster", "kconnect get connectors"], False),
+        ("Check that all connectors run", ["kconnect cluster", "kconnect get connectors"], False),
     ]
     ahead = True
     for number, (what, commands, done) in enumerate(steps, 1):

@@ -12,20 +12,20 @@ import click
 from kconnect.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "get": ("kconnect.cli.offsets.get", "Show where connectors are, and how far behind."),
-    "set": ("kconnect.cli.offsets.set:set_", "Make a connector go on from other offsets."),
+    "get": ("kconnect.cli.offsets.get", "Show connectors' offsets, and how far behind they are."),
+    "set": ("kconnect.cli.offsets.set:set_", "Set the offsets that a connector continues from."),
     "reset": ("kconnect.cli.offsets.reset", "Reset all of a connector's offsets, so that it starts over."),
     "rewind": ("kconnect.cli.offsets.rewind", "Move a sink to a time, to a topic's beginning or end, or back by some records."),
-    "diff": ("kconnect.cli.offsets.diff", "Compare a connector's offsets with a file's or another cluster's."),
+    "diff": ("kconnect.cli.offsets.diff", "Compare a connector's offsets with those of a file or of another cluster."),
     "export": ("kconnect.cli.offsets.export", "Write connectors' offsets to standard output, for diff and import."),
-    "import": ("kconnect.cli.offsets.restore:import_", "Set connectors' offsets to those of a file that export wrote."),
+    "import": ("kconnect.cli.offsets.restore:import_", "Set connectors' offsets to those in a file that export wrote."),
 }
 
 
 @click.group(cls=LazyGroup, commands_in=_COMMANDS)
 def offsets() -> None:
     """
-    Show and change connectors' offsets: how far they have come.
+    Show and change connectors' offsets.
 
     \b
       kconnect offsets get orders-sink --bootstrap-server localhost:9092

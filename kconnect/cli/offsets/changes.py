@@ -15,7 +15,7 @@ def show(kind: str, now: Entries, wanted: Entries) -> bool:
     if found:
         table(kind, found, ("before", "after"))
     else:
-        click.echo("The offsets are like that already", err=True)
+        click.echo("The offsets have these values already", err=True)
     return bool(found)
 
 

@@ -14,15 +14,15 @@ from kconnect.errors import ConnectError
 @click.command(cls=DetailedExit)
 @click.argument("name", shell_complete=selection.complete)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--to-url", metavar="URL", help="A worker of another cluster, which is compared instead of a file.")
-@click.option("--to-user", metavar="NAME", help="Who you are there, as --user is here.")
-@click.option("--to-name", metavar="NAME", help="The connector's name there, if it is another.")
+@click.option("--to-url", metavar="URL", help="Compare with the cluster of this worker, rather than with a file.")
+@click.option("--to-user", metavar="NAME", help="Your user name there, as --user is here.")
+@click.option("--to-name", metavar="NAME", help="The connector's name there, if it differs.")
 @connection.options
 def diff(
     name: str, file: str | None, to_url: str | None, to_user: str | None, to_name: str | None, target: Target
 ) -> int:
     """
-    Compare a connector's offsets with a file's or another cluster's.
+    Compare a connector's offsets with those of a file or of another cluster.
 
     \b
       kconnect offsets diff orders-sink offsets.yaml
@@ -31,7 +31,7 @@ def diff(
     The file is what `export` wrote, or the REST API's body. Exit status 0: no difference; 2: there are some; 1: an error.
     """
     if (file is None) == (to_url is None):
-        raise click.UsageError("Say what to compare with: a FILE, or --to-url URL.")
+        raise click.UsageError("Give what to compare with: a FILE, or --to-url URL.")
     with target.connect() as client:
         here = subject.of(client, name)
         mine = here.offsets(client)

@@ -74,7 +74,7 @@ def inline(argument: str) -> Entry:
     """`orders/0=1234`, or `orders/0=null` to reset one partition."""
     match = _INLINE.fullmatch(argument)
     if match is None:
-        raise InputError(f"{argument} is no offset of a sink: write TOPIC/PARTITION=OFFSET, such as orders/0=1234")
+        raise InputError(f"{argument} is not an offset of a sink: write TOPIC/PARTITION=OFFSET, such as orders/0=1234")
     offset = None if match["offset"] == "null" else int(match["offset"])
     return sink_entry(Place(match["topic"], int(match["partition"])), offset)
 
@@ -89,14 +89,14 @@ def checked(kind: str, body: Any, where: str) -> Entries:
     listed = body.get("offsets") if isinstance(body, dict) else body
     if not isinstance(listed, list):
         example = _SINK if kind == "sink" else _ANY
-        raise InputError(f'{where}: there are no offsets; it must hold {{"offsets": [{example}]}}')
+        raise InputError(f'{where}: no offsets found; it must hold {{"offsets": [{example}]}}')
     found = [_checked(kind, entry, f"{where}, entry {number}") for number, entry in enumerate(listed, 1)]
     seen: dict[str, int] = {}
     for number, entry in enumerate(found, 1):
         first = seen.setdefault(text(entry["partition"]), number)
         if first != number:
             which = shown(kind, entry["partition"])
-            raise InputError(f"{where}: entries {first} and {number} are both for {which}: leave one of them out")
+            raise InputError(f"{where}: entries {first} and {number} are both for {which}: remove one of them")
     return found
 
 
@@ -118,20 +118,20 @@ def _checked(kind: str, entry: Any, where: str) -> Entry:
         return made
     place = place_of(partition)
     if place is None:
-        raise InputError(f"{where}: {text(partition)} is no partition of a sink; write an entry as {example}")
+        raise InputError(f"{where}: {text(partition)} is not a partition of a sink; write an entry as {example}")
     if place.partition < 0:
         raise InputError(f"{where}: the partition {place.partition} of {place.topic} is negative; the first one is 0")
     if place.partition >= _MOST_PARTITIONS:
-        raise InputError(f"{where}: the partition {place.partition} of {place.topic} is more than Kafka has")
+        raise InputError(f"{where}: the partition {place.partition} of {place.topic} is beyond Kafka's largest")
     if offset is None:
         return sink_entry(place, None)
     number = _integer(offset.get("kafka_offset"))
     if number is None:
-        raise InputError(f"{where}: {text(offset)} is no offset of a sink; write an entry as {example}")
+        raise InputError(f"{where}: {text(offset)} is not an offset of a sink; write an entry as {example}")
     if number < 0:
         raise InputError(f"{where}: the offset {number} of {place} is negative; 0 is the first, and null resets it")
     if number > _MOST:
-        raise InputError(f"{where}: the offset {number} of {place} is more than Kafka has, which ends at {_MOST}")
+        raise InputError(f"{where}: the offset {number} of {place} is beyond Kafka's largest, {_MOST}")
     return sink_entry(place, number)
 
 

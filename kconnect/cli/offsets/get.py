@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def get(wanted: Wanted, target: Target, brokers: Brokers, form: str) -> None:
     """
-    Show where connectors are, and how far behind.
+    Show connectors' offsets, and how far behind they are.
 
     \b
       kconnect offsets get orders-sink

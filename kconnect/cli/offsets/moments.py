@@ -31,7 +31,7 @@ def parse(text: str, now: datetime.datetime) -> datetime.datetime:
         plain = re.sub(r"\.(\d+)", lambda match: f".{match[1][:6]:0<6}", plain)
         found = datetime.datetime.fromisoformat(plain)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no time: {_RULE}") from None
+        raise ValueError(f"{text!r} is not a time: {_RULE}") from None
     return found if found.tzinfo is not None else found.replace(tzinfo=datetime.timezone.utc)
 
 

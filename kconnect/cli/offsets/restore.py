@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 @click.command(name="import")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.argument("names", nargs=-1, metavar="[NAME|GLOB]...")
-@click.option("--exact", is_flag=True, help="Reset partitions that the file does not have; without it they stay as they are.")
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Reset partitions that the file does not have, too. Default: they stay as they are.",
+)
 @stopped.options
 @asking.option
 @connection.options
@@ -33,7 +37,7 @@ def import_(
     file: str, names: tuple[str, ...], exact: bool, stop: bool, dry_run: bool, yes: bool, target: Target
 ) -> int:
     """
-    Set connectors' offsets to those of a file that export wrote.
+    Set connectors' offsets to those in a file that export wrote.
 
     \b
       kconnect offsets import offsets.yaml --dry-run
@@ -55,7 +59,7 @@ def import_(
                         stopped.require(client, of.name, stop)
                     todo.append((of, saved))
         if not todo and not failures.statuses:
-            click.echo("The offsets are like that already", err=True)
+            click.echo("The offsets have these values already", err=True)
         if todo and not dry_run:
             asking.confirm(f"Set the offsets of {', '.join(of.name for of, _ in todo)}?", yes)
             _import(client, todo, exact, stop, failures)
@@ -86,7 +90,7 @@ def _chosen(saved: list[Saved], names: tuple[str, ...], where: str) -> list[Save
     known = [each.name for each in saved]
     for name in names:
         if not fnmatch.filter(known, name) and name not in known:
-            raise NotFoundError(f"{where}: it has no offsets of {name}; it has {', '.join(known) or 'no connectors'}")
+            raise NotFoundError(f"{where} has no offsets of {name}; its connectors: {', '.join(known) or 'none'}")
     if not names:
         return saved
     return [each for each in saved if any(each.name == name or fnmatch.fnmatchcase(each.name, name) for name in names)]
@@ -130,7 +134,7 @@ def _import(
                 now = of.offsets(client)
                 found = entries.unlike(_wanted(now, saved, exact), now)
                 wanted = [{"partition": each.partition, "offset": each.there} for each in found]
-                said = "The offsets are like that already"
+                said = "The offsets have these values already"
                 if wanted:
                     said = stopped.write(client, of.name, partial(client.alter_offsets, of.name, wanted), wanted)
             click.echo(f"{of.name}: {said}", err=True)

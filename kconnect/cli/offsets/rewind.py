@@ -28,7 +28,7 @@ _TOPIC = re.compile(r"([^/]+)(?:/(\d+))?")
 @click.argument("name", shell_complete=selection.complete)
 @click.option("--to-time", type=moments.Moment(), help="To the first record of that time or later: 2026-01-31T12:00:00Z, -2h.")
 @click.option("--to-earliest", is_flag=True, help="To the first record that is still there.")
-@click.option("--to-latest", is_flag=True, help="To the end: only new records come.")
+@click.option("--to-latest", is_flag=True, help="To the end: the sink gets new records only.")
 @click.option("--by", type=click.IntRange(min=1), metavar="N", help="Back by N records in each partition.")
 @click.option("--topic", "topics", multiple=True, metavar="T[/P]", help="This topic or partition only; may be repeated.")
 @stopped.options
@@ -61,7 +61,7 @@ def rewind(
     that is still there, nor behind the end. A time without a zone is UTC.
     """
     if sum((to_time is not None, to_earliest, to_latest, by is not None)) != 1:
-        raise click.UsageError("Say where to in one way: --to-time TIME, --to-earliest, --to-latest, or --by N.")
+        raise click.UsageError("Give one of --to-time TIME, --to-earliest, --to-latest and --by N.")
     with target.connect() as client:
         of = subject.of(client, name)
         _require_sink(of)
@@ -89,9 +89,9 @@ def rewind(
 def _require_sink(of: Subject) -> None:
     if of.kind != "sink":
         raise BadRequestError(
-            f"{of.name} is a {of.kind}: its offsets are what its plugin counts by, which no broker can find by time or number. "
-            f"See them with kconnect offsets get {of.name} -o json, change them with kconnect offsets set {of.name} -f FILE, "
-            f"or make it start over with kconnect offsets reset {of.name}"
+            f"{of.name} is a {of.kind}: only its plugin knows what its offsets mean, so kconnect can't find one by time or "
+            f"number. Show them with kconnect offsets get {of.name} -o json, change them with kconnect offsets set {of.name} "
+            f"-f FILE, or make it start over with kconnect offsets reset {of.name}"
         )
 
 
@@ -107,7 +107,9 @@ def _decide(
     read = of.offsets(client)
     places = positions.partitions(of.topics(client, read))
     if not places:
-        raise NotFoundError(f"None of the topics of {of.name} is on these brokers; are they those that it reads from?")
+        raise NotFoundError(
+            f"None of the topics of {of.name} exists on these brokers. Check that they are the brokers that it reads from"
+        )
     if topics:
         chosen = {place for argument in topics for place in _chosen(of, argument, places)}
         places = [place for place in places if place in chosen]
@@ -122,15 +124,15 @@ def _decide(
 def _chosen(of: Subject, argument: str, places: list[Place]) -> list[Place]:
     match = _TOPIC.fullmatch(argument)
     if match is None:
-        raise click.UsageError(f"--topic {argument} is no TOPIC or TOPIC/PARTITION.")
+        raise click.UsageError(f"--topic {argument}: give TOPIC or TOPIC/PARTITION.")
     topic, number = match[1], match[2]
     there = [place for place in places if place.topic == topic]
     if not there:
         known = ", ".join(sorted({place.topic for place in places}))
-        raise NotFoundError(f"{of.name} reads no topic {topic}; it reads {known}")
+        raise NotFoundError(f"{of.name} does not read the topic {topic}; it reads {known}")
     found = [place for place in there if number is None or place.partition == int(number)]
     if not found:
-        raise NotFoundError(f"The topic {topic} has no partition {number}: it has 0 to {len(there) - 1}")
+        raise NotFoundError(f"The topic {topic} has no partition {number}; its last one is {len(there) - 1}")
     return found
 
 
@@ -140,7 +142,7 @@ def _wanted(moves: list[Move]) -> list[Move]:
 
 def _show(moves: list[Move]) -> None:
     if not moves:
-        raise ConnectError("The sink has no offsets yet, so there is nothing to go back from: start it first, or use --to-time")
+        raise ConnectError("The sink has no offsets yet, so it can't go back by --by: start it first, or use --to-time")
     rows = [
         (
             move.place.topic,
@@ -154,8 +156,8 @@ def _show(moves: list[Move]) -> None:
     ]
     output.table(("topic", "partition", "now", "then", "again", "skipped"), rows)
     again, skipped = (sum(getattr(move, what) for move in moves) for what in ("again", "skipped"))
-    told = [f"{again} record(s) come again"] if again else []
-    told += [f"{skipped} never come"] if skipped else []
-    click.echo(f"At most {' and '.join(told)}" if told else "No record comes again, and none is skipped", err=True)
+    told = [f"{again} record(s) are read again"] if again else []
+    told += [f"{skipped} are skipped"] if skipped else []
+    click.echo(f"At most {' and '.join(told)}" if told else "No record is read again, and none is skipped", err=True)
     if not _wanted(moves):
-        click.echo("The offsets are like that already", err=True)
+        click.echo("The offsets have these values already", err=True)

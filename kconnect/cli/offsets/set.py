@@ -31,7 +31,7 @@ def set_(
     target: Target,
 ) -> None:
     """
-    Make a connector go on from other offsets.
+    Set the offsets that a connector continues from.
 
     \b
       kconnect offsets set orders-sink orders/0=1234 orders/1=null --stop
@@ -43,14 +43,18 @@ def set_(
     what `export` wrote.
     """
     if sum(map(bool, (places, file, partitions or offsets))) != 1:
-        raise click.UsageError("Say what to set in one way: TOPIC/PARTITION=OFFSET, -f FILE, or --partition with --offset.")
+        raise click.UsageError(
+            "Give offsets in one way: as TOPIC/PARTITION=OFFSET, with -f FILE, or with --partition and --offset."
+        )
     if len(partitions) != len(offsets):
-        raise click.UsageError("Each --partition needs its --offset.")
+        raise click.UsageError("Give an --offset for each --partition.")
     with target.connect() as client:
         of = subject.of(client, name)
         wanted = _wanted(of, places, file, list(zip(partitions, offsets)))
         if not wanted:
-            raise BadRequestError(f"{file or '-'}: it has no offsets; to reset all of them: kconnect offsets reset {name}")
+            raise BadRequestError(
+                f"{file or '-'} has no offsets. To reset all offsets of the connector: kconnect offsets reset {name}"
+            )
         if not dry_run:
             stopped.require(client, name, stop)
         if not changes.show(of.kind, of.offsets(client), wanted) or dry_run:
@@ -66,7 +70,7 @@ def _wanted(of: Subject, places: tuple[str, ...], file: str | None, pairs: list[
     if places:
         if of.kind != "sink":
             remedy = "give --partition JSON --offset JSON, in the form that kconnect offsets get shows"
-            raise BadRequestError(f"{of.name} is a {of.kind}, which has no {places[0]}: {remedy}")
+            raise BadRequestError(f"{of.name} is a {of.kind}, which has no offset of {places[0]}: {remedy}")
         return entries.checked(of.kind, [entries.inline(place) for place in places], "the command line")
     found = [
         {"partition": snapshot.parse_json("--partition", partition), "offset": snapshot.parse_json("--offset", offset)}

@@ -73,7 +73,7 @@ def parse_json(where: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: {text} is no JSON ({error}); in a shell, put it in single quotes") from None
+        raise InputError(f"{where}: {text} is not JSON ({error}); in a shell, put it in single quotes") from None
 
 
 def is_export(body: Any) -> bool:
@@ -83,22 +83,22 @@ def is_export(body: Any) -> bool:
 def saved(body: Any, where: str) -> list[Saved]:
     """All connectors of an export. InputError, naming the place, if it is none."""
     if not is_export(body):
-        remedy = "give what kconnect offsets export wrote, or use kconnect offsets set NAME -f FILE"
-        raise InputError(f"{where}: it names no connectors: {remedy}")
+        remedy = "give a file that kconnect offsets export wrote, or use kconnect offsets set NAME -f FILE"
+        raise InputError(f"{where} has no list of connectors: {remedy}")
     if not isinstance(body["connectors"], list):
-        raise InputError(f"{where}: its connectors are no list")
+        raise InputError(f"{where}: connectors must be a list")
     found: dict[str, Saved] = {}
     for number, each in enumerate(body["connectors"], 1):
         one = _saved(each, f"{where}, connector {number}")
         if one.name in found:
-            raise InputError(f"{where}: the connector {one.name} comes twice")
+            raise InputError(f"{where}: the connector {one.name} is in it twice; remove one of them")
         found[one.name] = one
     return list(found.values())
 
 
 def _saved(each: Any, where: str) -> Saved:
     if not isinstance(each, dict) or not isinstance(each.get("name"), str):
-        raise InputError(f"{where}: it has no name")
+        raise InputError(f"{where}: it needs a name")
     kind = each.get("type")
     if kind not in ("source", "sink"):
         raise InputError(f"{where}: the type of {each['name']} is {kind}, but must be source or sink")
@@ -114,9 +114,9 @@ def of_one(body: Any, where: str, name: str, kind: str) -> Entries:
         if each.name == name:
             require_kind(each, kind, where)
             return each.offsets
-    raise NotFoundError(f"{where}: it has no offsets of {name}")
+    raise NotFoundError(f"{where} has no offsets of {name}")
 
 
 def require_kind(one: Saved, kind: str, where: str) -> None:
     if one.kind != kind:
-        raise InputError(f"{where}: it has offsets of a {one.kind} named {one.name}, but on this cluster that is a {kind}")
+        raise InputError(f"{where} has offsets of a {one.kind} named {one.name}, but {one.name} is a {kind} on this cluster")

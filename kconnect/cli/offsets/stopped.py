@@ -37,7 +37,7 @@ class NotStoppedError(BadRequestError):
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--stop` and `--dry-run`, which the command gets as `stop` and `dry_run`."""
-    stop = click.option("--stop", is_flag=True, help="Stop the connector for it, and bring it back to where it was.")
+    stop = click.option("--stop", is_flag=True, help="Stop the connector for the change, then bring it back into its state.")
     return stop(click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(command))
 
 
@@ -64,9 +64,9 @@ def changing(client: ConnectClient, name: str, stop: bool) -> Iterator[None]:
         _say_where_it_is(client, name, word)
         raise
     except Exception:
-        _bring_back(name, back, word, "The offsets may not be as wanted")
+        _bring_back(name, back, word, "The offsets may differ from those asked for")
         raise
-    _bring_back(name, back, word, "Its offsets are changed")
+    _bring_back(name, back, word, "Its offsets were changed")
 
 
 def require(client: ConnectClient, name: str, stop: bool) -> str:
@@ -74,8 +74,8 @@ def require(client: ConnectClient, name: str, stop: bool) -> str:
     state: str = _status(client, name)["connector"]["state"]
     if state != "STOPPED" and not stop:
         raise NotStoppedError(
-            f"{name} is {state}, and offsets change only while a connector is STOPPED. Type: kconnect stop {name}, then this "
-            f"again; or add --stop, which stops {name} for the change and then brings it back"
+            f"{name} is {state}, and offsets can be changed only while a connector is STOPPED. Give kconnect stop {name}, then "
+            f"this command again; or add --stop, which stops {name} for the change and then brings it back"
         )
     return state
 
@@ -112,7 +112,7 @@ def _bring_back(name: str, back: Callable[[str], None], word: str, so_far: str) 
         click.echo(f"{name} is {word}d again", err=True)
     except ConnectError as error:
         raise ConnectError(
-            f"{so_far}, but {name} could not be brought back ({error}): it is STOPPED. Type: kconnect {word} {name}"
+            f"{so_far}, but {name} could not be brought back ({error}): it is STOPPED. To bring it back: kconnect {word} {name}"
         ) from error
 
 
@@ -120,10 +120,10 @@ def _say_where_it_is(client: ConnectClient, name: str, word: str) -> None:
     try:
         state = f"is {client.status(name)['connector']['state']}"
     except ConnectError as error:
-        state = f"was to be stopped (its state is not known: {error})"
+        state = f"may be stopped (its state is not known: {error})"
     click.echo(
-        f"Interrupted: {name} {state}, and its offsets may have been changed or not. See them with: kconnect offsets get "
-        f"{name}. To have it go on: kconnect {word} {name}",
+        f"Interrupted: {name} {state}. Its offsets may have been changed; to see them: kconnect offsets get {name}. To let it "
+        f"continue: kconnect {word} {name}",
         err=True,
     )
 
@@ -151,8 +151,8 @@ def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: E
         first = wrong[0]
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         raise ConnectError(
-            f"{name}: the worker has taken the offsets, but now says others: {entries.text(first.partition)} is at "
-            f"{entries.text(first.here)}{more}. Does something else change them?"
+            f"{name}: the worker accepted the offsets, but now shows others: {entries.text(first.partition)} is at "
+            f"{entries.text(first.here)}{more}. Find out whether something else changes them"
         )
     return said
 
@@ -167,12 +167,14 @@ def explained(client: ConnectClient, name: str, error: RestError) -> ConnectErro
 
     if lacks_offsets(error):
         version = _version(client)
-        return NotFoundError(f"The worker at {client.url} ({version}) can't do that: it needs Kafka Connect 3.6 or newer")
+        return NotFoundError(
+            f"The worker at {client.url} ({version}) can't change offsets: that needs Kafka Connect 3.6 or newer"
+        )
     said = str(error.message)
     if error.status == 500 and "consumer group" in said and ": " not in said:
         return RestError(error.status, f"{said.rstrip('.')}. {_group_remedy(client, name)}")
     if error.status == 500:
-        return RestError(error.status, f"{name}: its plugin refused, or the worker could not do it: {said}")
+        return RestError(error.status, f"{name}: the plugin refused the change, or the worker could not make it: {said}")
     return RestError(error.status, said) if error.status is not None else error
 
 
@@ -193,5 +195,5 @@ def _group_remedy(client: ConnectClient, name: str) -> str:
         own = client.get_config(name).get("consumer.override.group.id")
     except ConnectError:
         own = None
-    group = f"the group {own}, which its consumer.override.group.id names," if own else f"its group connect-{name}"
-    return f"Do all these topics and partitions exist, and is {group} used by nobody else?"
+    group = f"the group {own} (its consumer.override.group.id)" if own else f"the group connect-{name}"
+    return f"Check that all these topics and partitions exist, and that no other consumer uses {group}"

@@ -53,8 +53,8 @@ class Subject:
         own = str(self.config.get(_ELSEWHERE) or "").strip()
         if own and _servers(own) != _servers(brokers.address):
             raise BadRequestError(
-                f"{self.name} reads from the Kafka cluster of its {_ELSEWHERE}={own}, but the brokers given are "
-                f"{brokers.address}: give --bootstrap-server {own}, with --command-config if one logs in there"
+                f"{self.name} reads from the Kafka cluster of its {_ELSEWHERE}={own}, not from {brokers.address}: give "
+                f"--bootstrap-server {own}, and --command-config if these brokers need a login"
             )
         try:
             return Positions(brokers.client_config("admin"))

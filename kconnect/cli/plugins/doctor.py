@@ -18,7 +18,7 @@ from kconnect.cli.plugins import plugin
 @output.option("json", "yaml")
 def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) -> int:
     """
-    Find what would keep plugins from working.
+    Check whether plugins will work.
 
     \b
       kconnect plugin doctor -w worker.properties
@@ -37,7 +37,7 @@ def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) ->
     errors = sum(each.severity == examination.ERROR for each in problems)
     if form == "table":
         findings.write(problems)
-        where = ", ".join(map(str, directories)) or "what is installed beside kconnect (no plugin.path was given)"
+        where = ", ".join(map(str, directories)) or "the packages installed with kconnect (no plugin.path was given)"
         if not problems:
             click.echo(f"No problems in {where}")
         else:

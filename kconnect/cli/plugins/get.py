@@ -40,7 +40,7 @@ def plugins(names: tuple[str, ...], kind: str | None, form: str, seconds: float 
             Column("type", lambda row: row["type"]),
             Column("version", lambda row: row.get("version")),
         ]
-        get.show(collect, columns, form, seconds, "No plugins that are so", shown=_as_answered)
+        get.show(collect, columns, form, seconds, "No plugins match", shown=_as_answered)
 
 
 def _as_answered(row: dict[str, Any]) -> dict[str, Any]:

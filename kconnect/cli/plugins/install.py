@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 @click.argument("requirement")
 @plugin.where
 @click.option("--python", metavar="PYTHON", help="Install for this Python, which must have kconnect, too.")
-@click.option("--find-links", metavar="DIR", multiple=True, help="Look for packages here, too. May be given several times.")
-@click.option("--no-index", is_flag=True, help="Look into --find-links only, and not into PyPI.")
-@click.option("--pre", is_flag=True, help="Take pre-releases too.")
+@click.option(
+    "--find-links",
+    metavar="DIR",
+    multiple=True,
+    help="Look for packages in this place, too. May be given several times.",
+)
+@click.option("--no-index", is_flag=True, help="Look in --find-links only, not in PyPI.")
+@click.option("--pre", is_flag=True, help="Accept pre-releases, too.")
 @click.option("--upgrade", is_flag=True, help="Remove older versions of the plugin, once this one is there.")
-@click.option("--force", is_flag=True, help="Install again a version that is there already.")
+@click.option("--force", is_flag=True, help="Install a version again that is already there.")
 @click.option("--no-check", is_flag=True, help="Install it even if it does not work here.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be installed.")
+@click.option("--dry-run", is_flag=True, help="Show what would be installed, and install nothing.")
 @click.pass_context
 def install(
     context: click.Context,
@@ -62,7 +67,9 @@ def install(
     """
     directories = plugin.directories(plugin_path, worker_file)
     if not directories:
-        raise click.UsageError("Say where to: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH in the environment.")
+        raise click.UsageError(
+            "Give the directory to install into: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH in the environment."
+        )
     if python is not None:
         return _with(python, context)
     # Imported here: `--help` does without.
@@ -74,13 +81,13 @@ def install(
     pip = Pip(options, verbose=bool(context.find_root().params.get("verbose")))
     root = directories[0]
     if root.exists() and not root.is_dir():
-        raise BadRequestError(f"{root}: this is no directory, as plugin.path names them: their child directories are plugins")
+        raise BadRequestError(f"{root} is not a directory. plugin.path names directories whose child directories are plugins")
     asked = installation.requirement_of(requirement)
     with plugin_doctor.progress() as tell:
         tell(f"Asking pip what {requirement} needs")
         wanted = installation.plan(root, asked, pip)
         if wanted.there is not None and not force:
-            click.echo(f"{wanted.there} has {wanted.plugin.name} {wanted.plugin.version} already (--force: once more)")
+            click.echo(f"{wanted.there} has {wanted.plugin.name} {wanted.plugin.version} already (--force installs it again)")
             return 0
         if not dry_run:
             before = _registry(directories)
@@ -92,8 +99,8 @@ def install(
                 works = _works(stage, wanted)
                 if not works and not no_check:
                     raise ConnectError(
-                        f"{wanted.plugin.name} {wanted.plugin.version} was not installed, as it would not work here "
-                        "(--no-check installs it all the same)"
+                        f"{wanted.plugin.name} {wanted.plugin.version} was not installed, because it would not work here "
+                        "(--no-check installs it anyway)"
                     )
                 installation.put(stage, wanted)
             removed = _remove_older(root, wanted) if upgrade else []
@@ -104,7 +111,7 @@ def install(
     _report(wanted, directories, before)
     for each in removed:
         click.echo(f"Removed {each}")
-    click.echo("Workers look into plugin.path when they start: `kconnect plugin reload` has those look that run.")
+    click.echo("Workers read plugin.path when they start: `kconnect plugin reload` makes running workers read it again.")
     return 0
 
 
@@ -122,10 +129,12 @@ def _with(python: str, context: click.Context) -> int:
     try:
         there = subprocess.run([python, "-c", "import kconnect.cli.plugins.install"], capture_output=True, text=True)
     except OSError as error:
-        raise BadRequestError(f"--python {python}: {error.strerror or error}; name a Python's executable") from None
+        raise BadRequestError(f"--python {python}: {error.strerror or error}; name a Python executable") from None
     if there.returncode:
         said = (there.stderr.strip().splitlines() or [f"exit status {there.returncode}"])[-1]
-        raise BadRequestError(f"--python {python}: it has no kconnect of this version ({said}); install kconnect there too")
+        raise BadRequestError(
+            f"--python {python}: this Python lacks kconnect of this version ({said}); install kconnect there, too"
+        )
     sys.stdout.flush()
     return subprocess.run([python, "-m", "kconnect", *arguments]).returncode
 
@@ -138,8 +147,9 @@ def _registry(directories: list[Path]) -> Registry:
 
 def _no_plugin(wanted: Plan) -> str:
     return (
-        f"{wanted.plugin.name} {wanted.plugin.version} is no plugin: its package has no entry points for kconnect. Its author "
-        'declares them, as in pyproject.toml: [project.entry-points."kconnect.connectors"] Acme = "acme:AcmeConnector"'
+        f"{wanted.plugin.name} {wanted.plugin.version} is not a plugin: its package has no entry points for kconnect. Its "
+        'author must declare them, as in this pyproject.toml: [project.entry-points."kconnect.connectors"] Acme = '
+        '"acme:AcmeConnector"'
     )
 
 
@@ -194,12 +204,12 @@ def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
         others = ", ".join(f"{where} has {version}" for where, version in elsewhere.get(name, {}).items())
         apart = "each keeps its own"
         if elsewhere.get(name, {}).keys() - {"kconnect"} and examination.has_extensions(distribution):
-            apart += ", and as it has C extensions, one connector can't have both"
+            apart += "; because it has C extensions, one connector can't use both"
         click.echo(f"  brings {name} {distribution.version}{f' ({others}; {apart})' if others else ''}")
     for each in own:
         known = before.versions(each.python_path, each.kind)
         default = after.versions(each.python_path, each.kind)[0]
         if known and known[0] != default:
-            click.echo(f"  configs that ask for no version of {each.class_name} will get {default}, not {known[0]}")
+            click.echo(f"  configs that name no version of {each.class_name} will get {default}, not {known[0]}")
         elif default != each.version:
-            click.echo(f"  configs that ask for no version of {each.class_name} will still get {default}")
+            click.echo(f"  configs that name no version of {each.class_name} will still get {default}")

@@ -17,14 +17,14 @@ _ALL_KINDS = (*_KINDS, "config_provider", "override_policy")
 
 @click.command("list")
 @plugin.where
-@connection.optional("Ask this worker, instead of looking here; --user says who you are.", environment=False)
+@connection.optional("Ask this worker, rather than look on this machine; --user gives your user name.", environment=False)
 @click.option("--kind", type=click.Choice(_ALL_KINDS), metavar="KIND", help="Only these: connector, transformation, …")
 @output.option("json", "yaml", "name")
 def list_plugins(
     plugin_path: tuple[str, ...], worker_file: Path | None, target: Target | None, kind: str | None, form: str
 ) -> None:
     """
-    Show what plugins there are.
+    Show the installed plugins.
 
     \b
       kconnect plugin list -w worker.properties
@@ -37,7 +37,7 @@ def list_plugins(
     """
     if target is not None:
         if plugin_path or worker_file is not None:
-            raise click.UsageError("Give --url or a place to look in, not both.")
+            raise click.UsageError("Give either --url, or --plugin-path or --worker-file.")
         rows, broken = _of_worker(target)
     else:
         rows, broken = _of_directories(plugin.directories(plugin_path, worker_file))

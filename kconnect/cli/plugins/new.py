@@ -46,8 +46,8 @@ _KINDS = {
 
 @click.command("new")
 @click.argument("name")
-@click.option("--kind", type=click.Choice(list(_KINDS)), default="source", show_default=True, help="What to write.")
-@click.option("--directory", type=click.Path(path_type=Path), metavar="DIR", help="Where the project goes. Default: ./NAME.")
+@click.option("--kind", type=click.Choice(list(_KINDS)), default="source", show_default=True, help="The kind of plugin.")
+@click.option("--directory", type=click.Path(path_type=Path), metavar="DIR", help="The project's directory. Default: ./NAME.")
 def new_plugin(name: str, kind: str, directory: Path | None) -> None:
     """
     Create a project for a plugin of your own.
@@ -63,7 +63,7 @@ def new_plugin(name: str, kind: str, directory: Path | None) -> None:
     if place.exists() or place.is_symlink():
         raise click.UsageError(f"{place} exists: choose another name, or another --directory.")
     if not place.parent.is_dir():
-        raise click.UsageError(f"{place.parent} is no directory: make it, or choose another --directory.")
+        raise click.UsageError(f"{place.parent} is not a directory: create it, or choose another --directory.")
     texts = _texts(name, kind)
     _write(place, kind, texts)
     title = _KINDS[kind].title
@@ -81,12 +81,12 @@ def _check(name: str) -> None:
         better = re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-0123456789")
         hint = f"such as {better}" if _NAME.fullmatch(better) else "such as orders"
         raise click.UsageError(
-            f"The name {name!r} can't be used: write small letters, digits and single dashes, with a letter first, {hint}."
+            f"The name {name!r} can't be used: use lower-case letters, digits and single dashes, with a letter first, {hint}."
         )
     taken = _NOT_OURS | set(sys.stdlib_module_names)
     if package in taken or keyword.iskeyword(package):
-        whose = "a word of Python" if keyword.iskeyword(package) else "the name of a module that is there already"
-        raise click.UsageError(f"The name {name!r} can't be used: {package} is {whose}. Write another one, such as my-{name}.")
+        whose = "a keyword of Python" if keyword.iskeyword(package) else "the name of an installed module"
+        raise click.UsageError(f"The name {name!r} can't be used: {package} is {whose}. Choose another one, such as my-{name}.")
 
 
 def _texts(name: str, kind: str) -> dict[str, str]:

@@ -18,11 +18,11 @@ import click
 from kconnect.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "doctor": ("kconnect.cli.plugins.doctor:doctor", "Find what would keep plugins from working."),
+    "doctor": ("kconnect.cli.plugins.doctor:doctor", "Check whether plugins will work."),
     "install": ("kconnect.cli.plugins.install:install", "Install a plugin into plugin.path."),
-    "list": ("kconnect.cli.plugins.listing:list_plugins", "Show what plugins there are."),
+    "list": ("kconnect.cli.plugins.listing:list_plugins", "Show the installed plugins."),
     "new": ("kconnect.cli.plugins.new:new_plugin", "Create a project for a plugin of your own."),
-    "reload": ("kconnect.cli.plugins.reload:reload", "Make running workers look for plugins again."),
+    "reload": ("kconnect.cli.plugins.reload:reload", "Make running workers read plugin.path again."),
     "remove": ("kconnect.cli.plugins.remove:remove", "Remove a plugin."),
 }
 
@@ -73,7 +73,7 @@ def directories(plugin_path: tuple[str, ...], worker_file: Path | None) -> list[
     Empty if nothing says where; UsageError if both options do, InputError if the file is no use.
     """
     if plugin_path and worker_file is not None:
-        raise click.UsageError("Give --plugin-path or --worker-file, not both.")
+        raise click.UsageError("Give either --plugin-path or --worker-file, not both.")
     if plugin_path:
         given = [part.strip() for text in plugin_path for part in text.split(",")]
     elif worker_file is not None:
@@ -83,7 +83,7 @@ def directories(plugin_path: tuple[str, ...], worker_file: Path | None) -> list[
         given = list(connector_file.worker_of(worker_file).plugin_path or ())
         if not given:
             raise InputError(
-                f"{worker_file}: it has no plugin.path; write a line such as plugin.path=/opt/kconnect/plugins into it"
+                f"{worker_file} does not set plugin.path; add a line such as plugin.path=/opt/kconnect/plugins"
             )
     else:
         given = [part.strip() for part in os.environ.get("CONNECT_PLUGIN_PATH", "").split(",")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def reload(target: connection.Target, form: str) -> int:
     """
-    Make running workers look for plugins again.
+    Make running workers read plugin.path again.
 
     \b
       kconnect plugin install acme-connector -w worker.properties && kconnect plugin reload
@@ -49,7 +49,8 @@ def _all(client: ConnectClient) -> list[dict[str, Any]]:
     except RestError as error:
         if error.status in (404, 405):
             raise BadRequestError(
-                f"The worker at {client.url} is not kconnect's: Kafka Connect looks for plugins when it starts only"
+                f"The worker at {client.url} is not a kconnect worker: Kafka Connect reads plugin.path only when it starts. "
+                "Restart it"
             ) from None
         raise
     rows = []
@@ -69,5 +70,5 @@ def _in_words(row: dict[str, Any]) -> str:
         return str(row["error"])
     told = [f"{key} {', '.join(row[key])}" for key in ("added", "removed") if row[key]]
     if row["installed"]:
-        told.append(f"beside kconnect, after a restart: {', '.join(row['installed'])}")
+        told.append(f"installed with kconnect, used after a restart: {', '.join(row['installed'])}")
     return "; ".join(told) or "nothing new"

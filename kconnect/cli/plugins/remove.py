@@ -16,7 +16,7 @@ from kconnect.errors import ConflictError, NotFoundError
 @click.argument("name")
 @click.argument("version", required=False)
 @plugin.where
-@connection.optional("Ask a worker whether it is in use.")
+@connection.optional("Ask this worker whether the plugin is in use.")
 @asking.option
 def remove(
     name: str,
@@ -38,30 +38,34 @@ def remove(
     """
     directories = plugin.directories(plugin_path, worker_file)
     if not directories:
-        raise click.UsageError("Say where from: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH in the environment.")
+        raise click.UsageError(
+            "Give the directory to remove it from: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH in the environment."
+        )
     from kconnect.plugins import installation
 
     found = installation.named(directories, name)
     if not found:
         all_of_them = [each for root in directories for each in installation.installed(root)]
         there = ", ".join(f"{own} {number}" for each in all_of_them for own, number in each.distributions)
-        raise NotFoundError(f"There is no plugin {name} in {', '.join(map(str, directories))}; there is {there or 'none'}")
+        raise NotFoundError(f"There is no plugin {name} in {', '.join(map(str, directories))}; installed: {there or 'none'}")
     wanted = [each for each in found if version is None or any(number == version for _, number in each.distributions)]
     numbers = ", ".join(number for each in found for _, number in each.distributions)
     if not wanted:
-        raise NotFoundError(f"There is no version {version} of {name}; there is {numbers}")
+        raise NotFoundError(f"There is no version {version} of {name}; installed: {numbers}")
     if len(wanted) > 1:
         if version is None and len({each.distributions for each in wanted}) == len(wanted):
-            raise click.UsageError(f"There are several versions of {name}, say which: {numbers}.")
-        raise click.UsageError(f"It is there twice. Name a directory: {', '.join(each.directory.name for each in wanted)}.")
+            raise click.UsageError(f"Several versions of {name} are installed: {numbers}. Give one of them.")
+        raise click.UsageError(
+            f"It is installed twice. Name one of the directories: {', '.join(each.directory.name for each in wanted)}."
+        )
     directory = wanted[0].directory
     if target is not None:
         _refuse_if_used(directory, directories, worker_file, target)
-    unasked = "" if target is not None else " No worker was asked whether connectors use it (--url)."
+    unasked = "" if target is not None else " No worker was asked whether connectors use it; --url asks one."
     asking.confirm(f"Remove {directory}?{unasked}", yes)
     installation.remove(directory)
     click.echo(f"Removed {directory}")
-    click.echo("Running workers go on with what they have loaded of it; connectors that ask for it fail after the next reload.")
+    click.echo("Running workers keep what they have loaded of it; connectors that need it fail after the next reload.")
     return 0
 
 
@@ -83,5 +87,5 @@ def _refuse_if_used(
     if using:
         raise ConflictError(
             f"{directory} is used by {', '.join(sorted(using))}: give these connectors another version "
-            "(connector.plugin.version and the like), or delete them; without --url nobody is asked"
+            "(connector.plugin.version and the like), or delete them. Without --url, no worker is asked"
         )

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @topics.source
-@click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 for warnings, too.")
 @output.option("json", "yaml")
 def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> int:
     """
-    Find what is wrong with the internal topics.
+    Check the internal topics for problems.
 
     \b
       kconnect topics check --worker-file worker.properties

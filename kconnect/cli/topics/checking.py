@@ -60,22 +60,24 @@ def _broken(later: View) -> Iterator[Finding]:
     for record, broken in later.broken:
         where = f"offset {record.offset}" if record.partition == 0 else f"partition {record.partition}, offset {record.offset}"
         unknown = broken.reason == "unknown kind of key"
-        remedy = "Delete it by a tombstone of its key, or let the worker write it again: "
+        remedy = "Write a tombstone for its key, or let the worker write it again: "
         if record.role is Topic.OFFSET:
-            remedy = "A source starts without it: delete the offset and set it again with `kconnect offsets`."
+            remedy = "A source starts without this offset: reset it and set it again with `kconnect offsets`."
         elif unknown:
-            remedy = "A newer Connect may have written it; if nobody did, somebody writes to this topic who should not."
+            remedy = "A newer Connect may have written it. If there is none, find out what else writes to this topic."
         elif record.role is Topic.CONFIG:
-            remedy = "Submit the connector's config again, or pause, stop or resume it again: that rewrites the record."
+            remedy = (
+                "Submit the connector's config again, or pause, stop or resume the connector again: that rewrites the record."
+            )
         elif record.role is Topic.STATUS:
-            remedy = "Restart what it is about: that rewrites its status."
+            remedy = "Restart the connector or task: that rewrites its status."
         else:
             remedy = "Stop the workers and delete the assignment topic: a worker creates it again."
         yield Finding(
             Severity.WARNING if unknown else Severity.ERROR,
             "unknown-key" if unknown else "broken",
             record.role,
-            f"The record {broken.key or '(empty key)'} ({where}) is ignored by workers: {broken.reason}.",
+            f"Workers ignore the record {broken.key or '(empty key)'} ({where}): {broken.reason}.",
             remedy,
             (broken.key,),
         )
@@ -85,8 +87,8 @@ def _broken(later: View) -> Iterator[Finding]:
             Severity.ERROR,
             "newer-format",
             Topic.ASSIGNMENT,
-            f"{newer.key} was written by a newer kconnect, in format {newer.format}: workers of this version do not lead.",
-            "Update the workers; or stop them all and delete the assignment topic, which a worker creates again.",
+            f"{newer.key} was written by a newer kconnect, in format {newer.format}: workers of this version can't lead.",
+            "Upgrade the workers; or stop them all and delete the assignment topic, which a worker creates again.",
             (newer.key,),
         )
 
@@ -100,7 +102,8 @@ def _offsets(now: View) -> Iterator[Finding]:
                     Severity.ERROR,
                     "offset-value",
                     Topic.OFFSET,
-                    f"An offset of {name} holds more than plain values, in {', '.join(wrong)}: Connect's workers refuse it.",
+                    f"An offset of {name} holds more than plain values, in {', '.join(wrong)}: Kafka Connect's workers refuse "
+                    "it.",
                     f"Set it again with `kconnect offsets set {name}`.",
                     (name,),
                 )
@@ -119,9 +122,9 @@ def _topic_uses(kept: list[Stored]) -> Iterator[Finding]:
                 Severity.WARNING,
                 "topic-use-differs",
                 Topic.STATUS,
-                f"{decoded.connector} uses {decoded.topic}, says the key, and the value says {said.get('connector')} uses "
+                f"The key says that {decoded.connector} uses {decoded.topic}, and the value that {said.get('connector')} uses "
                 f"{said.get('name')}: Connect lists the latter, and a reset does not remove it.",
-                f"PUT /connectors/{decoded.connector}/topics/reset, and delete the key by a tombstone if it stays.",
+                f"PUT /connectors/{decoded.connector}/topics/reset, and write a tombstone for the key if it stays.",
                 (decoded.connector,),
             )
 
@@ -137,7 +140,7 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
             Severity.ERROR,
             "session-key",
             Topic.CONFIG,
-            "The session key is no base64: workers can't sign what they ask others.",
+            "The session key is not base64: workers can't sign their requests to each other.",
             "Restart the workers: a new leader writes another one.",
         )
     age_ms = now_ms - keys[0].created_ms
@@ -147,11 +150,10 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
             Severity.WARNING if workers_live else Severity.NOTE,
             "session-key-old",
             Topic.CONFIG,
-            f"{old}, and the leader has not replaced it: there may be none that can write."
+            f"{old}, and no leader has replaced it: perhaps none can write."
             if workers_live
-            else f"{old}: no leader has been there since. The next one replaces it.",
-            "Look for the leader with `kconnect cluster`, and at its log; inter.worker.key.ttl.ms may be longer than usual, "
-            "too."
+            else f"{old}, and there has been no leader since. The next leader replaces it.",
+            "Find the leader with `kconnect cluster`, and look at its log. Or inter.worker.key.ttl.ms is longer than usual."
             if workers_live
             else "",
         )
@@ -160,6 +162,6 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
             Severity.WARNING,
             "session-key-future",
             Topic.CONFIG,
-            "The session key was made in the future: clocks differ.",
-            "Set the clocks of the workers' machines.",
+            "The session key has a time in the future: the clocks of workers differ.",
+            "Synchronize the clocks of the workers' machines.",
         )

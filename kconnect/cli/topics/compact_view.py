@@ -26,7 +26,7 @@ def compact_view(
     connector: tuple[str, ...], brokers: Brokers, snapshot: Path | None, form: str, show_secrets: bool, yes: bool
 ) -> None:
     """
-    Show what a worker would read out of the internal topics.
+    Show the state that a worker would read from the internal topics.
 
     \b
       kconnect topics compact-view --worker-file worker.properties
@@ -42,7 +42,7 @@ def compact_view(
     from kconnect.errors import NotFoundError
 
     if show_secrets:
-        asking.confirm("This shows passwords and the like as they are stored. Go on?", yes)
+        asking.confirm("This shows passwords and other secrets as they are stored. Continue?", yes)
     contents = topics.load(brokers, snapshot)
     topics.refuse_foreign(contents)
     mask = Mask.of(contents.records, show_secrets)
@@ -55,7 +55,7 @@ def compact_view(
     headings = ("name", "target state", "tasks", "statuses", "offsets", "topics")
     output.table(headings, [_row(name, each) for name, each in found["connectors"].items()])
     for name, left in found["gone"].items():
-        click.echo(f"{name} is gone; left of it: {', '.join(left)}")
+        click.echo(f"{name} is gone; these records of it remain: {', '.join(left)}")
     leader = found.get("workers", {}).get("leader")
     if leader:
         click.echo(f"Led by {leader} when the topics were last written, term {found['workers']['term']}")

@@ -37,9 +37,8 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
             Severity.ERROR,
             "commit-incomplete",
             Topic.CONFIG,
-            f"The commit of {name} says {counted(each.task_count, 'task')}, and the config of task {missing} is missing "
-            "before it: "
-            "the connector runs no tasks.",
+            f"The commit of {name} is for {counted(each.task_count, 'task')}, but the config of task {missing} is missing "
+            "before it: the connector runs no tasks.",
             heal,
             (name,),
         )
@@ -50,7 +49,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         Topic.CONFIG,
         unfinished,
         lambda names, several: (
-            f"Task configs of {names} have no commit behind them, so they don't hold: a leader ended between the two."
+            f"Task configs of {names} have no commit after them, so they are not in effect: a leader ended between the two."
         ),
         heal,
     )
@@ -67,7 +66,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         gets_lost,
         lambda names, several: (
             f"Once the topic is compacted, the task set{'s' if several else ''} of {names} can't be read "
-            "any more: what was written last does not stand in the order config, tasks, commit."
+            "any more: its latest records are not in the order config, tasks, commit."
         ),
         heal,
     )
@@ -95,8 +94,8 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         "tasks-never-made",
         Topic.CONFIG,
         without,
-        lambda names, several: f"No tasks were ever made for {names}.",
-        "A worker makes them as soon as it runs the connector; if one does, look at the connector's status.",
+        lambda names, several: f"No task configs were ever written for {names}.",
+        "A worker writes them as soon as it runs the connector. If one runs it, look at the connector's status.",
     )
 
 
@@ -130,7 +129,7 @@ def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
         stopped,
         lambda names, several: (
             f"{names} {'are' if several else 'is'} STOPPED and still {'have' if several else 'has'} tasks: "
-            "Connect's workers don't start these again when the connector is resumed."
+            "Kafka Connect's workers don't start these tasks when the connector is resumed."
         ),
         "Stop it once more with `kconnect stop`, which commits an empty set of tasks.",
     )
@@ -170,7 +169,7 @@ def _configs(now: View) -> Iterator[Finding]:
         "other-name",
         Topic.CONFIG,
         [name for name, each in now.config.connectors.items() if each.properties.get("name", name) != name],
-        lambda names, several: f"The config of {names} has another name in it than the connector's.",
+        lambda names, several: f"The config of {names} has a name that is not the connector's.",
         "Submit the config again.",
     )
 
@@ -189,10 +188,10 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         Topic.CONFIG,
         [name for name in sources if name not in now.config.fencing],
         lambda names, several: (
-            f"Nothing says how many tasks of {names} may have transactional producers: exactly-once tasks "
-            "don't start before the leader has written that."
+            f"The count of tasks of {names} that may have transactional producers is missing: exactly-once tasks don't start "
+            "before the leader has written it."
         ),
-        "A leader with exactly.once.source.support=enabled writes it when it starts the tasks; if it does not, look at its "
+        "A leader with exactly.once.source.support=enabled writes it before it starts the tasks. If it does not, look at its "
         "log.",
     )
     pending = [name for name in sources if name in now.config.fencing and now.config.connectors[name].pending_fencing]
@@ -201,6 +200,6 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         "fencing-pending",
         Topic.CONFIG,
         pending,
-        lambda names, several: f"The producers of the task set before the present one of {names} were not fenced yet.",
-        "The leader does it before it starts the tasks.",
+        lambda names, several: f"The producers of the previous task set of {names} have not been fenced yet.",
+        "The leader fences them before it starts the tasks.",
     )

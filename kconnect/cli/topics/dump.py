@@ -24,13 +24,18 @@ _ROLES = [role.value for role in Topic]
 
 @click.command()
 @topics.source
-@click.option("--topic", "roles", type=click.Choice(_ROLES), multiple=True, help="Only this one; may be repeated.")
-@click.option("--connector", metavar="NAME", multiple=True, help="Only what is of this connector, or matches 'orders-*'.")
-@click.option("--since", metavar="TIME", help="Only what is newer: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
+@click.option("--topic", "roles", type=click.Choice(_ROLES), multiple=True, help="Only this topic; may be repeated.")
+@click.option(
+    "--connector",
+    metavar="NAME",
+    multiple=True,
+    help="Only records of this connector; may be a glob such as 'orders-*'.",
+)
+@click.option("--since", metavar="TIME", help="Only newer records: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
+@click.option("-f", "--follow", is_flag=True, help="Then show new records as they are written.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--show-secrets", is_flag=True, help="Show the values of settings that look like secrets. Session keys never "
-"are.")
+@click.option("--show-secrets", is_flag=True, help="Show the values of settings that look like secrets. Session keys are never "
+"shown.")
 @asking.option
 def dump(
     brokers: Brokers,
@@ -60,10 +65,10 @@ def dump(
     from kconnect.cli.topics.masking import Mask
 
     if follow and snapshot is not None:
-        raise click.UsageError("A snapshot does not grow: -f is for topics.")
+        raise click.UsageError("-f is for topics; a snapshot does not change.")
     wanted = _Wanted(connector, since)
     if show_secrets:
-        asking.confirm("This shows passwords and the like as they are stored. Go on?", yes)
+        asking.confirm("This shows passwords and other secrets as they are stored. Continue?", yes)
     chosen = [Topic(role) for role in roles] or list(Topic)
     if snapshot is None:
         # A UsageError that says how to name it, before anything is read.
@@ -75,7 +80,10 @@ def dump(
     mask = Mask.of(contents.records, show_secrets)
     for role in checking.looks_foreign(contents):
         if role in chosen:
-            click.echo(f"Nothing in {contents.topics[role].name} is of a {role.value} topic: is it the right one?", err=True)
+            click.echo(
+                f"{contents.topics[role].name} holds none of the records of {role.value} topics: check its name",
+                err=True,
+            )
     lines = _Lines(contents, form)
     shown = _show(_in_time(contents, chosen), wanted, mask, lines)
     if follow:
@@ -86,7 +94,7 @@ def dump(
             if record.role in chosen:
                 _show([record], wanted, mask, lines)
     elif not shown:
-        click.echo(f"None of {len(contents.records)} records is meant by these options.", err=True)
+        click.echo(f"None of {len(contents.records)} records matches these options.", err=True)
 
 
 def _knows_configs(brokers: Brokers, snapshot: Path | None) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @connection.topic_options
 def export(file: Path, brokers: Brokers) -> None:
     """
-    Write a snapshot of the internal topics into a file.
+    Write a snapshot of the internal topics to a file.
 
     \b
       kconnect topics export backup.jsonl.gz --worker-file worker.properties
@@ -40,9 +40,11 @@ def export(file: Path, brokers: Brokers) -> None:
 
     to_stdout = str(file) == "-"
     if to_stdout and sys.stdout.isatty():
-        raise click.UsageError("A snapshot holds secrets, and is long: name a file, or pipe it on.")
+        raise click.UsageError(
+            "A snapshot holds secrets and is long, so it is not written to a terminal: name a file, or use a pipe."
+        )
     if not to_stdout and file.exists():
-        raise AlreadyExistsError(f"{file} is there already; choose another name, or remove it")
+        raise AlreadyExistsError(f"{file} exists already; choose another name, or remove it")
     contents = topics.load(brokers, None)
     topics.refuse_foreign(contents)
     contents.created_ms = int(time.time() * 1000)
@@ -53,9 +55,8 @@ def export(file: Path, brokers: Brokers) -> None:
     for facts in contents.topics.values():
         if facts.open_at:
             click.echo(
-                f"A transaction is open on {facts.name}: what stands behind it is not in the snapshot. Export again once it "
-                "has "
-                "ended.",
+                f"A transaction is open on {facts.name}: records after its beginning are not in the snapshot. Export again "
+                "once it has ended.",
                 err=True,
             )
     held = ", ".join(f"{len(contents.of(role))} of {facts.name}" for role, facts in contents.topics.items())

@@ -115,7 +115,7 @@ def _removed(decoded: Decoded, mask: Mask) -> Said:
         case records.StatusChange(unit):
             return "status", name, f"status of {_unit(unit)} removed"
         case records.TopicUse(_, topic):
-            return "topic-use", name, f"{name} no longer counts as a user of the topic {topic}"
+            return "topic-use", name, f"use of the topic {topic} by {name} removed"
         case records.SourceOffset(_, partition):
             return "offset", name, f"offset of {name} for {_json(mask.data(partition))} deleted"
         case ours.Assignment(worker):
@@ -125,7 +125,7 @@ def _removed(decoded: Decoded, mask: Mask) -> Said:
         case ours.Held(worker, host):
             return "held", None, f"host {host} of worker {worker} holds nothing any more"
         case ours.GeneratedTasks():
-            return "generated-tasks", name, f"task configs that {name} had made removed"
+            return "generated-tasks", name, f"generated task configs of {name} removed"
         case ours.FencingFailed():
             return "fencing-failed", name, f"failed fencing of {name} settled"
         case ours.TopicsReset():
@@ -142,24 +142,26 @@ def _config(record: Stored, decoded: Decoded, mask: Mask) -> Said:
                 told.append(f"tasks.max {given['tasks.max']}")
             return "connector", name, f"connector config of {name}: {', '.join(told)}"
         case records.TaskConfig(name, task, properties):
-            return "task", name, f"config of task {task} of {name}: {counted(len(properties), 'setting')}; holds once committed"
+            return "task", name, (
+                f"config of task {task} of {name}: {counted(len(properties), 'setting')}; in effect once committed"
+            )
         case records.TasksCommit(name, tasks):
             return "commit", name, f"commit of {counted(tasks, 'task') if tasks else 'no tasks'} of {name}"
         case records.TargetStateChange(name, state):
             assert state is not None  # Tombstones are told elsewhere.
-            more = " (PAUSED for workers before 3.5)" if state is TargetState.STOPPED else ""
+            more = " (workers older than 3.5 read PAUSED)" if state is TargetState.STOPPED else ""
             if "state.v2" not in orjson.loads(record.value or b"{}"):
-                more = " (in the form of workers before 3.5)"
+                more = " (in the format of workers older than 3.5)"
             return "target-state", name, f"target state {state.value} of {name}{more}"
         case records.RestartRequest(name, include_tasks, only_failed):
-            what = "what has failed of it" if only_failed else "it"
-            return "restart", name, f"restart of {name} asked for: {what}, {'with' if include_tasks else 'without'} its tasks"
+            what = "its failed parts" if only_failed else "it"
+            return "restart", name, f"restart of {name} requested: {what}, {'with' if include_tasks else 'without'} its tasks"
         case records.TasksFencing(name, tasks):
             return "fencing", name, f"{counted(tasks, 'task')} of {name} may have transactional producers (exactly-once)"
         case records.SessionKey(_, algorithm, created_ms):
-            return "session-key", None, f"session key for {algorithm}, made {time_text(created_ms)}; it is not shown"
+            return "session-key", None, f"session key for {algorithm}, created {time_text(created_ms)}; the key is not shown"
         case records.LoggerLevel(namespace, level):
-            return "logger", None, f"level {level} of the logger {namespace}, for workers that ran then"
+            return "logger", None, f"level {level} of the logger {namespace}, for the workers that were running"
     return _broken(record, decoded)
 
 
@@ -174,7 +176,7 @@ def _status(decoded: Decoded, mask: Mask) -> Said:
                 text += f": {first_line(mask.text(status.trace))}"
             return "status", unit.connector, text
         case records.TopicUse(connector, topic, task, form):
-            more = "" if form == "apache" else " (in the form of KIP-558's text)"
+            more = "" if form == "apache" else " (in the format of KIP-558's text)"
             return "topic-use", connector, f"task {task} of {connector} uses the topic {topic}{more}"
     return _broken(None, decoded)
 
@@ -193,7 +195,7 @@ def _assignment(decoded: Decoded, mask: Mask) -> Said:
             return "leader", None, f"worker {worker} leads, at {url}: generation {generation}, term {term}"
         case ours.Assignment(worker, units, generation, config_offset):
             of = f"generation {generation}, configs up to {config_offset}"
-            return "assignment", None, f"worker {worker} is to run {units_text(units or ())} ({of})"
+            return "assignment", None, f"worker {worker} is assigned {units_text(units or ())} ({of})"
         case ours.Placement(worker, hosts, generation, revision, _, leaving):
             spread = "; ".join(f"host {host}: {units_text(units)}" for host, units in sorted((hosts or {}).items()))
             going = " and is leaving" if leaving else " and is without Spark" if decoded.down else ""
@@ -210,11 +212,11 @@ def _assignment(decoded: Decoded, mask: Mask) -> Said:
             return "held", None, text
         case ours.GeneratedTasks(name, configs, config_offset):
             made = counted(len(configs or ()), "task config")
-            return "generated-tasks", name, f"{name} made {made} out of the configs up to {config_offset}"
+            return "generated-tasks", name, f"{name} generated {made} from the configs up to {config_offset}"
         case ours.FencingFailed(connector, error):
             return "fencing-failed", connector, f"fencing of {connector} failed: {first_line(mask.text(error or ''))}"
         case ours.TopicsReset(connector, number):
-            return "topics-reset", connector, f"topics that {connector} has used were forgotten, reset {number}"
+            return "topics-reset", connector, f"topics used by {connector} were reset (reset {number})"
     return _broken(None, decoded)
 
 

@@ -38,7 +38,7 @@ def _partitions(role: Topic, name: str, partitions: int, kept: list[Stored]) -> 
         role,
         map(_text, twice),
         lambda names, several: (
-            f"{name} has records of one key on several partitions, so nobody can tell which one is newer: {names}."
+            f"{name} has records with the same key in several partitions, so workers can't tell which one is newer: {names}."
         ),
         remedy,
     )
@@ -49,11 +49,9 @@ def _partitions(role: Topic, name: str, partitions: int, kept: list[Stored]) -> 
         role,
         map(_text, astray),
         lambda names, several: (
-            f"{name} has {len(astray)} key{'s' if several else ''} on another partition than Java's "
-            "clients put "
-            f"{'them' if several else 'it'}: {names}. The next write goes elsewhere, and then nobody can tell which record is "
-            "newer. "
-            "Either the number of partitions was raised, or somebody writes with another partitioner."
+            f"{name} has {len(astray)} key{'s' if several else ''} in another partition than Java's clients would choose: "
+            f"{names}. The next write goes to the other partition, and then workers can't tell which record is newer. Either "
+            "the number of partitions was raised, or somebody writes with another partitioner."
         ),
         remedy,
     )
@@ -71,9 +69,10 @@ def _same_partition(kept: list[Stored]) -> Iterator[Finding]:
                 Severity.WARNING,
                 "offset-keys-differ",
                 Topic.OFFSET,
-                f"An offset of {connector} is stored under {len(found)} keys that differ in the order of their fields only: "
-                f"{partition.decode('utf-8', 'replace')}. Connect's workers tell these apart, and one of the offsets is old.",
-                "Find which is the newer one with `kconnect topics dump`, and delete the other key by a tombstone.",
+                f"An offset of {connector} is stored under {len(found)} keys that differ only in the order of their fields: "
+                f"{partition.decode('utf-8', 'replace')}. Kafka Connect's workers treat them as different partitions, so one "
+                "of the offsets is old.",
+                "Find the newer one with `kconnect topics dump`, and write a tombstone for the other key.",
                 (connector,),
             )
 

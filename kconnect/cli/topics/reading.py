@@ -31,7 +31,7 @@ def read(
     if not found.topics:
         missing = ", ".join(names.values())
         raise NotFoundError(
-            f"{'These topics do' if len(names) > 1 else 'The topic does'} not exist: {missing}. Name the right ones."
+            f"{'These topics do' if len(names) > 1 else 'The topic does'} not exist: {missing}. Check what you named."
         )
     roles = {facts.name: role for role, facts in found.topics.items()}
     with Reader(client) as reader:

@@ -28,9 +28,9 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         gone.get("target state", ()),
         lambda names, several: (
             f"There {'are target states' if several else 'is a target state'} of {names}, which "
-            f"{'are' if several else 'is'} gone: a connector that is created by such a name begins in that state."
+            f"{'are' if several else 'is'} gone: a new connector of that name starts in that state."
         ),
-        "Create and delete a connector of that name, which removes the state; or mind it when you create one.",
+        "Create and delete a connector of that name, which removes the state; or set the state when you create one.",
     )
     yield from about(
         Severity.WARNING,
@@ -45,8 +45,8 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         "gone-topic-use",
         Topic.STATUS,
         gone.get("topics used", ()),
-        lambda names, several: f"The topics that {names} used are listed, and {'they are' if several else 'it is'} gone.",
-        "A worker that loses their tasks in a rebalance removes them: restart a worker.",
+        lambda names, several: f"There are records of topics that {names} used, which {'are' if several else 'is'} gone.",
+        "Workers remove such records when they lose the tasks in a rebalance: restart a worker.",
     )
     yield from about(
         Severity.NOTE,
@@ -54,10 +54,10 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         Topic.OFFSET,
         gone.get("offsets", ()),
         lambda names, several: (
-            f"There are offsets of {names}, which {'are' if several else 'is'} gone: that is how Connect "
-            "keeps them. A connector that is created by such a name goes on from there."
+            f"There are offsets of {names}, which {'are' if several else 'is'} gone: Connect keeps them on purpose. A new "
+            "connector of that name continues from there."
         ),
-        "To start over, create it STOPPED and `kconnect offsets reset` it.",
+        "To start over, create the connector STOPPED and reset it with `kconnect offsets reset`.",
     )
     tasks = {
         decoded.name
@@ -70,8 +70,8 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         Topic.CONFIG,
         sorted(tasks - now.config.connectors.keys()),
         lambda names, several: (
-            f"Task configs or commits of {names}, which {'are' if several else 'is'} gone, are left: nobody "
-            "ever removes them. Connect before 3.7.1 shows tasks of such connectors once the topic is compacted."
+            f"Task configs or commits of {names}, which {'are' if several else 'is'} gone, remain: nothing ever removes them. "
+            "Kafka Connect before 3.7.1 shows tasks of such connectors once the topic is compacted."
         ),
     )
     surplus = [
@@ -107,9 +107,7 @@ def _statuses(now: View, contents: Contents) -> Iterator[Finding]:
         Topic.STATUS,
         sorted(running),
         lambda names, several: (
-            f"No worker of the group {contents.group} lives, though statuses say that something runs: "
-            f"{names}. "
-            "They are the last that was known."
+            f"The group {contents.group} has no live worker, but by their last status these run: {names}."
         ),
     )
 
@@ -130,8 +128,8 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         Topic.ASSIGNMENT,
         sorted(ahead),
         lambda names, several: (
-            f"{facts.name} speaks of records of {config.name} that are not there, for {names}: it belongs "
-            "to another config topic of that name, which was deleted or restored. Workers wait for these records."
+            f"{facts.name} refers to records of {config.name} that do not exist, for {names}: it belongs to an earlier config "
+            "topic of that name, which was deleted or restored. Workers wait for these records."
         ),
         f"Stop the workers and delete {facts.name}: a worker creates it again.",
     )
@@ -144,11 +142,11 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
             Topic.ASSIGNMENT,
             left,
             lambda names, several: (
-                f"{facts.name} still knows of workers that are no members of the group {contents.group}: {names}."
+                f"{facts.name} still has records of workers that are not members of the group {contents.group}: {names}."
             ),
-            "The leader removes what is left of them once what they ran is handed over."
+            "The leader removes them once it has handed over the units of these workers."
             if members
-            else "That is so while no worker lives; the next leader takes over what they ran.",
+            else "That is normal while there is no live worker; the next leader takes over their units.",
         )
     held = {unit for each in state.held.values() for unit in each.units or ()}
     doubly = sorted(str(unit) for unit in held if len(state.holders(unit)) > 1)
@@ -158,8 +156,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         Topic.ASSIGNMENT,
         doubly,
         lambda names, several: f"{names} {'are' if several else 'is'} held by more than one host.",
-        "During a handover that passes by itself. If it stays, look at `kconnect cluster`, and end the host that should not "
-        "run it.",
+        "During a handover this is normal. If it stays, look at `kconnect cluster`, and end the host that should not run it.",
     )
     gone = sorted({unit.connector for unit in held} - now.config.connectors.keys())
     yield from about(
@@ -168,7 +165,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         Topic.ASSIGNMENT,
         gone,
         lambda names, several: f"Hosts say that they run {names}, which {'are' if several else 'is'} gone.",
-        "A host that lives stops that by itself; one that is gone is removed by the leader.",
+        "A live host stops it by itself; the leader removes a dead one.",
     )
 
 

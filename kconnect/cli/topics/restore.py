@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 @click.option("--to-config-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
 @click.option("--to-offset-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
 @click.option("--to-status-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
-@click.option("--group", metavar="NAME", help="The workers' group.id, of which none may live. Default: --worker-file's, else "
-"as it was.")
-@click.option("--create", is_flag=True, help="Create the topics that are missing, with the settings that they had.")
-@click.option("--replication-factor", type=click.IntRange(1), metavar="N", help="Copies of what --create makes; else as it "
-"was.")
-@click.option("--repartition", is_flag=True, help="Put each key where Java's clients put it, also where it was elsewhere.")
+@click.option("--group", metavar="NAME", help="The workers' group.id; all of them must be stopped. Default: --worker-file's, "
+"else as it was.")
+@click.option("--create", is_flag=True, help="Create missing topics, with the settings that they had.")
+@click.option("--replication-factor", type=click.IntRange(1), metavar="N", help="Replicas of topics that --create creates. "
+"Default: as it was.")
+@click.option(
+    "--repartition",
+    is_flag=True,
+    help="Put each key in the partition that Java's clients choose, even if it was in another one.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
 @asking.option
 def restore(
@@ -45,7 +49,7 @@ def restore(
     yes: bool,
 ) -> None:
     """
-    Put a snapshot into fresh topics.
+    Restore a snapshot into new topics.
 
     \b
       kconnect topics restore backup.jsonl.gz --worker-file worker.properties --create
@@ -65,7 +69,7 @@ def restore(
     names = _names(contents, brokers, given)
     who = group or topics.group(brokers) or contents.group
     if not who:
-        raise click.UsageError("Whose topics are they? Give --group, the workers' group.id, of which none may live.")
+        raise click.UsageError("Give --group, the group.id of the workers that use these topics; all of them must be stopped.")
     steps = restoring.plan(
         contents, names, brokers.client_config(), who, create=create, repartition=repartition, copies=replication_factor
     )
@@ -76,7 +80,7 @@ def restore(
         return
     asking.confirm(f"Restore {sum(len(step.records) for step in steps)} records at {brokers.address}?", yes)
     restoring.carry_out(steps, brokers.client_config(), brokers.client_config("producer"))
-    click.echo(f"Restored into {', '.join(step.name for step in steps)}, read back and found equal.")
+    click.echo(f"Restored {', '.join(step.name for step in steps)}; reading back found all records as they should be.")
 
 
 def _names(contents: Contents, brokers: Brokers, given: dict[Topic, str | None]) -> dict[Topic, str]:
@@ -93,5 +97,5 @@ def _said(step: Step) -> str:
     what = f"{counted(len(step.records), 'record')} into {step.name}"
     if step.settings is not None:
         copies = "1 copy" if step.copies == 1 else f"{step.copies} copies"
-        what += f", which is created: {counted(step.partitions, 'partition')}, {copies} of each"
+        what += f", which is created with {counted(step.partitions, 'partition')}, {copies} of each"
     return f"{what}{', each key to the partition where Java puts it' if step.moved else ''}."

@@ -85,7 +85,7 @@ def plan(
     alive = there.members
     if alive is None:
         raise ForbiddenError(
-            f"No right to see whether workers of the group {group} live: give the login of somebody who may describe it, with "
+            f"You may not see whether the group {group} has live workers: give the login of a user who may describe it, with "
             "--command-config or --worker-file"
         )
     if alive:
@@ -95,9 +95,8 @@ def plan(
         )
     if there.missing and not create:
         raise NotFoundError(
-            f"There is no topic {', '.join(there.missing.values())}: --create makes it with the settings that it had, or "
-            "create it "
-            "compacted yourself"
+            f"The topic {', '.join(there.missing.values())} does not exist: add --create, which creates it with the settings "
+            "that it had, or create it yourself, compacted"
         )
     if Topic.CONFIG in wanted:
         # What stands there holds for the config topic before: workers would wait for records that never come.
@@ -121,13 +120,12 @@ def _refuse_if_full(client: Client, role: Topic, name: str) -> None:
         return
     if role is Topic.ASSIGNMENT:
         raise ConflictError(
-            f"The topic {name} holds what kconnect's workers agreed on while they had another config topic of that name: "
-            "delete it "
-            "while no worker runs; a worker creates it again"
+            f"The topic {name} holds what kconnect's workers agreed on while they had another config topic of that name: stop "
+            "all workers and delete it; a worker creates it again"
         )
     raise ConflictError(
-        f"The topic {name} holds records already ({held} offsets are in use): only fresh topics are restored into. Give other "
-        f"names (--to-{role.value}-topic), or delete it first"
+        f"The topic {name} holds records already ({held} offsets are in use), and only an empty topic can be restored. Give "
+        f"another name (--to-{role.value}-topic), or delete it first"
     )
 
 
@@ -137,12 +135,13 @@ def _into(facts: TopicFacts, role: Topic, snapshot: Contents, repartition: bool)
         raise BadRequestError(f"{facts.name} has {facts.partitions} partitions; a config topic must have one")
     policy = facts.setting("cleanup.policy", "compact")
     if {part.strip() for part in policy.split(",")} != {"compact"}:
-        raise BadRequestError(f"{facts.name} has cleanup.policy={policy}, with which workers don't start: make it compact")
+        raise BadRequestError(f"{facts.name} has cleanup.policy={policy}, with which workers don't start: set it to compact")
     largest = max((record.size for record in own), default=0)
     limit = facts.setting("max.message.bytes")
     if limit.isdigit() and largest > int(limit):
         raise BadRequestError(
-            f"{facts.name} takes records of {limit} bytes, and the largest has about {largest}: raise max.message.bytes"
+            f"{facts.name} accepts records of up to {limit} bytes, and the largest has about {largest}: raise its "
+            "max.message.bytes"
         )
     moved = repartition or facts.partitions != snapshot.topics[role].partitions
     return Step(role, facts.name, facts.partitions, own, moved)
@@ -153,7 +152,7 @@ def _new(name: str, role: Topic, snapshot: Contents, brokers: int, repartition: 
     wanted = copies or max(old.replicas, default=1)
     if wanted > brokers:
         raise BadRequestError(
-            f"{name} would need {wanted} copies, and there {'is' if brokers == 1 else 'are'} {brokers} "
+            f"{name} would need {wanted} replicas, but there {'is' if brokers == 1 else 'are'} {brokers} "
             f"broker{'' if brokers == 1 else 's'}: give --replication-factor {brokers}"
         )
     partitions = 1 if role is Topic.CONFIG else old.partitions
@@ -174,7 +173,7 @@ def carry_out(steps: list[Step], client: Client, producer: Client) -> None:
     for step in steps:
         differs = difference(step, written.of(step.role))
         if differs:
-            raise ConnectError(f"{step.name} is not what it should be: {differs}. {_again(steps)}")
+            raise ConnectError(f"{step.name} differs from the snapshot: {differs}. {_again(steps)}")
 
 
 def difference(step: Step, written: list[Stored]) -> str:
@@ -210,7 +209,7 @@ def _create(steps: list[Step], client: Client) -> None:
         Cluster(client).create(new)
     except ConnectError as error:
         raise ConnectError(
-            f"{error}. No record was written. Create the topic yourself, or give the login of somebody who may, with "
+            f"{error}. No record was written. Create the topic yourself, or give the login of a user who may, with "
             "--command-config"
         ) from error
 
@@ -233,8 +232,8 @@ def _write(step: Step, client: Client) -> None:
     finally:
         producer.close(abandon=True)
     if why:
-        raise ConnectError(f"{step.name} was not written as a whole: {why}. {_again([step])}")
+        raise ConnectError(f"{step.name} was written only in part: {why}. {_again([step])}")
 
 
 def _again(steps: list[Step]) -> str:
-    return f"Delete {', '.join(step.name for step in steps)} and restore again"
+    return f"Delete {', '.join(step.name for step in steps)}, and restore again"

@@ -24,8 +24,8 @@ def check(contents: Contents) -> Iterator[Finding]:
             Severity.WARNING,
             "topic-missing",
             role,
-            f"The topic {name} does not exist; a worker creates it at its start.",
-            "If it was there before, what it held is gone: restore a snapshot with `kconnect topics restore` first.",
+            f"The topic {name} does not exist; a worker creates it when it starts.",
+            "If it existed before, its records are lost: first restore a snapshot with `kconnect topics restore`.",
         )
     for role, facts in contents.topics.items():
         yield from _layout(role, facts, contents.brokers)
@@ -34,8 +34,8 @@ def check(contents: Contents) -> Iterator[Finding]:
                 Severity.WARNING,
                 "settings-unknown",
                 role,
-                f"No right to describe the settings of {facts.name}: they are not checked.",
-                "Ask as a user who may DESCRIBE_CONFIGS the topic.",
+                f"You may not see the settings of {facts.name}, so they were not checked.",
+                "Use the login of a user who may DESCRIBE_CONFIGS the topic.",
             )
         else:
             yield from _policy(role, facts)
@@ -46,12 +46,10 @@ def check(contents: Contents) -> Iterator[Finding]:
                 Severity.WARNING,
                 "open-transaction",
                 role,
-                f"A transaction is open on {facts.name}, partition {', '.join(map(str, facts.open_at))}: what stands behind "
-                "it is "
-                "hidden from those who read what is committed, and is not looked at here.",
-                "Its producer, or the broker after the transaction's timeout, ends it. If it stays, find it with Kafka's own "
-                "tool: "
-                "kafka-transactions.sh --bootstrap-server … find-hanging --topic " + facts.name,
+                f"A transaction is open on {facts.name}, partition {', '.join(map(str, facts.open_at))}: readers of committed "
+                "records can't see what comes after its beginning, and neither can this check.",
+                "The producer ends it, or the broker after the transaction's timeout. If it stays open, find it with Kafka's "
+                "own tool: kafka-transactions.sh --bootstrap-server … find-hanging --topic " + facts.name,
             )
 
 
@@ -61,11 +59,11 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
             Severity.ERROR,
             "partitions",
             role,
-            f"{facts.name} has {facts.partitions} partitions: workers refuse to start, for the order of its records would be "
-            "lost.",
+            f"{facts.name} has {facts.partitions} partitions, but must have one, to keep the order of its records: workers "
+            "refuse to start.",
             "Stop the workers, `kconnect topics export` it, and restore it into a new topic with one partition."
             if role is Topic.CONFIG
-            else "Stop the workers and delete it: a worker creates it again.",
+            else "Stop the workers and delete the topic: a worker creates it again.",
         )
     copies = min(facts.replicas, default=0)
     if copies < min(_COPIES, brokers):
@@ -74,8 +72,7 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
             "copies",
             role,
             f"{facts.name} has {copies} cop{'y' if copies == 1 else 'ies'} of each record on a cluster of {brokers} brokers: "
-            "it is "
-            f"lost, or can't be written, with {'its broker' if copies == 1 else 'these brokers'}.",
+            f"without {'its broker' if copies == 1 else 'these brokers'} it is lost, or can't be written.",
             f"Raise it to {min(_COPIES, brokers)} with kafka-reassign-partitions.sh, or restore a snapshot into new topics "
             "with "
             f"--replication-factor {min(_COPIES, brokers)}.",
@@ -87,7 +84,7 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
             "under-replicated",
             role,
             f"Partition {', '.join(map(str, behind))} of {facts.name} has copies that are not in sync.",
-            "Look after the brokers: kafka-topics.sh --bootstrap-server … --describe --under-replicated-partitions",
+            "Check the brokers: kafka-topics.sh --bootstrap-server … --describe --under-replicated-partitions",
         )
 
 
@@ -102,7 +99,7 @@ def _policy(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
     if {part.strip() for part in policy.split(",")} != {"compact"}:
         lost = ""
         if "delete" in policy:
-            lost = f" What is older than retention.ms={facts.setting('retention.ms', '?')} is lost."
+            lost = f" Records older than retention.ms={facts.setting('retention.ms', '?')} are lost."
         yield Finding(
             Severity.ERROR,
             "cleanup-policy",
@@ -116,7 +113,7 @@ def _policy(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
             Severity.WARNING,
             "delete-retention",
             role,
-            f"{facts.name} keeps tombstones for {kept} ms only: who reads meanwhile may miss that something was deleted.",
+            f"{facts.name} keeps tombstones for {kept} ms only: a worker that reads the topic meanwhile may miss a deletion.",
             _alter(facts, "delete.retention.ms=86400000"),
         )
 
@@ -129,7 +126,7 @@ def _safety(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
             Severity.ERROR,
             "min-insync",
             role,
-            f"{facts.name} wants min.insync.replicas={least} and has {copies}: brokers refuse every write of a worker.",
+            f"{facts.name} has min.insync.replicas={least}, but only {copies}: brokers refuse every write of a worker.",
             _alter(facts, f"min.insync.replicas={max(1, copies - 1)}"),
         )
     elif least == copies > 1:
@@ -137,8 +134,8 @@ def _safety(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
             Severity.WARNING,
             "min-insync",
             role,
-            f"{facts.name} wants all {copies} copies in sync (min.insync.replicas): it can't be written while one broker is "
-            "away.",
+            f"{facts.name} needs all {copies} copies in sync (min.insync.replicas): it can't be written while one broker is "
+            "down.",
             _alter(facts, f"min.insync.replicas={copies - 1}"),
         )
     elif least == 1 and copies >= _COPIES:
@@ -154,7 +151,7 @@ def _safety(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
             Severity.WARNING,
             "unclean-election",
             role,
-            f"{facts.name} allows unclean leader elections: records that were acknowledged may be lost.",
+            f"{facts.name} allows unclean leader elections, which may lose acknowledged records.",
             _alter(facts, "unclean.leader.election.enable=false"),
         )
 
@@ -171,7 +168,7 @@ def _sizes(contents: Contents, role: Topic, facts: TopicFacts) -> Iterator[Findi
             Severity.ERROR,
             "max-message-bytes",
             role,
-            f"{what}: it could be written once, and can't be any more.",
+            f"{what}: it was written under another limit, and can't be written again.",
             _alter(facts, f"max.message.bytes={2 * largest.size}"),
             (key,),
         )
@@ -180,7 +177,7 @@ def _sizes(contents: Contents, role: Topic, facts: TopicFacts) -> Iterator[Findi
             Severity.WARNING,
             "max-message-bytes",
             role,
-            f"{what}: a little more, and it can't be written.",
+            f"{what}: if it grows a little, it can't be written.",
             _alter(facts, f"max.message.bytes={2 * largest.size}"),
             (key,),
         )

@@ -26,7 +26,7 @@ from kconnect.core.state.records import Topic
 from kconnect.errors import AlreadyExistsError, BadRequestError, NotFoundError
 
 FORMAT = 1
-_NEVER_WHOLE = "It was cut off, or changed since. Export again, or use another snapshot"
+_NEVER_WHOLE = "It was cut short, or changed later. Export again, or use another snapshot"
 
 
 def write(contents: Contents, path: Path) -> None:
@@ -35,7 +35,7 @@ def write(contents: Contents, path: Path) -> None:
     it can't be written.
     """
     if path.exists():
-        raise AlreadyExistsError(f"{path} is there already; choose another name, or remove it")
+        raise AlreadyExistsError(f"{path} exists already; choose another name, or remove it")
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     # Not by a mask on what `open` makes: the file must never be readable by others, not for a moment.
     file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -50,7 +50,9 @@ def write(contents: Contents, path: Path) -> None:
             os.fsync(raw.fileno())
         os.link(partial, path)
     except FileExistsError:
-        raise AlreadyExistsError(f"{path} has just come to be; choose another name, or remove it") from None
+        raise AlreadyExistsError(
+            f"{path} has just been created by another process; choose another name, or remove it",
+        ) from None
     finally:
         os.unlink(partial)
 
@@ -115,16 +117,18 @@ def read(path: Path) -> Contents:
         with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
             lines = stream.read().splitlines(keepends=True)
     except FileNotFoundError:
-        raise NotFoundError(f"There is no file {path}") from None
+        raise NotFoundError(f"The file {path} does not exist") from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise BadRequestError(f"The snapshot {path} is not complete. {_NEVER_WHOLE}") from None
     try:
         head = orjson.loads(lines[0])
         known = head["kconnect_topics_snapshot"]
     except (orjson.JSONDecodeError, IndexError, KeyError, TypeError):
-        raise BadRequestError(f"{path} is no snapshot; `kconnect topics export` writes them") from None
+        raise BadRequestError(f"{path} is not a snapshot; `kconnect topics export` writes them") from None
     if known != FORMAT:
-        raise BadRequestError(f"{path} is a snapshot of format {known}, and this kconnect reads format {FORMAT}: update it")
+        raise BadRequestError(
+            f"{path} is a snapshot of format {known}, but this kconnect reads format {FORMAT}: upgrade kconnect"
+        )
     try:
         tail = orjson.loads(lines[-1])
         whole = tail["sha256"] == hashlib.sha256(b"".join(lines[:-1])).hexdigest() and tail["records"] == len(lines) - 2

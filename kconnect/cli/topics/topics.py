@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from kconnect.cli.topics.contents import Contents
 
 _COMMANDS = {
-    "check": ("kconnect.cli.topics.check:check", "Find what is wrong with the internal topics."),
+    "check": ("kconnect.cli.topics.check:check", "Check the internal topics for problems."),
     "compact-view": (
         "kconnect.cli.topics.compact_view:compact_view",
-        "Show what a worker would read out of the internal topics.",
+        "Show the state that a worker would read from the internal topics.",
     ),
     "dump": ("kconnect.cli.topics.dump:dump", "Show the records of the internal topics, and what they mean."),
-    "export": ("kconnect.cli.topics.export:export", "Write a snapshot of the internal topics into a file."),
-    "restore": ("kconnect.cli.topics.restore:restore", "Put a snapshot into fresh topics."),
+    "export": ("kconnect.cli.topics.export:export", "Write a snapshot of the internal topics to a file."),
+    "restore": ("kconnect.cli.topics.restore:restore", "Restore a snapshot into new topics."),
 }
 
 
@@ -39,7 +39,7 @@ _COMMANDS = {
 @click.pass_context
 def topics(context: click.Context) -> None:
     """
-    Look into the workers' internal topics, check, save and restore them.
+    Show, check, save and restore the workers' internal topics.
 
     \b
       kconnect topics check --worker-file worker.properties
@@ -61,7 +61,7 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
         "--snapshot",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="Look into a file of `kconnect topics export` instead.",
+        help="Read a file of `kconnect topics export` instead.",
     )
     return connection.topic_options(file(command))
 
@@ -98,11 +98,10 @@ def refuse_foreign(contents: Contents) -> None:
     for role in checking.looks_foreign(contents):
         name, count = contents.topics[role].name, len(contents.of(role))
         raise BadRequestError(
-            f"{name} is no {role.value} topic: none of its {count} records is one that a worker writes there. Name the right "
-            "one "
-            f"with --{role.value}-topic"
+            f"{name} is not the {role.value} topic: none of its {count} records is one that a worker writes there. Name the "
+            f"right topic with --{role.value}-topic"
             if role is not Topic.ASSIGNMENT
-            else f"{name} is no assignment topic: none of its {count} records is one that a kconnect worker writes there"
+            else f"{name} is not an assignment topic: none of its {count} records is one that a kconnect worker writes there"
         )
 
 
@@ -114,8 +113,7 @@ def names(brokers: Brokers) -> dict[Topic, str]:
         found[Topic.ASSIGNMENT] = brokers.topics.assignment
     if not found:
         raise click.UsageError(
-            "Nothing says which topics: give the workers' --worker-file, or their names with --config-topic, --offset-topic "
-            "and "
+            "Say which topics: give the workers' --worker-file, or the names with --config-topic, --offset-topic and "
             "--status-topic."
         )
     return found

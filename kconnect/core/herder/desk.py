@@ -125,7 +125,9 @@ class Desk:
         before, since = self.log.positions, self.log.remade
         written = yield from ask(effects.Write(wanted, as_leader))
         if any(offset < before.get(place, 0) for place, offset in written.items()):
-            raise ConnectError("An internal topic is shorter than what was read of it: the worker's log says soon what to do")
+            raise ConnectError(
+                "An internal topic is shorter than what the worker has read of it: the worker's log will say what to do"
+            )
         yield from self.until_read(written, 1, since)
 
     def write_as_leader(self, entries: Iterable[Entry]) -> Procedure[None]:
@@ -176,7 +178,7 @@ class Desk:
         wanted, topics = {place: offset + behind for place, offset in places.items()}, {topic for topic, _ in places}
         yield Until(lambda: self.log.is_remade(topics, since) or self.log.has_read(wanted))
         if self.log.is_remade(topics, since):
-            raise ConnectError("An internal topic was made anew meanwhile: the worker's log says which")
+            raise ConnectError("An internal topic has been recreated: the worker's log says which one")
 
     # --- at once ---
 

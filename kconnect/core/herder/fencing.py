@@ -161,8 +161,8 @@ class Fencing:
             known.next_at = desk.now + backoff
             desk.say(
                 "WARNING",
-                f"The tasks of connector {name} wait, because the producers of those before were not fenced. That is tried "
-                f"again in {backoff / 1000:.0f} s. {error}",
+                f"The tasks of connector {name} wait, because the producers of its previous tasks could not be fenced. The "
+                f"next attempt is in {backoff / 1000:.0f} s. {error}",
             )
         finally:
             self._under_way.pop(name, None)
@@ -170,8 +170,8 @@ class Fencing:
     def _tell(self, name: str, tasks_offset: int, hosts: list[Held], error: Exception) -> Procedure[None]:
         """Have the tasks fail that wait on `hosts`, as they were read: who waits anew has it tried again."""
         text = (
-            f"The producers of the tasks that connector {name} had before could not be fenced, so what they may still write "
-            f"could not be told from this task's (KIP-618). {error} Once that is mended, restart the task."
+            f"The producers of connector {name}'s previous tasks could not be fenced, so they might still write records "
+            f"(KIP-618). {error} Fix the cause, then restart the task."
         )
         told = self._desk.log.assignment.failed_fencings.get(name)
         # A host that was answered before may not have read that yet, and would be taken for one that waits anew.

@@ -147,7 +147,7 @@ class Herder:
             case Placement() as placement if placement.worker == desk.me:
                 self._rivals.read(placement)
             case Leader() as leader if leader.worker != desk.me and desk.leads:
-                desk.say("WARNING", f"{leader.worker} leads the cluster by now, generation {leader.generation}")
+                desk.say("WARNING", f"{leader.worker} now leads the cluster, generation {leader.generation}")
                 self._leadership.begin_again()
             case Broken() as broken:
                 self._unusable.read(broken)

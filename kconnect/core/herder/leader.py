@@ -58,9 +58,9 @@ class Leading(Term):
         latest = desk.log.assignment.leader
         if latest is not None and latest != record:
             # Both were read at once. Who has nothing to write would not notice, and others would not know whom to ask.
-            raise ConnectError(f"{latest.worker} leads the cluster by now, generation {latest.generation}")
+            raise ConnectError(f"{latest.worker} now leads the cluster, generation {latest.generation}")
         self.in_charge = True
-        desk.say("INFO", f"This worker leads the cluster now, generation {record.generation}")
+        desk.say("INFO", f"This worker now leads the cluster, generation {record.generation}")
         key_at, due, throttle, looks = None, desk.now, decisions_throttle(), Looks()
         while True:
             yield desk.pause(due - desk.now)

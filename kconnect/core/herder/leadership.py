@@ -40,8 +40,9 @@ class Leadership:
             newer = desk.log.assignment.newer
             desk.say(
                 "ERROR",
-                f"This worker will not lead: the record {newer.key!r} of the assignment topic has format {newer.format}, "
-                f"which a newer kconnect wrote, and this one knows up to {assignment_records.FORMAT}. Upgrade this worker.",
+                f"This worker will not lead: the record {newer.key!r} of the assignment topic was written by a newer kconnect, "
+                f"in format {newer.format}, but this worker reads formats up to {assignment_records.FORMAT}. Upgrade this "
+                "worker.",
             )
             return
         term = Leading(desk, self._losses, self._classes, lambda: self.deposed(term))

@@ -14,15 +14,15 @@ from kconnect.core.state.records import Entry, Topic
 KEPT = (Topic.CONFIG, Topic.OFFSET)
 """Their ids stand in the leader's record, so that a worker that starts knows them again."""
 _RUNNING = {
-    Topic.CONFIG: "What runs goes on, and reads are answered from memory; but nobody leads, and writes are refused",
-    Topic.OFFSET: "The leader writes the offsets that it knows anew",
-    Topic.STATUS: "Each worker writes the statuses of its units anew",
-    Topic.ASSIGNMENT: "All units are assigned and started anew",
+    Topic.CONFIG: "Running tasks continue, and reads are answered from memory, but no worker leads, and writes are refused",
+    Topic.OFFSET: "The leader writes the offsets that it knows again",
+    Topic.STATUS: "Each worker writes the statuses of its units again",
+    Topic.ASSIGNMENT: "All units are assigned and started again",
 }
 _STARTING = {
-    Topic.CONFIG: "Nothing of it is run, and writes are refused",
-    Topic.OFFSET: "Sources of which it says nothing begin from their start; `kconnect topics restore` puts a snapshot of it "
-    "into a fresh topic, while no worker runs",
+    Topic.CONFIG: "No unit runs, and writes are refused",
+    Topic.OFFSET: "Sources without an offset in it start over; while no worker runs, `kconnect topics restore` can restore a "
+    "snapshot of it into a new topic",
 }
 
 
@@ -45,7 +45,7 @@ class Losses:
         for topic in KEPT if leader is not None else ():
             before = leader.topics.get(topic.value) if leader is not None else None
             if before is not None and topic.value in ids and ids[topic.value] != before:
-                problem = "is not the one with which workers ran before: it was deleted and made anew"
+                problem = "is not the one that workers used before: it was deleted and recreated"
                 self.foreign |= topic is Topic.CONFIG
                 self._tell(topic, problem, _STARTING[topic])
 
@@ -54,7 +54,7 @@ class Losses:
         self._ids.pop(topic, None)
         if id is not None:
             self._ids[topic] = id
-        self._tell(topic, "was deleted and made anew, or has lost its end", _RUNNING[topic])
+        self._tell(topic, "was deleted and recreated, or has lost its end", _RUNNING[topic])
         if topic is Topic.ASSIGNMENT:
             self._assignment_at = self._desk.now
 
@@ -84,8 +84,9 @@ class Losses:
         if topic is Topic.CONFIG:
             both = f"{names.get(topic, '')} and {names.get(Topic.ASSIGNMENT, '')}"
             text += (
-                f" Keep what GET /connectors?expand=info answers, stop all workers, delete {both}, put a snapshot back "
-                "(`kconnect topics restore FILE --create`) or create the connectors again later, and start the workers."
+                f" Save the answer of GET /connectors?expand=info, stop all workers, and delete {both}. Then either restore a "
+                "snapshot (`kconnect topics restore FILE --create`) and start the workers, or start them and create the "
+                "connectors again."
             )
             # Nobody but a user can say what is to be in the config topic.
             self._desk.refusal = text

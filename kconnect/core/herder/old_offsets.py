@@ -42,13 +42,14 @@ class OldOffsets:
                 found = len((yield from stored_offsets.read(desk, name, config)).known())
                 where = "its offset topic has"
         except ConnectError as error:
-            desk.say("DEBUG", f"Whether there are old offsets of connector {name} is not known: {error}")
+            desk.say("DEBUG", f"Can't check for old offsets of connector {name}: {error}")
             return
         finally:
             self._looking -= 1
         if found:
             desk.say(
                 "WARNING",
-                f"Connector {name} goes on where an earlier one of this name was: {where} offsets of {found} partition(s). If "
-                f"that is not meant, stop it and send DELETE /connectors/{name}/offsets, or create it with `initial_offsets`.",
+                f"Connector {name} continues from the offsets of an earlier connector of this name: {where} offsets of {found} "
+                f"partition(s). To start over, stop it and send DELETE /connectors/{name}/offsets, or create it with "
+                "`initial_offsets`.",
             )

@@ -91,7 +91,7 @@ class Placing:
         self._quarantine.read(held)
         mine = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
         if mine and self._lost_hosts.came(held):
-            self._desk.say("INFO", "This worker is ready: Spark is up, and so is its first task host")
+            self._desk.say("INFO", "This worker is ready: Spark and its first task host are up")
 
     def read_status(self, unit: UnitId) -> None:
         desk = self._desk
@@ -114,7 +114,7 @@ class Placing:
             try:
                 yield from self._reconcile()
             except Exception as error:  # noqa: BLE001 - what it decides is decided again from the log
-                desk.say("ERROR", f"The placement of this worker failed and starts anew: {error}")
+                desk.say("ERROR", f"The placement of this worker failed and starts over: {error}")
                 yield desk.pause(1000)
 
     def _reconcile(self) -> Procedure[None]:

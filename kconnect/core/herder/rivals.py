@@ -66,6 +66,6 @@ class Rivals:
     def _yields(self) -> str:
         me = self._desk.me
         return (
-            f"Another process that was started later is the worker {me} too, so this one runs nothing until it has ended. "
-            "End one of them, or give each its own `rest.advertised.host.name` and `rest.advertised.port`."
+            f"Another process, started later, is also the worker {me}, so this one runs nothing until the other has ended. End "
+            "one of them, or give each its own `rest.advertised.host.name` and `rest.advertised.port`."
         )

@@ -81,7 +81,7 @@ def write(desk: Desk, stored: Stored, pairs: Sequence[SourcePair], last: Sequenc
     yield from _write(desk, stored.in_worker(deleted), failed)
     # The own topic knows of no leaders.
     yield from desk.await_lead()
-    half = " What was to be reset is reset in the worker's offset topic already, but not in the connector's own."
+    half = " The offsets are already reset in the worker's offset topic, but not in the connector's own."
     half = half if deleted else ""
     try:
         if pairs:

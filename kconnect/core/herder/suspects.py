@@ -210,8 +210,8 @@ class Suspects:
         count, within_ms = rule
         where = "a host of its own" if len(suspects) == 1 else f"{len(parts)} hosts of their own"
         return [
-            f"Host {host} has died {count} times within {within_ms // 1000} s, and nothing says why. To find out whether one "
-            f"of its units does it, {_named(suspects)} {'goes' if len(suspects) == 1 else 'go'} to {where}"
+            f"Host {host} has died {count} times within {within_ms // 1000} s for an unknown reason. To find out whether one "
+            f"of its units is the cause, {_named(suspects)} {'goes' if len(suspects) == 1 else 'go'} to {where}"
         ]
 
     def _has_witness(self, host: int, since: int, dead: Collection[tuple[str, int, str]]) -> bool:
@@ -231,10 +231,10 @@ class Suspects:
         what = "connector" if unit.is_connector else "task"
         reason = (
             f"The process that ran this {what} has died {past.total} times within {_seconds(now - past.first)}, the last "
-            f"{_VERDICT[0]} times while it ran nothing else, and nothing says why: the system may have killed it for lack of "
-            "memory, or native code has ended it. It is not started again until it is restarted or gets another config. The "
-            "executor's standard error, and the system's log, may say more; tasks.isolation=dedicated with tasks.memory.max "
-            "limits the memory that a task may take."
+            f"{_VERDICT[0]} times while it ran nothing else, for an unknown reason: perhaps the system killed it for lack of "
+            "memory, or native code ended it. It stays down until it is restarted or gets another config. The executor's "
+            "standard error and the system's log may say more; tasks.isolation=dedicated with tasks.memory.max limits the "
+            "memory that a task may take."
         )
         self._verdicts[unit] = Verdict(reason, self._config_offset(unit))
         return f"{unit} has failed: {reason}"

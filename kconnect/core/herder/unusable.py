@@ -36,7 +36,7 @@ class Unusable:
         if self._unnoted and (self._told_at is None or now - self._told_at >= _UNNOTED_MS):
             self._told_at = now
             for topic, count in self._unnoted.items():
-                more = f"{count} more record{'s' if count > 1 else ''} of the {topic.value} topic that can't be used"
-                text = f"Ignored {more}; each key is told of once: `kconnect topics check` lists all of them"
+                more = f"{count} more unusable record{'s' if count > 1 else ''} of the {topic.value} topic"
+                text = f"Ignored {more}; each key is logged once: `kconnect topics check` lists all of them"
                 self._desk.say("WARNING", text)
             self._unnoted.clear()

@@ -32,7 +32,7 @@ def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
     owner = next((worker for worker, found in state.assignments.items() if unit in (found.units or ())), None)
     if owner is None:
         up = any(_is_up(desk, worker) for worker in desk.members)
-        reason = "waiting for a worker to be given it" if up else "waiting for Spark: no worker has a task host yet"
+        reason = "waiting to be assigned to a worker" if up else "waiting for Spark: no worker has a task host yet"
         return desk.me, state.term, reason
     placement = state.placements.get(owner)
     placed = () if placement is None else (placement.hosts or {}).items()

@@ -68,7 +68,7 @@ def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             if alias.predicate not in known:
                 names = ", ".join(known) or "none"
                 # An empty one is no slip to pass over: Filter would then drop every record.
-                remedy = "" if alias.predicate else ". Without the setting the transform is for all records"
+                remedy = "" if alias.predicate else ". Without this setting, the transform applies to all records"
                 yield (
                     f"{alias.prefix}predicate",
                     f"Invalid value {alias.predicate} for configuration {alias.prefix}predicate: there is no predicate of "
@@ -87,7 +87,7 @@ def warnings(config: Mapping[str, str]) -> Iterator[str]:
     used = {alias.predicate for alias in _conditional(config)}
     for name in predicates(config):
         if name not in used:
-            yield f"The predicate {name} is used by no transform: name it in a `transforms.<alias>.predicate`, or remove it"
+            yield f"No transform uses the predicate {name}: name it in a `transforms.<alias>.predicate`, or remove it"
 
 
 def _conditional(config: Mapping[str, str]) -> Iterator[Alias]:
@@ -144,7 +144,7 @@ def config_def(
 
 _OF_A_TRANSFORM = (
     ConfigKey("predicate", Type.STRING, None, doc="Alias of the predicate that says which records it applies to."),
-    ConfigKey("negate", Type.BOOLEAN, False, doc="Apply it to those records for which the predicate is false."),
+    ConfigKey("negate", Type.BOOLEAN, False, doc="Apply the transform to records for which the predicate is false."),
 )
 
 _IMPORTANCE = list(Importance)

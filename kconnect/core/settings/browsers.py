@@ -109,6 +109,6 @@ def no_extensions(name: str, value: Any) -> None:
         raise ConfigError(
             name,
             value,
-            "Java classes can't be loaded, and what they guard would stand open: remove the setting; for TLS and client "
-            "certificates use `listeners.https.*`, for users and passwords `rest.authentication.*`",
+            "Java classes can't be loaded, so what they guard would be open to everybody: remove the setting; for TLS and "
+            "client certificates use `listeners.https.*`, for users and passwords `rest.authentication.*`",
         )

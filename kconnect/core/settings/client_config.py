@@ -175,7 +175,7 @@ def unfit(name: str, value: str) -> str | None:
     runs beside it. `tests/kafka/test_hostile_settings.py` looks for more of these.
     """
     if _NO_TEXT.search(name + value):
-        return "it has a character that no Kafka client can be given (U+0000, or half of a surrogate pair): remove it"
+        return "it has a character that Kafka clients can't take (U+0000, or half of a surrogate pair): remove it"
     if name == "group.id" and not value.strip():
         return "it is empty: name a consumer group, or remove the setting"
     return None

@@ -139,7 +139,7 @@ TASKS_MAX = INT(
 TASKS_MAX_ENFORCE = BOOLEAN(
     "tasks.max.enforce",
     True,
-    doc="Whether a connector that makes more tasks than tasks.max fails.",
+    doc="Whether a connector that generates more tasks than tasks.max fails.",
     place=(COMMON, 5),
     width=Width.SHORT,
     display_name="Enforce tasks max",

@@ -19,7 +19,7 @@ _MEDIUM = Importance.MEDIUM
 _RETRY_TIMEOUT = LONG(
     "errors.retry.timeout",
     0,
-    doc="For how long, in ms, a failed operation is tried again; 0: not at all, -1: for ever.",
+    doc="For how long, in ms, a failed operation is retried; 0: not at all, -1: for ever.",
     importance=_MEDIUM,
     place=(GROUP, 1),
     width=Width.MEDIUM,
@@ -28,7 +28,7 @@ _RETRY_TIMEOUT = LONG(
 _RETRY_DELAY_MAX = LONG(
     "errors.retry.delay.max.ms",
     60_000,
-    doc="The longest pause, in ms, between two tries. Pauses double from 300 ms and are random beyond this one.",
+    doc="The longest pause, in ms, between two attempts. Pauses double from 300 ms, and are random beyond this one.",
     importance=_MEDIUM,
     place=(GROUP, 2),
     width=Width.MEDIUM,
@@ -38,7 +38,7 @@ TOLERANCE = STRING(
     "errors.tolerance",
     "none",
     validator=OneOf(("none", "all")),
-    doc="What a bad record does: `none` fails the task, `all` skips the record.",
+    doc="What happens with a bad record: `none` fails the task, `all` skips the record.",
     importance=_MEDIUM,
     place=(GROUP, 3),
     width=Width.SHORT,
@@ -47,7 +47,7 @@ TOLERANCE = STRING(
 _LOG = BOOLEAN(
     "errors.log.enable",
     False,
-    doc="Whether tolerated errors are logged; those that fail the task always are.",
+    doc="Whether tolerated errors are logged; errors that fail the task always are.",
     importance=_MEDIUM,
     place=(GROUP, 4),
     width=Width.SHORT,
@@ -56,7 +56,7 @@ _LOG = BOOLEAN(
 _LOG_MESSAGES = BOOLEAN(
     "errors.log.include.messages",
     False,
-    doc="Whether such a line tells the record too. Off by default, because records may hold secrets.",
+    doc="Whether the log line includes the record. Off by default, because records may hold secrets.",
     importance=_MEDIUM,
     place=(GROUP, 5),
     width=Width.SHORT,
@@ -74,7 +74,7 @@ DEAD_LETTERS_TOPIC = STRING(
 _REPLICATION_FACTOR = SHORT(
     "errors.deadletterqueue.topic.replication.factor",
     3,
-    doc="For the dead letter topic, if it doesn't exist.",
+    doc="The replication factor of the dead letter topic, used if the topic has to be created.",
     importance=_MEDIUM,
     place=(GROUP, 7),
     width=Width.MEDIUM,
@@ -83,7 +83,7 @@ _REPLICATION_FACTOR = SHORT(
 CONTEXT_HEADERS = BOOLEAN(
     "errors.deadletterqueue.context.headers.enable",
     False,
-    doc="Whether headers tell where a dead letter came from and what went wrong.",
+    doc="Whether headers say where a dead letter came from and what went wrong.",
     importance=_MEDIUM,
     place=(GROUP, 8),
     width=Width.MEDIUM,

@@ -84,8 +84,8 @@ class Policy:
             reasons.append(f"lets {module.group()} load code from elsewhere")
         for reason in reasons:
             yield (
-                f"The setting '{setting}' {reason}, so that a connector may not override it. If yours may, add it to the "
-                f"worker's {UNSAFE_ALLOWLIST}."
+                f"The setting '{setting}' {reason}, so connectors may not override it. To allow it, add it to the worker's "
+                f"{UNSAFE_ALLOWLIST}."
             )
 
     def _allows(self, setting: str) -> bool:
@@ -128,7 +128,7 @@ def warnings(kind: str, config: Mapping[str, str], *, exactly_once: bool = False
     for client in CLIENTS:
         names = ", ".join(name for name in config if name.startswith(f"{client}.override."))
         if names and client not in used:
-            yield f"This {kind} has no {client} of its own, so that {names} has no effect"
+            yield f"This {kind} has no {client} of its own, so {names} has no effect"
 
 
 def _value(table: ConfigDef, name: str, text: str | None, policy: Policy, used: bool) -> ConfigValue:

@@ -21,7 +21,7 @@ from kconnect.errors import ConfigError
 from kconnect.java import regex as java_regex
 
 _DISABLED = (
-    "The worker's topic.creation.enable is false, so that connectors can't say how topics are created: remove all "
+    "The worker's topic.creation.enable is false, so connectors can't define how topics are created: remove all "
     "topic.creation.* settings, or set it to true on all workers"
 )
 PREFIX, GROUPS, DEFAULT = "topic.creation.", "topic.creation.groups", "default"
@@ -153,7 +153,7 @@ def warnings(kind: str, config: Mapping[str, str]) -> Iterator[str]:
         yield "topic.creation.* settings have no effect on a sink connector: remove them"
         return
     if DEFAULT in _aliases(config):
-        yield f"{GROUPS} need not list the group {DEFAULT}, which is always there and always the last one"
+        yield f"{GROUPS} need not list the group {DEFAULT}, which always exists and is always the last one"
     listed = _listed(config)
     for name in config:
         if not name.startswith(PREFIX) or name == GROUPS:
@@ -205,7 +205,7 @@ def _keys(group: str, config: Mapping[str, str]) -> Iterator[ConfigKey]:
         for order, (setting, doc) in enumerate(
             (
                 ("include", "Topics of this group: names, or Java patterns that match the whole name, separated by commas."),
-                ("exclude", "Topics that are not of this group, though `include` names them; given like it."),
+                ("exclude", "Topics that are not in this group, even if `include` matches them; written like `include`."),
             ),
             1,
         ):
@@ -224,7 +224,7 @@ def _keys(group: str, config: Mapping[str, str]) -> Iterator[ConfigKey]:
 
 
 def _topic_key(group: str, setting: str, order: int) -> ConfigKey:
-    doc = "A setting of new topics; the broker says which there are, and refuses others when a topic is created."
+    doc = "A setting of new topics, from those of the broker, which refuses unknown ones when a topic is created."
     place = (f"Topic Creation: {group}", order)
     return key(f"{PREFIX}{group}.{setting}", Type.STRING, None, LOW, place, Width.LONG, f"{setting} of {group}", doc)
 

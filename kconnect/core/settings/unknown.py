@@ -29,7 +29,7 @@ def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
 
     >>> rows = [{"value": {"name": name}} for name in ("connector.class", "tasks.max")]
     >>> list(told({"task.max": "2"}, {"configs": rows}))
-    ['Nothing knows the setting task.max; did you mean tasks.max?']
+    ['The setting task.max is unknown; did you mean tasks.max?']
     """
     known = {part["name"] for row in infos.get("configs", ()) for part in (row.get("definition"), row.get("value")) if part}
     if "connector.class" not in known:
@@ -39,8 +39,8 @@ def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
     for name in unknown[:_MOST]:
         near = difflib.get_close_matches(name, known, 1, _NEAR) if len(name) <= _LONGEST else []
         if near:
-            yield f"Nothing knows the setting {name}; did you mean {near[0]}?"
+            yield f"The setting {name} is unknown; did you mean {near[0]}?"
         elif not name.startswith(_PASSED_ON):
-            yield f"Nothing knows the setting {name}: it has no effect, unless a plugin looks for it without having declared it"
+            yield f"The setting {name} is unknown, and has no effect unless a plugin reads it without declaring it"
     if len(unknown) > _MOST:
-        yield f"Nothing knows {len(unknown) - _MOST} settings more"
+        yield f"{len(unknown) - _MOST} more settings are unknown"

@@ -25,7 +25,7 @@ _HOUR = 3_600_000
 
 def _hosts(name: str, value: Any) -> None:
     if value != -1 and value < 1:
-        raise ConfigError(name, value, "Number of task hosts must be positive, or -1 for one a core of the machine")
+        raise ConfigError(name, value, "Number of task hosts must be positive, or -1 for one for each core of the machine")
 
 
 def _policy(name: str, value: Any) -> None:
@@ -63,7 +63,7 @@ def _authentication_methods(name: str, value: Any) -> None:
         raise ConfigError(
             name,
             value,
-            f"Must be one or both of: {', '.join(sorted(_AUTHENTICATION_METHODS))}. To ask nobody who they are, leave out "
+            f"Must be one or both of: {', '.join(sorted(_AUTHENTICATION_METHODS))}. To run without authentication, leave out "
             "rest.authentication.file",
         )
 
@@ -127,14 +127,14 @@ class WorkerSettings:
     """
 
     _bootstrap_servers = LIST("bootstrap.servers", doc="host:port of some brokers, separated by commas")
-    group_id = STRING("group.id", validator=NonEmptyString(), doc="names the cluster: all its workers have the same")
+    group_id = STRING("group.id", validator=NonEmptyString(), doc="the name of the cluster, the same for all its workers")
     config_storage_topic = STRING(
         "config.storage.topic", validator=NonEmptyString(), doc="topic of connector configs and target states"
     )
     offset_storage_topic = STRING("offset.storage.topic", validator=NonEmptyString(), doc="topic of source offsets")
     status_storage_topic = STRING("status.storage.topic", validator=NonEmptyString(), doc="topic of statuses and topic usage")
-    key_converter = CLASS("key.converter", doc="converter of keys, where a connector names none")
-    value_converter = CLASS("value.converter", doc="converter of values, where a connector names none")
+    key_converter = CLASS("key.converter", doc="converter of keys, for connectors that name none")
+    value_converter = CLASS("value.converter", doc="converter of values, for connectors that name none")
     header_converter = CLASS("header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter")
     key_converter_plugin_version = STRING("key.converter.plugin.version", None)
     value_converter_plugin_version = STRING("value.converter.plugin.version", None)
@@ -154,13 +154,13 @@ class WorkerSettings:
         doc="default: that of the config topic",
     )
     _metrics_storage_topic = STRING(
-        "metrics.storage.topic", None, doc="topic of hosts' numbers for /metrics; default <config.storage.topic>-metrics"
+        "metrics.storage.topic", None, doc="topic of hosts' metrics for /metrics; default <config.storage.topic>-metrics"
     )
     _metrics_storage_replication_factor = SHORT(
         "metrics.storage.replication.factor", None, IfGiven(check_replication_factor), doc="default: that of the config topic"
     )
     metrics_report_interval_ms = LONG(
-        "metrics.report.interval.ms", 10_000, Range.at_least(100), "how often hosts report numbers that have changed"
+        "metrics.report.interval.ms", 10_000, Range.at_least(100), "how often hosts report metrics that have changed"
     )
     listeners = LIST("listeners", ["http://:8083"], doc="URLs that REST listens on; a blank host is every interface")
     rest_advertised_host_name = STRING("rest.advertised.host.name", None)
@@ -168,9 +168,13 @@ class WorkerSettings:
     rest_advertised_listener = STRING("rest.advertised.listener", None, IfGiven(OneOf(("http", "https"), ignore_case=True)))
     admin_listeners = LIST("admin.listeners", None)
     access_control_allow_origin = STRING(
-        browsers.ORIGINS, "", browsers.check_origins, "pages of these origins may ask; * for all"
+        browsers.ORIGINS, "", browsers.check_origins, "origins whose web pages may send requests; * for all"
     )
-    access_control_allow_methods = STRING("access.control.allow.methods", "", doc="by which methods; default GET,POST,HEAD")
+    access_control_allow_methods = STRING(
+        "access.control.allow.methods",
+        "",
+        doc="the methods that they may use; default GET,POST,HEAD",
+    )
     response_http_headers_config = STRING(
         "response.http.headers.config", "", browsers.check_header_rules, "[set|add|setDate|addDate] [name]:[value], …"
     )
@@ -180,21 +184,21 @@ class WorkerSettings:
         "python.transform.path",
         [],
         _folders,
-        "folders whose Python functions connectors may use as transforms; default none, because they may do all that the "
-        "worker may",
+        "folders whose Python functions connectors may use as transforms; default none, because such functions can do whatever "
+        "the worker can",
     )
     _sandbox_memory_max_bytes = LONG(
         "sandbox.memory.max.bytes",
         2 * 2**30,
         IfGiven(_sandbox_memory),
-        "memory that plugin code may take while it is asked about a config; -1: no limit",
+        "memory that plugin code may use while it is asked about a config; -1: no limit",
     )
     _task_host_memory_max_bytes = LONG(
         "task.host.memory.max.bytes",
         None,
         IfGiven(_host_memory),
-        "resident memory of a task host's process, which ends when it takes more; -1: no limit; default: none as long as the "
-        "machine has memory left",
+        "resident memory of a task host's process, which ends when it uses more; -1: no limit; default: no limit as long as "
+        "the machine has memory left",
     )
     plugin_discovery = STRING(
         "plugin.discovery", "hybrid_warn", OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True)
@@ -205,7 +209,7 @@ class WorkerSettings:
     )
     _connector_client_config_override_allowlist = LIST("connector.client.config.override.allowlist", [])
     _connector_client_config_override_unsafe_allowlist = LIST(
-        UNSAFE_ALLOWLIST, [], doc="client settings that connectors may set though they run code or read files"
+        UNSAFE_ALLOWLIST, [], doc="client settings that connectors may set even though they run code or read files"
     )
     topic_creation_enable = BOOLEAN("topic.creation.enable", True)
     topic_tracking_enable = BOOLEAN("topic.tracking.enable", True)
@@ -224,7 +228,7 @@ class WorkerSettings:
     )
     offset_flush_interval_ms = LONG("offset.flush.interval.ms", 60_000, Range.at_least(1), "how often tasks commit offsets")
     offset_flush_timeout_ms = LONG(
-        "offset.flush.timeout.ms", 5_000, Range.at_least(1), "how long a source waits for its sends then"
+        "offset.flush.timeout.ms", 5_000, Range.at_least(1), "how long a source task then waits for its sends"
     )
     task_shutdown_graceful_timeout_ms = LONG("task.shutdown.graceful.timeout.ms", 5_000, Range.at_least(0))
     session_timeout_ms = INT(
@@ -237,17 +241,26 @@ class WorkerSettings:
     handover_grace_ms = LONG(
         "handover.grace.ms", 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"
     )
-    task_hosts = INT("task.hosts", -1, IfGiven(_hosts), "Spark tasks that this worker's units are spread over; -1: one a core")
-    access_log_file = STRING("access.log.file", None, doc="a file for REST's access log, a line a request; default none")
+    task_hosts = INT(
+        "task.hosts",
+        -1,
+        IfGiven(_hosts),
+        "Spark tasks that this worker's units are spread over; -1: one for each core",
+    )
+    access_log_file = STRING(
+        "access.log.file",
+        None,
+        doc="a file for REST's access log, one line for each request; default none",
+    )
     audit_log_file = STRING(
         "audit.log.file",
         None,
-        doc="a file for REST's audit log, a line for each request that may change something; default none",
+        doc="a file for REST's audit log, one line for each request that may change something; default none",
     )
     rest_authentication_file = STRING(
         "rest.authentication.file",
         None,
-        doc="a file of users, roles and hashes of passwords or tokens, as `kconnect user` makes them; default none: whoever "
+        doc="a file of users, roles and hashes of passwords or tokens, as `kconnect user` prints them; default none: whoever "
         "reaches REST may do everything",
         importance=_HIGH,
     )
@@ -257,7 +270,12 @@ class WorkerSettings:
         _authentication_methods,
         "how users may prove who they are: basic is a name with a password, token a bearer token; both by default",
     )
-    log_format = STRING("log.format", "text", OneOf(("text", "json")), "of the log: for people, or one JSON object a line")
+    log_format = STRING(
+        "log.format",
+        "text",
+        OneOf(("text", "json")),
+        "format of the log: for people, or one JSON object on each line",
+    )
     # The worker's own Kafka clients; `kafka/clients.py` carries these over, with all of `ssl.*` and `sasl.*`.
     client_id = STRING("client.id", "")
     client_dns_lookup = STRING(
@@ -488,7 +506,7 @@ def _authentication_errors(raw: Mapping[str, str]) -> Iterable[str]:
             known = ", ".join(key for key in WORKER_CONFIG.keys if key.startswith("rest.authentication."))
             yield f"The setting {name} is not known; those of authentication are: {known}"
     if file in raw and not raw[file].strip():
-        yield str(ConfigError(file, raw[file], "Must name a file; leave it out if nobody shall be asked who they are"))
+        yield str(ConfigError(file, raw[file], "Must name a file; leave it out to run without authentication"))
     if file not in raw and "rest.authentication.methods" in raw:
         yield f"rest.authentication.methods has no effect without {file}: name the file of users there, or leave both out"
 

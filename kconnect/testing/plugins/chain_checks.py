@@ -117,7 +117,7 @@ def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iter
     except ConnectError:
         return
     except Exception as error:  # noqa: BLE001 - a plugin's own
-        yield f"get() of a key that is not there raised {told(error)}: leave the key out, or raise a ConnectError"
+        yield f"get() of a missing key raised {told(error)}: leave the key out, or raise a ConnectError"
         return
     if not isinstance(found, ConfigData):
         yield f"get() gives a {type(found).__name__}, where a ConfigData is due"

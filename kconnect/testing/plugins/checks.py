@@ -130,7 +130,7 @@ def _of_version(plugin: type[Any], made: Any) -> Iterator[str]:
         yield f"version() raised {told(error)}"
         return
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        yield f"version() gives {version!r}, which is no version: give a text such as '1.0.0'"
+        yield f"version() gives {version!r}, which is not a version: give a text such as '1.0.0'"
         return
     if version == "undefined":
         yield "has no version(): statuses and metrics can't tell it from another one"
@@ -150,7 +150,7 @@ def _of_settings(declared: ConfigDef, kind: str, plugin: type[Any]) -> Iterator[
         if not key.doc.strip():
             yield f"the setting {name} has no doc: REST and tools show it to users"
         if key.type is not Type.PASSWORD and secrets.is_secret(name):
-            yield f"the setting {name} seems to be a secret: declare it with Type.PASSWORD, so that it is shown to nobody"
+            yield f"the setting {name} seems to be a secret: declare it with Type.PASSWORD, so that it is never shown"
         if not key.required:
             try:
                 value = parse(name, key.default, key.type)
@@ -197,7 +197,7 @@ def _of_preflight(made: SourceConnector, full: dict[str, str]) -> Iterator[str]:
 def _of_task(runner: SourceRunner | SinkRunner) -> Iterator[str]:
     version = runner.task.version()
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        yield f"version() of the task gives {version!r}, which is no version: give a text such as '1.0.0'"
+        yield f"version() of the task gives {version!r}, which is not a version: give a text such as '1.0.0'"
     for limit in ("1", "3"):
         try:
             task_configs_of(runner.connector, {**runner.config, "tasks.max": limit})

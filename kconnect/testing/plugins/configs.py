@@ -52,7 +52,7 @@ def kind_of(plugin: type[Any]) -> str:
         if isinstance(plugin, type) and issubclass(plugin, base):
             return kind
     bases = ", ".join(base.__name__ for base in KINDS)
-    raise ConnectError(f"{plugin!r} is no plugin: derive it from one of kconnect.api's {bases}")
+    raise ConnectError(f"{plugin!r} is not a plugin: derive it from one of kconnect.api's {bases}")
 
 
 def completed(connector: type[Connector], config: Mapping[str, str]) -> dict[str, str]:

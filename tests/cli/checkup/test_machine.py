@@ -140,7 +140,7 @@ def test_a_library_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     ("script", "severity", "said"),
     [
         (f'exec {sys.executable} "$@"', OK, "with kconnect"),
-        ("echo 3 9 0.1.0 4.0.0", ERROR, "Spark refuses to run tasks then"),
+        ("echo 3 9 0.1.0 4.0.0", ERROR, "Spark refuses to run tasks like that"),
         ("echo {} 9.9.9 4.0.0".format(" ".join(map(str, sys.version_info[:2]))), WARNING, "has kconnect 9.9.9"),
         ("echo 'ModuleNotFoundError: no kconnect' >&2; exit 1", ERROR, "can't import kconnect (ModuleNotFoundError"),
     ],
@@ -159,7 +159,7 @@ def test_no_python_for_executors() -> None:
 
 def test_a_python_on_other_machines_can_not_be_seen() -> None:
     (*_, found) = machine.check_python({"spark.master": "spark://far:7077"})
-    assert found.severity == SKIPPED and "can't be seen from here" in found.message
+    assert found.severity == SKIPPED and "Can't check from here" in found.message
 
 
 # --- room, files ---

@@ -63,7 +63,7 @@ def test_a_check_that_fails_and_one_that_hangs_are_findings(monkeypatch: pytest.
         (ERROR, "The check of a failed (ValueError: no way)"),
         (OK, "c"),
         (OK, "at once"),
-        (WARNING, "The check of b came to no end within 100 s"),
+        (WARNING, "The check of b did not end within 100 s"),
     ]
 
 

@@ -116,7 +116,7 @@ def test_a_worker_that_must_not_be_told_who_asks_is_not_checked(monkeypatch: pyt
         urls += [one, other]
         found = of(list(workers.check(Target(one), True)), "worker")
     assert [each.severity for each in found] == [OK, SKIPPED]
-    assert f"Have its listener be https, or ask it itself with --url {other}" in found[1].message
+    assert f"Give that worker an https listener, or use it directly with --url {other}" in found[1].message
 
 
 def test_no_worker() -> None:
@@ -130,7 +130,7 @@ def test_a_worker_of_kafka_connect() -> None:
     with worker(answers(version="4.3.1")) as url:
         found = list(workers.check(Target(url), True))
     assert {each.severity for each in found} == {OK}
-    assert "has no /cluster, so the others are not known" in found[0].message
+    assert "has no /cluster; the other workers are not known" in found[0].message
 
 
 def test_workers_of_two_versions_that_keep_one_connect_s_api() -> None:

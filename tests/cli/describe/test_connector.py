@@ -32,13 +32,14 @@ def test_brokers_that_do_not_answer_are_asked_once(monkeypatch: pytest.MonkeyPat
 
         return ask
 
-    monkeypatch.setattr(stamped, "read", silent(RetriableError("No broker told of the topic")))
+    monkeypatch.setattr(stamped, "read", silent(RetriableError("No broker answered for a topic")))
     monkeypatch.setattr(connector, "lag", silent(UnavailableError("No broker answers")))
     brokers = Brokers("127.0.0.1:9", own={"config_topic": "c", "status_topic": "s"})
     with ConnectClient("http://w", transport=httpx.MockTransport(answers)) as client:
         look = connector.Look(client, brokers, ["a", "b"])
         found = [look.connector(name) for name in ("a", "b")]
     assert len(asked) == 2
-    why = {"since": "No broker told of the topic", "changes": "No broker told of the topic", "lag": "No broker answers"}
+    why = {"since": "No broker answered for a topic", "lag": "No broker answers"}
+    why["changes"] = why["since"]
     for each in found:
         assert {what: each["unknown"][what] for what in why} == why

@@ -66,9 +66,9 @@ def test_what_users_asked_for() -> None:
         "given 1 task",
         "config: a: 1 → 2; b removed; c=3 added",
         "given 3 tasks",
-        "asked to be PAUSED",
-        "restart of the connector and its tasks asked for, if failed",
-        "config: written again, nothing differs",
+        "target state PAUSED",
+        "restart of the connector and its tasks requested, if failed",
+        "config: written again, unchanged",
     ]
 
 

@@ -107,7 +107,7 @@ def test_what_is_not_known_says_why() -> None:
 def test_a_connector_whose_state_nobody_has_told_yet() -> None:
     text = written(state=None, worker_id=None, tasks=[], unknown={"state": "No status found for connector orders"})
     assert "State unknown: No status found for connector orders" in text
-    assert "No worker has told its state yet" in text
+    assert "No worker has reported its state yet" in text
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def url() -> Iterator[str]:
 def test_a_connector_that_is_gone_is_asked_for_once(url: str) -> None:
     with Chains(Brokers(), Target(url), "orders-dead") as chains:
         for offset in range(3):
-            with pytest.raises(NotFoundError, match="sink, which wrote the letter, is not there any more: name another"):
+            with pytest.raises(NotFoundError, match="sink, which wrote the letter, no longer exists: name another"):
                 chains.run(letter(offset))
         with pytest.raises(NotFoundError, match="The connector other"):
             chains.run(letter(connector_name="other"))

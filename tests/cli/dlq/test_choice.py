@@ -79,7 +79,7 @@ def test_times_as_people_write_them() -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "-2x", "5m"])
 def test_a_time_that_is_none_says_how_to_write_one(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no time: write a time such as 2026"):
+    with pytest.raises(click.BadParameter, match="is not a time: write a time such as 2026"):
         MOMENT.convert(text, None, None)
 
 

@@ -62,7 +62,7 @@ def test_nothing_is_done_of_a_queue_that_was_made_anew() -> None:
 
 
 def test_somebody_elses_commit_is_not_taken_for_a_note() -> None:
-    with pytest.raises(ConflictError, match="none of kconnect's"):
+    with pytest.raises(ConflictError, match="was not written by kconnect"):
         Done.read(2, "leader-epoch-4", high=9)
 
 

@@ -44,9 +44,9 @@ def test_by_the_key_if_asked_for_or_if_the_partition_is_no_more_or_in_another_to
 
 
 def test_what_can_not_go_anywhere_stays_and_says_why() -> None:
-    assert whys(bare()) == ["it does not tell which topic it came from: give --to-topic"]
+    assert whys(bare()) == ["its headers do not name the topic that it came from: give --to-topic"]
     assert whys(bare(), to_topic="retry") == []
-    assert whys(letter(topic="gone")) == ["the topic gone is not there: create it, or give --to-topic"]
+    assert whys(letter(topic="gone")) == ["the topic gone does not exist: create it, or give --to-topic"]
     assert whys(letter(topic="orders-dead")) == ["it would go to the queue itself: give --to-topic"]
     assert whys(letter(), to_topic="orders-dead") == ["it would go to the queue itself: give --to-topic"]
     assert "use --through-chain" in whys(letter(source_partition="{}", source_offset="{}"))[0]

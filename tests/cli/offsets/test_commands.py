@@ -191,7 +191,7 @@ def test_set_inline(offsets: Any, herder: Herder) -> None:
 
 def test_nothing_is_asked_where_nothing_changes(offsets: Any, herder: Herder) -> None:
     done = offsets("set", "snk", "t/0=10")
-    assert (done.status, done.out, done.err) == (0, "", "The offsets are like that already\n")
+    assert (done.status, done.out, done.err) == (0, "", "The offsets have these values already\n")
     assert offsets("set", "snk", "t/0=11", "--dry-run").out.split() == ["PARTITION", "BEFORE", "AFTER", "t/0", "10", "11"]
     assert offsets("reset", "snk", "--dry-run").status == 0
     assert not [request for request in herder.seen if isinstance(request, AlterOffsets | ResetOffsets)]
@@ -200,28 +200,28 @@ def test_nothing_is_asked_where_nothing_changes(offsets: Any, herder: Herder) ->
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (("set", "snk"), 2, "Say what to set in one way"),
-        (("set", "snk", "t/0=1", "-f", "x"), 2, "Say what to set in one way"),
-        (("set", "snk", "--partition", "{}"), 2, "Each --partition needs its --offset"),
+        (("set", "snk"), 2, "Give offsets in one way"),
+        (("set", "snk", "t/0=1", "-f", "x"), 2, "Give offsets in one way"),
+        (("set", "snk", "--partition", "{}"), 2, "Give an --offset for each --partition."),
         (("set", "snk", "t/0=-1"), 2, "the offset -1 of t/0 is negative"),
-        (("set", "snk", "t/0=9223372036854775808"), 2, "9223372036854775808 of t/0 is more than Kafka has"),
-        (("set", "snk", "t/99999999999999999999=1"), 2, "99999999999999999999 of t is more than Kafka has"),
+        (("set", "snk", "t/0=9223372036854775808"), 2, "9223372036854775808 of t/0 is beyond Kafka's largest"),
+        (("set", "snk", "t/99999999999999999999=1"), 2, "99999999999999999999 of t is beyond Kafka's largest"),
         (("set", "lines", "--partition", '{"x": 1}', "--offset", '{"x": 99999999999999999999}'), 2, "can't be sent"),
         (("set", "snk", "t/0"), 2, "write TOPIC/PARTITION=OFFSET"),
         (("set", "snk", "-f", "/nowhere"), 2, "/nowhere: No such file"),
-        (("set", "lines", "t/0=1"), 6, "lines is a source, which has no t/0=1: give --partition JSON --offset JSON"),
+        (("set", "lines", "t/0=1"), 6, "lines is a source, which has no offset of t/0=1: give --partition JSON --offset JSON"),
         (("set", "lines", "--partition", "{x", "--offset", "null"), 2, "put it in single quotes"),
         (("set", "nobody", "t/0=1"), 4, "Connector nobody not found"),
         (("reset", "nobody"), 4, "Connector nobody not found"),
         (("reset", "snk"), 2, "There is no terminal to ask on: give --yes"),
-        (("rewind", "snk"), 2, "Say where to in one way"),
-        (("rewind", "snk", "--by", "1", "--to-latest"), 2, "Say where to in one way"),
+        (("rewind", "snk"), 2, "Give one of"),
+        (("rewind", "snk", "--by", "1", "--to-latest"), 2, "Give one of"),
         (("rewind", "snk", "--by", "0"), 2, "x>=1"),
-        (("rewind", "snk", "--to-time", "soon"), 2, "'soon' is no time"),
-        (("rewind", "snk", "--by", "1"), 2, "Nothing says where Kafka is: give --bootstrap-server"),
+        (("rewind", "snk", "--to-time", "soon"), 2, "'soon' is not a time:"),
+        (("rewind", "snk", "--by", "1"), 2, "Kafka's address is not known: give --bootstrap-server"),
         (("rewind", "lines", "--by", "1"), 6, "kconnect offsets reset lines"),
         (("diff",), 1, "Missing argument"),
-        (("diff", "snk"), 1, "Say what to compare with: a FILE, or --to-url URL"),
+        (("diff", "snk"), 1, "Give what to compare with: a FILE, or --to-url URL"),
         (("diff", "nobody", "/nowhere"), 1, "Connector nobody not found"),
         (("diff", "snk", "/nowhere"), 1, "/nowhere: No such file"),
         (("diff", "snk", "--to-url", "nowhere"), 1, "nowhere"),
@@ -263,10 +263,10 @@ def test_it_is_stopped_for_the_change_and_brought_back_to_where_it_was(
 
 def test_it_is_brought_back_also_when_the_change_fails(offsets: Any, herder: Herder) -> None:
     herder.targets["snk"] = TargetState.PAUSED
-    herder.refusals = [ConnectError("no offsets are changed on Sundays")]
+    herder.refusals = [ConnectError("no offsets have changed on Sundays")]
     done = offsets("set", "snk", "t/0=1", "--stop")
     assert done.status == 1
-    assert "no offsets are changed on Sundays" in done.err
+    assert "no offsets have changed on Sundays" in done.err
     assert herder.targets["snk"] is TargetState.PAUSED
 
 
@@ -275,8 +275,8 @@ def test_one_that_can_not_be_brought_back_is_told_with_the_command(offsets: Any,
     herder.refuse_resume = True
     done = offsets("set", "snk", "t/0=1", "--stop")
     assert done.status == 1
-    assert "Its offsets are changed, but snk could not be brought back (not today): it is STOPPED" in done.err
-    assert "Type: kconnect resume snk" in done.err
+    assert "Its offsets were changed, but snk could not be brought back (not today): it is STOPPED" in done.err
+    assert "To bring it back: kconnect resume snk" in done.err
     assert kept(herder)[Place("t", 0)] == 1
 
 
@@ -288,7 +288,7 @@ def test_ctrl_c_says_where_the_connector_is(offsets: Any, herder: Herder, monkey
     herder.targets["snk"] = TargetState.PAUSED
     done = offsets("set", "snk", "t/0=1", "--stop")
     assert done.status == 130
-    assert "Interrupted: snk is STOPPED, and its offsets may have been changed or not" in done.err
+    assert "Interrupted: snk is STOPPED. Its offsets may have been changed; to see" in done.err
     assert "kconnect pause snk" in done.err
     assert herder.targets["snk"] is TargetState.STOPPED
 
@@ -315,10 +315,10 @@ def test_offsets_that_are_others_afterwards_are_an_error(offsets: Any, herder: H
 def test_what_helps_with_a_sink_s_group(offsets: Any, herder: Herder) -> None:
     """As Connect refuses, without a reason; kconnect says it."""
     herder.refusals = [ConnectError("Failed to alter consumer group offsets for connector snk")]
-    assert "is its group connect-snk used by nobody else?" in offsets("set", "snk", "t/0=1").err
+    assert "no other consumer uses the group connect-snk" in offsets("set", "snk", "t/0=1").err
     herder.configs["snk"]["consumer.override.group.id"] = "mine"
     herder.refusals = [ConnectError("Failed to alter consumer group offsets for connector snk")]
-    assert "the group mine, which its consumer.override.group.id names" in offsets("set", "snk", "t/0=1").err
+    assert "the group mine (its consumer.override.group.id)" in offsets("set", "snk", "t/0=1").err
 
 
 def test_diff_with_a_file_and_another_cluster(offsets: Any, herder: Herder, url: str, tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_diff_with_a_file_and_another_cluster(offsets: Any, herder: Herder, url:
 def test_export_and_import(offsets: Any, herder: Herder, form: str, tmp_path: Path) -> None:
     file = tmp_path / "o"
     file.write_text(offsets("export", "--all", "-o", form).out)
-    assert offsets("import", str(file)).err == "The offsets are like that already\n"
+    assert offsets("import", str(file)).err == "The offsets have these values already\n"
     herder.keep("snk", [at(0, 99), at(5, 5)])
     herder.keep("lines", [])
     dry = offsets("import", str(file), "--dry-run")
@@ -393,7 +393,7 @@ def test_an_import_does_what_it_can_without_those_that_are_not_there(offsets: An
     assert (done.status, done.err) == (4, f"kconnect: lines: Connector lines not found\nsnk: {DONE}\n")
     assert kept(herder) == {("t", 0): 10, ("t", 1): 20}
     again = offsets("import", "-", "--yes", stdin=file)
-    assert (again.status, again.out) == (4, ""), "that the others are like that already makes it no success"
+    assert (again.status, again.out) == (4, ""), "that the others have these values already makes it no success"
 
 
 def test_reset_stops_also_what_has_no_offsets_yet(offsets: Any, herder: Herder) -> None:
@@ -401,7 +401,7 @@ def test_reset_stops_also_what_has_no_offsets_yet(offsets: Any, herder: Herder) 
     herder.keep("snk", [])
     herder.targets["snk"] = TargetState.STARTED
     herder.before_stop = lambda: herder.keep("snk", [at(0, 10)])
-    told = "snk has no offsets yet that its worker knows; what it commits until it is stopped is reset\n"
+    told = "snk has not committed any offsets yet; those that it commits until it is stopped are reset, too\n"
     done = offsets("reset", "snk", "--stop", "--yes")
     assert (done.status, done.out, done.err.startswith(told)) == (0, "", True), done
     assert (kept(herder), herder.targets["snk"]) == ({}, TargetState.STARTED)

@@ -70,7 +70,7 @@ def asked(request: pytest.FixtureRequest) -> Iterator[Any]:
     server.server_close()
 
 
-NEEDS = "(version {}) can't do that: it needs Kafka Connect 3.6 or newer"
+NEEDS = "(version {}) can't change offsets: that needs Kafka Connect 3.6 or newer"
 
 
 @pytest.mark.parametrize("asked", ["3.5.2"], indirect=True)

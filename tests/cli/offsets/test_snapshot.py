@@ -45,12 +45,12 @@ def test_a_file_says_from_where_it_is_and_reads_back_as_it_was(form: str, capfd:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ({"offsets": []}, "f: it names no connectors: give what kconnect offsets export wrote"),
-        ({"connectors": {}}, "f: its connectors are no list"),
-        ({"connectors": [{}]}, "f, connector 1: it has no name"),
+        ({"offsets": []}, "f has no list of connectors: give a file that kconnect offsets export wrote"),
+        ({"connectors": {}}, "f: connectors must be a list"),
+        ({"connectors": [{}]}, "f, connector 1: it needs a name"),
         ({"connectors": [{"name": "a"}]}, "f, connector 1: the type of a is None, but must be source or sink"),
-        ({"connectors": [{"name": "a", "type": "sink"}]}, "f, connector 1 (a): there are no offsets"),
-        ({"connectors": [{"name": "a", "type": "sink", "offsets": []}] * 2}, "f: the connector a comes twice"),
+        ({"connectors": [{"name": "a", "type": "sink"}]}, "f, connector 1 (a): no offsets found"),
+        ({"connectors": [{"name": "a", "type": "sink", "offsets": []}] * 2}, "f: the connector a is in it twice"),
     ],
 )
 def test_what_is_wrong_in_an_export(body: Any, text: str) -> None:
@@ -63,9 +63,9 @@ def test_the_offsets_of_one_connector() -> None:
     export = snapshot.document("u", {}, [SINK], NOW)
     for body in (export, {"offsets": SINK.offsets}, SINK.offsets):
         assert snapshot.of_one(body, "f", "snk", "sink") == SINK.offsets
-    with pytest.raises(NotFoundError, match="f: it has no offsets of other"):
+    with pytest.raises(NotFoundError, match="f has no offsets of other"):
         snapshot.of_one(export, "f", "other", "sink")
-    with pytest.raises(InputError, match="offsets of a sink named snk, but on this cluster that is a source"):
+    with pytest.raises(InputError, match="offsets of a sink named snk, but snk is a source on this cluster"):
         snapshot.of_one(export, "f", "snk", "source")
 
 
@@ -78,5 +78,5 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("a: [")
     with pytest.raises(InputError, match="f: this is neither JSON nor YAML"):
         snapshot.read(str(tmp_path / "f"))
-    with pytest.raises(InputError, match=r"--offset: \{x is no JSON .*single quotes"):
+    with pytest.raises(InputError, match=r"--offset: \{x is not JSON .*single quotes"):
         snapshot.parse_json("--offset", "{x")

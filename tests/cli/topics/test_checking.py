@@ -59,12 +59,12 @@ RECORDS: list[tuple[str, Callable[[Log], object], str, str, str]] = [
         .config("task-x-0", {"properties": {}})
         .config("task-x-2", {"properties": {}})
         .config("commit-x", {"tasks": 3}),
-        *("error", "commit-incomplete", "The commit of x says 3 tasks, and the config of task 1 is missing"),
+        *("error", "commit-incomplete", "The commit of x is for 3 tasks, but the config of task 1 is missing"),
     ),
     (
         "task configs without a commit",
         lambda log: log.config("task-src-0", {"properties": {"new": "1"}}),
-        *("warning", "tasks-uncommitted", "Task configs of src have no commit behind them"),
+        *("warning", "tasks-uncommitted", "Task configs of src have no commit after them"),
     ),
     (
         "STOPPED without an empty commit",
@@ -79,22 +79,22 @@ RECORDS: list[tuple[str, Callable[[Log], object], str, str, str]] = [
     (
         "an unknown target state",
         lambda log: log.config("target-state-src", {"state": "HIBERNATING"}),
-        *("error", "broken", "The record target-state-src (offset 7) is ignored by workers: unknown target state"),
+        *("error", "broken", "Workers ignore the record target-state-src (offset 7): unknown target state"),
     ),
     (
         "broken JSON",
         lambda log: log.config("connector-x", b"{"),
-        *("error", "broken", "connector-x (offset 7) is ignored by workers: not JSON"),
+        *("error", "broken", "connector-x (offset 7): not JSON"),
     ),
     (
         "an unknown status",
         lambda log: log.status("status-connector-src", {"state": "DREAMING", "worker_id": "w", "generation": 1}),
-        *("error", "broken", "status-connector-src (partition 2, offset 2) is ignored by workers: unknown state"),
+        *("error", "broken", "status-connector-src (partition 2, offset 2): unknown state"),
     ),
     (
         "a kind of record that nobody knows",
         lambda log: log.config("what-is-this", {}),
-        *("warning", "unknown-key", "what-is-this (offset 7) is ignored by workers: unknown kind of key"),
+        *("warning", "unknown-key", "what-is-this (offset 7): unknown kind of key"),
     ),
     (
         "a config without a class",
@@ -106,7 +106,7 @@ RECORDS: list[tuple[str, Callable[[Log], object], str, str, str]] = [
         lambda log: log.config("connector-x", {"properties": {"name": "y", "connector.class": "A"}}).config(
             "commit-x", {"tasks": 0}
         ),
-        *("warning", "other-name", "The config of x has another name in it"),
+        *("warning", "other-name", "The config of x has a name that is"),
     ),
     (
         "a target state of a connector that is gone",
@@ -121,7 +121,7 @@ RECORDS: list[tuple[str, Callable[[Log], object], str, str, str]] = [
     (
         "topics used by a connector that is gone",
         lambda log: log.status("status-topic-t:connector-old", {"topic": {"name": "t", "connector": "old", "task": 0}}),
-        *("warning", "gone-topic-use", "The topics that old used are listed"),
+        *("warning", "gone-topic-use", "There are records of topics that old used, which is gone"),
     ),
     (
         "offsets of a connector that is gone",
@@ -146,7 +146,7 @@ RECORDS: list[tuple[str, Callable[[Log], object], str, str, str]] = [
     (
         "tasks that were never made",
         lambda log: log.config("connector-x", {"properties": {"connector.class": "A"}}),
-        *("note", "tasks-never-made", "No tasks were ever made for x"),
+        *("note", "tasks-never-made", "No task configs were ever written for x"),
     ),
     (
         "an offset with more than plain values",
@@ -156,27 +156,27 @@ RECORDS: list[tuple[str, Callable[[Log], object], str, str, str]] = [
     (
         "an offset under two keys",
         lambda log: log.offset("src", {"a": 1, "b": 2}, {"p": 1}).offset("src", {"b": 2, "a": 1}, {"p": 2}),
-        *("warning", "offset-keys-differ", "is stored under 2 keys that differ in the order of their fields"),
+        *("warning", "offset-keys-differ", "is stored under 2 keys that differ only in the order of their fields"),
     ),
     (
         "a topic's use whose value says another",
         lambda log: log.status("status-topic-u:connector-src", {"topic": {"name": "v", "connector": "src", "task": 0}}),
-        *("warning", "topic-use-differs", "src uses u, says the key, and the value says src uses v"),
+        *("warning", "topic-use-differs", "src uses u, and the value that src uses v"),
     ),
     (
         "a session key that is none",
         lambda log: log.config("session-key", {"key": "!", "algorithm": "HmacSHA256", "creation-timestamp": NOW_MS}),
-        *("error", "session-key", "The session key is no base64"),
+        *("error", "session-key", "The session key is not base64"),
     ),
     (
         "an old session key",
         lambda log: log.config("session-key", {"key": "YQ==", "algorithm": "HmacSHA256", "creation-timestamp": NOW_MS - 10**8}),
-        *("note", "session-key-old", "The session key is 27 hours old: no leader has been there since"),
+        *("note", "session-key-old", "The session key is 27 hours old, and there has been no leader since"),
     ),
     (
         "a session key of the future",
         lambda log: log.config("session-key", {"key": "YQ==", "algorithm": "HmacSHA256", "creation-timestamp": NOW_MS + 10**8}),
-        *("warning", "session-key-future", "made in the future: clocks differ"),
+        *("warning", "session-key-future", "a time in the future: the clocks of workers differ"),
     ),
 ]
 

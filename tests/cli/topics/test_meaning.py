@@ -45,37 +45,38 @@ USED = b'{"topic":{"name":"t1","connector":"my src","task":0,"discoverTimestamp"
         (
             "task-my-src-10",
             b'{"properties":{"a":"b"}}',
-            *("task", "my-src", "config of task 10 of my-src: 1 setting; holds once committed"),
+            *("task", "my-src", "config of task 10 of my-src: 1 setting; in effect once committed"),
         ),
         ("commit-my src", b'{"tasks":1}', "commit", "my src", "commit of 1 task of my src"),
         ("commit-snk", b'{"tasks":0}', "commit", "snk", "commit of no tasks of snk"),
         (
             "target-state-snk",
             b'{"state":"PAUSED","state.v2":"STOPPED"}',
-            *("target-state", "snk", "target state STOPPED of snk (PAUSED for workers before 3.5)"),
+            *("target-state", "snk", "target state STOPPED of snk (workers older than 3.5 read PAUSED)"),
         ),
         ("target-state-snk", b'{"state":"STARTED","state.v2":"STARTED"}', "target-state", "snk", "target state STARTED of snk"),
         (
             "target-state-snk",
             b'{"state":"PAUSED"}',
-            *("target-state", "snk", "target state PAUSED of snk (in the form of workers before 3.5)"),
+            *("target-state", "snk", "target state PAUSED of snk (in the format of workers older than 3.5)"),
         ),
         ("target-state-my src", None, "target-state", "my src", "target state of my src removed"),
         (
             "restart-connector-my src",
             b'{"include-tasks":true,"only-failed":true}',
-            *("restart", "my src", "restart of my src asked for: what has failed of it, with its tasks"),
+            *("restart", "my src", "restart of my src requested: its failed parts, with its tasks"),
         ),
         (
             "tasks-fencing-x",
             b'{"task-count":3}',
             *("fencing", "x", "3 tasks of x may have transactional producers (exactly-once)"),
         ),
-        ("session-key", KEY, "session-key", None, "session key for HmacSHA256, made 2026-11-21 04:38:18.081; it is not shown"),
+        ("session-key", KEY, "session-key", None, "session key for HmacSHA256, created 2026-11-21 04:38:18.081; the key is not "
+                                                  "shown"),
         (
             "logger-cluster-org.a",
             b'{"level":"debug"}',
-            *("logger", None, "level debug of the logger org.a, for workers that ran then"),
+            *("logger", None, "level debug of the logger org.a, for the workers that were running"),
         ),
         ("what-is-this", b"{}", "broken", None, "broken, unknown kind of key: what-is-this"),
         ("commit-x", b'{"tasks":"1"}', "broken", None, "broken, `tasks` is not an integer: commit-x"),
@@ -103,9 +104,9 @@ def test_records_of_the_config_topic(key: Any, value: Any, kind: str, connector:
         (
             "topic-t1:connector-my src",
             b'{"topic":{"name":"t1","connector":"my src","task":0,"timestamp":1795235898}}',
-            *("topic-use", "task 0 of my src uses the topic t1 (in the form of KIP-558's text)"),
+            *("topic-use", "task 0 of my src uses the topic t1 (in the format of KIP-558's text)"),
         ),
-        ("status-topic-t1:connector-my src", None, "topic-use", "my src no longer counts as a user of the topic t1"),
+        ("status-topic-t1:connector-my src", None, "topic-use", "use of the topic t1 by my src removed"),
     ],
 )
 def test_records_of_the_status_topic(key: str, value: Any, kind: str, text: str) -> None:
@@ -136,7 +137,7 @@ UNITS = frozenset((UnitId("x"), UnitId("x", 0), UnitId("x", 1)))
         ),
         (
             ours.assignment(ours.Assignment("n1:1", UNITS, 7, 20)),
-            *("assignment", "worker n1:1 is to run 1 connector, 2 tasks: x, x-0, x-1 (generation 7, configs up to 20)"),
+            *("assignment", "worker n1:1 is assigned 1 connector, 2 tasks: x, x-0, x-1 (generation 7, configs up to 20)"),
         ),
         (ours.assignment(ours.Assignment("n1:1", None)), "assignment", "assignment of worker n1:1 removed"),
         (
@@ -155,9 +156,9 @@ UNITS = frozenset((UnitId("x"), UnitId("x", 0), UnitId("x", 1)))
         (ours.held(ours.Held("n1:1", 2, None)), "held", "host 2 of worker n1:1 holds nothing any more"),
         (
             ours.generated_tasks(ours.GeneratedTasks("x", ({"a": "b"},), 9)),
-            *("generated-tasks", "x made 1 task config out of the configs up to 9"),
+            *("generated-tasks", "x generated 1 task config from the configs up to 9"),
         ),
-        (ours.generated_tasks(ours.GeneratedTasks("x", None)), "generated-tasks", "task configs that x had made removed"),
+        (ours.generated_tasks(ours.GeneratedTasks("x", None)), "generated-tasks", "generated task configs of x removed"),
         (
             ours.fencing_failed(ours.FencingFailed("x", "no right\nat all", 3)),
             *("fencing-failed", "fencing of x failed: no right"),
@@ -165,7 +166,7 @@ UNITS = frozenset((UnitId("x"), UnitId("x", 0), UnitId("x", 1)))
         (ours.fencing_failed(ours.FencingFailed("x", None)), "fencing-failed", "failed fencing of x settled"),
         (
             ours.topics_reset(ours.TopicsReset("x", 2)),
-            *("topics-reset", "topics that x has used were forgotten, reset 2"),
+            *("topics-reset", "topics used by x were reset (reset 2)"),
         ),
         (ours.topics_reset(ours.TopicsReset("x", None)), "topics-reset", "count of the topic resets of x removed"),
     ],

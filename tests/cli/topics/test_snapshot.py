@@ -51,7 +51,7 @@ def test_only_its_owner_may_read_it_whatever_the_mask_is(tmp_path: Path) -> None
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("mine")
-    with pytest.raises(AlreadyExistsError, match="is there already"):
+    with pytest.raises(AlreadyExistsError, match="exists already"):
         snapshot.write(odd(), tmp_path / "s")
     assert (tmp_path / "s").read_text() == "mine"
     assert os.listdir(tmp_path) == ["s"]
@@ -82,17 +82,17 @@ def test_what_is_not_whole_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "is no snapshot; `kconnect topics export`"),
-        (b"hello\n", "is no snapshot"),
-        (b"[1]\n", "is no snapshot"),
-        (b'{"kconnect_topics_snapshot":2}\n', "format 2, and this kconnect reads format 1: update it"),
+        (b"", "is not a snapshot; `kconnect topics export`"),
+        (b"hello\n", "is not a snapshot"),
+        (b"[1]\n", "is not a snapshot"),
+        (b'{"kconnect_topics_snapshot":2}\n', "format 2, but this kconnect reads format 1: upgrade kconnect"),
     ],
 )
 def test_what_is_none_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "s").write_bytes(content)
     with pytest.raises(BadRequestError, match=said):
         snapshot.read(tmp_path / "s")
-    with pytest.raises(NotFoundError, match="There is no file"):
+    with pytest.raises(NotFoundError, match="The file"):
         snapshot.read(tmp_path / "t")
 
 
@@ -100,7 +100,7 @@ def test_nothing_is_restored_if_nobody_may_know_whether_workers_live(monkeypatch
     contents = healthy().contents()
     names = {role: facts.name for role, facts in contents.topics.items()}
     monkeypatch.setattr(reading, "describe", lambda *_: Contents({}, [], dict(names), members=None))
-    with pytest.raises(ForbiddenError, match="workers of the group connect live: give the login of somebody who may describe"):
+    with pytest.raises(ForbiddenError, match="the group connect has live workers: give the login of a user who may describe"):
         restoring.plan(contents, names, {}, "connect", create=True, repartition=False)
 
 

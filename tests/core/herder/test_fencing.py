@@ -183,7 +183,7 @@ def test_tasks_fail_when_their_predecessors_cannot_be_fenced_and_a_restart_tries
     cluster.settle()
     assert states(cluster) == [State.FAILED] * 2
     traces = [status.trace or "" for unit, status in leader(cluster).herder.log.status.units.items() if not unit.is_connector]
-    assert all("connector x had before could not be fenced" in trace and "alice may not." in trace for trace in traces)
+    assert all("connector x's previous tasks could not be fenced" in trace and "alice may not." in trace for trace in traces)
     # No more often than there are tasks that came to wait.
     tried = len(fenced(cluster))
     assert tried <= 2
@@ -218,7 +218,7 @@ def test_what_may_pass_is_tried_again_while_the_tasks_wait(seed: int) -> None:
     assert State.FAILED not in states(cluster)
     assert State.RUNNING not in states(cluster)
     said = [line for line in cluster.lines if "The tasks of connector x wait" in line]
-    assert [line.split("again in ")[1].split(" ")[0] for line in said[:3]] == ["1", "2", "4"]
+    assert [line.split("attempt is in ")[1].split(" ")[0] for line in said[:3]] == ["1", "2", "4"]
     del cluster.outside_answers[effects.Fence]
     cluster.run_until(lambda: runs(cluster, 3), 60_000)
     assert recorded(cluster) == [2, 3]

@@ -61,6 +61,6 @@ def test_a_worker_that_kafka_does_not_answer_is_unhealthy() -> None:
 
     assert health(1, 14_000) == effects.Reply(1, None)
     refused = health(2, 20_000)
-    assert isinstance(refused, effects.Refuse) and str(refused.error) == "Kafka has not answered it for 20 s."
+    assert isinstance(refused, effects.Refuse) and str(refused.error) == "Kafka has not answered the worker for 20 s."
     alone.herder.handle(events.Members(URLS, "a:1"), 21_000)
     assert health(3, 22_000) == effects.Reply(3, None)

@@ -147,8 +147,8 @@ def test_what_was_half_done_is_said() -> None:
     with pytest.raises(ConnectError) as refused:
         cluster.call("w0:1", ALTER)
     assert str(refused.value) == (
-        "Failed to modify offsets for source connector x: no broker. What was to be reset is reset in the worker's offset "
-        "topic already, but not in the connector's own. The request can be repeated safely."
+        "Failed to modify offsets for source connector x: no broker. The offsets are already reset in the worker's offset "
+        "topic, but not in the connector's own. The request can be repeated safely."
     )
     assert written(cluster) == [(b'["x",{"p":2}]', None)]
     with pytest.raises(ConnectError) as refused:
@@ -164,8 +164,8 @@ def test_offsets_that_a_topic_does_not_take_are_the_requests_fault(monkeypatch: 
     with pytest.raises(BadRequestError) as refused:
         cluster.call("w0:1", ALTER)
     assert str(refused.value) == (
-        "Failed to modify offsets for source connector x: It is too large. What was to be reset is reset in the worker's "
-        "offset topic already, but not in the connector's own."
+        "Failed to modify offsets for source connector x: It is too large. The offsets are already reset in the worker's "
+        "offset topic, but not in the connector's own."
     )
     cluster = cluster_with({"connector.class": "FileStreamSource"})
 
@@ -297,8 +297,8 @@ def test_who_goes_on_where_another_was_is_told_so() -> None:
         cluster.call("w0:1", CreateConnector(name, config))
     cluster.call("w0:1", CreateConnector("z", plain, None, FIRST))
     cluster.settle()
-    told = [line for line in cluster.lines if "goes on where an earlier one" in line]
-    assert [(line.split()[1:4], line.partition("was: ")[2].partition(". If")[0]) for line in told] == [
+    told = [line for line in cluster.lines if "continues from the offsets of an earlier connector" in line]
+    assert [(line.split()[1:4], line.partition("of this name: ")[2].partition(". To")[0]) for line in told] == [
         (["WARNING", "Connector", "x"], "its offset topic has offsets of 2 partition(s)"),
         (["WARNING", "Connector", "s"], "its consumer group has offsets of 1 partition(s)"),
     ]

@@ -85,8 +85,8 @@ def test_what_has_failed_waits_for_nobody_but_its_user() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda held: replace(held, stuck=frozenset({UNIT})), "it does not end: task host {} of the worker a:1 gives it up"),
-        (lambda held: replace(held, waiting={UNIT: Wait(1, 1)}), "waiting for the producers of the tasks before"),
+        (lambda held: replace(held, stuck=frozenset({UNIT})), "it does not stop: task host {} of the worker a:1 ends"),
+        (lambda held: replace(held, waiting={UNIT: Wait(1, 1)}), "waiting until the producers of the previous tasks"),
         (lambda held: replace(held, units=frozenset()), "waiting for a task host of the worker a:1 to start it"),
     ],
     ids=["stuck", "fencing", "not started"],

@@ -24,11 +24,11 @@ def test_more_broken_records_than_the_log_names_are_counted() -> None:
     broken = [LogRecord(Topic.STATUS, 0, offset, b"k%d" % (offset % 10), b"{}") for offset in range(39)]
     said = said_of(broken, herder, 0)
     assert len(said) == 11
-    assert said[-1].startswith("Ignored 29 more records of the status topic that can't be used")
+    assert said[-1].startswith("Ignored 29 more unusable records of the status topic")
     # From then on once a minute, whether or not more are read.
     assert said_of(broken[:1], herder, 59_999) == []
     (later,) = said_of([], herder, 60_000)
-    assert later.startswith("Ignored 1 more record of the status topic that")
+    assert later.startswith("Ignored 1 more unusable record of the status topic")
     assert said_of([], herder, 600_000) == []
 
 
@@ -36,7 +36,7 @@ def test_broken_records_of_ever_new_keys_do_not_fill_the_log() -> None:
     herder = Herder(Identity("a:1", "http://a:1/", "1", "test", "memory", 1))
     said = said_of([LogRecord(Topic.CONFIG, 0, offset, b"k%d" % offset, b"{}") for offset in range(5000)], herder, 0)
     assert len(said) == 1001
-    assert said[-1].startswith("Ignored 4000 more records of the config topic")
+    assert said[-1].startswith("Ignored 4000 more unusable records of the config topic")
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

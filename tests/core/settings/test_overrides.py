@@ -123,7 +123,7 @@ def test_what_no_policy_allows_by_itself(setting: str, value: str, reason: str) 
         config = {f"{client}.override.{setting}": value}
         (texts,) = errors(config).values()
         assert texts == [
-            f"The setting '{setting}' {reason}, so that a connector may not override it. If yours may, add it to the "
+            f"The setting '{setting}' {reason}, so connectors may not override it. To allow it, add it to the "
             "worker's connector.client.config.override.unsafe.allowlist."
         ]
         assert errors(config, Policy(unsafe=(setting,))) == {}
@@ -162,7 +162,7 @@ def test_an_empty_group_is_refused_for_the_client_would_end_its_process(text: st
 
 def test_a_source_that_writes_dead_letters_has_a_client_to_create_their_topic() -> None:
     given = {"topic": "t", "errors.deadletterqueue.topic.name": "dead", "admin.override.client.id": "mine"}
-    said = "This source has no admin of its own, so that admin.override.client.id has no effect"
+    said = "This source has no admin of its own, so admin.override.client.id has no effect"
     assert list(warnings("source", given)) == [said]
     assert list(warnings("source", {**given, "errors.tolerance": "all"})) == []
 
@@ -170,7 +170,7 @@ def test_a_source_that_writes_dead_letters_has_a_client_to_create_their_topic() 
 def test_overrides_of_a_client_that_the_connector_has_not_are_warned_of_whatever_they_say() -> None:
     given = {"topic": "t", "consumer.override.fetch.min.bytes": "many", "producer.override.linger.ms": "7"}
     assert list(rows("source", given)) == ["producer.override.linger.ms"]
-    said = "This source has no consumer of its own, so that consumer.override.fetch.min.bytes has no effect"
+    said = "This source has no consumer of its own, so consumer.override.fetch.min.bytes has no effect"
     assert list(warnings("source", given)) == [said]
     assert list(warnings("source", given, exactly_once=True)) == []
     assert errors_of(rows("source", given, exactly_once=True)["consumer.override.fetch.min.bytes"]), "the control"
@@ -178,6 +178,6 @@ def test_overrides_of_a_client_that_the_connector_has_not_are_warned_of_whatever
 
 def test_what_can_not_be_given_to_a_client_is_refused_and_no_secret_shown() -> None:
     found = errors({"producer.override.sasl.password": "canary\0", "producer.override.client.id": "a\ud800"})
-    assert all("no Kafka client can be given" in text for [text] in found.values())
+    assert all("Kafka clients can't take" in text for [text] in found.values())
     assert len(found) == 2
     assert "canary" not in str(found)

@@ -196,7 +196,7 @@ def test_what_has_no_effect_is_told() -> None:
     }
     assert errors(config) == {}
     assert [text.split(":")[0] for text in warnings("source", config)] == [
-        "topic.creation.groups need not list the group default, which is always there and always the last one",
+        "topic.creation.groups need not list the group default, which always exists and is always the last one",
         "topic.creation.default.include has no effect",
         "The group g has no effect",
     ]

@@ -24,12 +24,12 @@ INFOS: dict[str, Any] = {
         ("task.max", "did you mean tasks.max?"),
         ("value.convertor", "did you mean value.converter?"),
         ("value.converter.schema.enable", "did you mean value.converter.schemas.enable?"),
-        ("no.such", "it has no effect, unless a plugin looks for it"),
+        ("no.such", "has no effect unless a plugin reads it"),
     ],
 )
 def test_one_that_nothing_knows_is_told_with_the_nearest(name: str, near: str) -> None:
     (said,) = unknown.told({"connector.class": "X", "file": "x", name: "secret"}, INFOS)
-    assert said.startswith(f"Nothing knows the setting {name}") and near in said
+    assert said.startswith(f"The setting {name} is unknown") and near in said
     assert "secret" not in said
 
 
@@ -41,7 +41,7 @@ def test_what_somebody_knows_or_may_know_is_not(name: str) -> None:
 def test_ten_at_most() -> None:
     said = list(unknown.told({f"{number:04}" * 30: "x" for number in range(1000)}, INFOS))
     assert len(said) == 11
-    assert said[-1] == "Nothing knows 990 settings more"
+    assert said[-1] == "990 more settings are unknown"
 
 
 def test_an_answer_that_does_not_tell_all_tells_nothing() -> None:

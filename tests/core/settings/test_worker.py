@@ -215,7 +215,7 @@ def test_all_errors_at_once() -> None:
         "Invalid value localhost:8084 for configuration listeners: Listener doesn't have the right format",
         "Invalid value https://:70000 for configuration admin.listeners: The port must be at most 65535.",
         "Invalid value xml for configuration log.format: String must be one of: text, json",
-        "Number of task hosts must be positive, or -1 for one a core",
+        "Number of task hosts must be positive, or -1 for one for each core",
         "Invalid value [kip-559] for configuration topic.tracking.record.formats: Must be one or both of: apache, kip-558",
         "Invalid value ftp for configuration rest.advertised.listener",
     ):

@@ -389,7 +389,7 @@ def comes_to_rest(history: History, whole: Folds) -> Iterator[str]:
     if history.restless:
         yield f"the cluster does not come to rest: {history.lines[-3:]}"
     for line in history.lines:
-        if "failed and starts anew" in line and "no answer in time" not in line:
+        if "failed and starts over" in line and "no answer in time" not in line:
             yield line
 
 

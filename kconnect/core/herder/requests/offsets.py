@@ -267,8 +267,8 @@ def _rows(offsets: Mapping[TopicPartition, int | None]) -> list[tuple[Any, Any]]
 
 def unknown_class(name: str, plugin: str | None) -> str:
     return (
-        f"Failed to modify offsets for connector {name}: its class {plugin} has to be asked, and this worker does not have it, "
-        "or its code fails. Install the plugin on all workers."
+        f"Failed to modify offsets for connector {name}: the worker must ask its class {plugin}, but does not have it, or its "
+        "code fails. Install the plugin on all workers."
     )
 
 

@@ -57,9 +57,9 @@ def _waits_for(desk: Desk, unit: UnitId, owner: str | None, held: Held | None, s
         return why(desk, unit)[-1] if wanted and state is not State.FAILED else None
     where = f"task host {held.host} of the worker {held.worker}"
     if unit in held.stuck:
-        return f"it does not end: {where} gives it up with its process"
+        return f"it does not stop: {where} ends its whole process"
     if not wanted or held.worker != owner:
         return f"waiting for {where} to stop it"
     if unit in held.waiting:
-        return "waiting for the producers of the tasks before to be fenced (KIP-618)"
+        return "waiting until the producers of the previous tasks are fenced (KIP-618)"
     return None

@@ -46,7 +46,7 @@ class Health(Look[None]):
             raise ConnectError(trouble)
         silent_s = desk.silent_ms // 1000
         if silent_s >= _SILENT_S:
-            raise ConnectError(f"Kafka has not answered it for {silent_s} s.")
+            raise ConnectError(f"Kafka has not answered the worker for {silent_s} s.")
 
 
 @dataclass(frozen=True, slots=True)
