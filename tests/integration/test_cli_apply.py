@@ -28,7 +28,7 @@ class Cluster:
     def name(self, name: str) -> str:
         return f"{self.prefix}-{name}"
 
-    def write(self, name: str, state: str | None = None, offsets: Any = None, /, **config: Any) -> dict[str, str]:
+    def write(self, name: str, state: str | None = None, offsets: Any = None, **config: Any) -> dict[str, str]:
         """A file of its own, with a connector that reads a file of its own."""
         lines = self.directory / f"{name}.txt"
         if not lines.exists():
@@ -68,7 +68,7 @@ def test_a_directory_is_made_so_and_only_what_differs_is_touched(cluster: Cluste
     assert cluster.client.get_config(b) == {"name": b, **stored}
     again = cluster.apply()
     assert (again.status, again.out, again.err) == (0, "", "created 0, changed 0, unchanged 2, failed 0\n")
-    cluster.write("a", **{"batch.size": 7, "errors.tolerance": "none"})
+    cluster.write("a", None, None, **{"batch.size": 7, "errors.tolerance": "none"})
     cluster.write("b", state="running")
     cluster.write("c", **{"tasks.max": "many"})
     checked = cluster.apply("--dry-run")

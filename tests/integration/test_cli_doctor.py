@@ -39,7 +39,7 @@ def test_before_a_worker_is_started_for_the_first_time(broker: Broker, tmp_path:
     kafka = [*at(found, f"Broker {broker.bootstrap_servers}"), *at(found, "Rights")]
     assert all(each["severity"] in ("ok", "skipped") for each in kafka), kafka
     assert f"cluster {broker.cluster_id}" in kafka[0]["message"]
-    assert [each["message"] for each in kafka if each["message"].startswith(f"The topic {name}-configs is not there yet")]
+    assert [each["message"] for each in kafka if each["message"].startswith(f"The topic {name}-configs does not exist yet")]
     assert any(each["severity"] == "ok" and f"127.0.0.1:{port} is free" in each["message"] for each in found)
 
 

@@ -73,7 +73,8 @@ def test_totals_are_the_records_that_were_moved_and_lag_falls_to_0(
     assert samples["worker_connector_running_task_count"][(snk,)] == 1
     assert counts(samples) == [count + 2 for count in counts(before)]
     started = "worker_task_startup_success_total"
-    assert samples[started][()] == before[started][()] + 2
+    # What another test started a moment before may have been counted since.
+    assert samples[started][()] >= before[started][()] + 2
     for name in (src, snk):
         client.delete(name)
     wait_until(lambda: not {src, snk} & {at[0] for values in scraped(worker).values() for at in values if at}, 120)

@@ -31,7 +31,7 @@ SRV, CLIENT = CA.issue("srv"), CA.issue("client", "client.test")
 HTTPS, HTTP = "https://127.0.0.1:0", "http://127.0.0.1:0"
 
 
-def pem(own: Issued | None = SRV, trusts: Authority | None = CA, /, **more: str) -> dict[str, str]:
+def pem(own: Issued | None = SRV, trusts: Authority | None = CA, **more: str) -> dict[str, str]:
     """`ssl.*` of a worker that has these as PEM texts."""
     texts = {f"ssl.{name.replace('_', '.')}": value for name, value in more.items()}
     if own is not None:
@@ -95,7 +95,7 @@ def test_a_jks_keystore_serves(serve: Callable[..., Server], tmp_path: Path) -> 
     store = java_key_store(tmp_path / "srv.jks", key_store(tmp_path / "srv.p12", SRV, CA.root))
     own = {"keystore_location": store, "keystore_password": STORE_PASSWORD, "key_password": "key-s3cret"}
     with caller() as client:
-        assert client.get(url(serve(pem(None, **own)))).status_code == 200
+        assert client.get(url(serve(pem(None, CA, **own)))).status_code == 200
 
 
 def test_an_untrusted_server_is_refused(serve: Callable[..., Server]) -> None:
