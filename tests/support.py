@@ -1,8 +1,9 @@
-"""What many tests need: waiting for a condition, with a limit; and whether cases that are made up are new ones each time."""
+"""What many tests need: waiting for a condition, with a limit; and what cases are made up from."""
 
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,11 @@ EXPLORE = bool(os.environ.get("KCONNECT_EXPLORE"))
 Look for faults with new cases. Otherwise they are the same each time: a change is to be refused for what it did, not because
 the dice have found at last what has been wrong for long.
 """
+
+
+def seed(variable: str) -> int:
+    """What `variable` says, which repeats a run that was told; otherwise always the same, but a new one for who explores."""
+    return int(os.environ.get(variable) or (random.SystemRandom().randrange(1_000_000) if EXPLORE else 1))
 
 
 def stop(client: ConnectClient, name: str) -> None:
