@@ -16,7 +16,7 @@ from tests.rig.chaos.run import ChaosRun
 from tests.support import seed
 
 # Healing and delivery have limits of their own, which say more than pytest's.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 ALL = [pytest.param(name, fault, id=f"{name}-{fault.__name__}") for name, faults in FAULTS.items() for fault in faults]
 

@@ -18,7 +18,7 @@ from tests.rig.chaos.run import ChaosRun
 from tests.support import seed
 
 # Healing and delivery have limits of their own, which say more than pytest's.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

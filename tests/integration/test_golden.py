@@ -25,7 +25,7 @@ from tests.rig.golden.errors import TEXTS_OF_THE_JVM
 from tests.support import seed
 
 # As long as the oracle may take, in a JVM of its own.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
 
 COUNT = int(os.environ.get("KCONNECT_FRESH_CASES") or 200)
 SEED = seed("KCONNECT_FRESH_SEED")
