@@ -26,14 +26,14 @@ _VERBS = {"get": "list", "use": "use", "set": "set", "delete": "remove"}
 @click.group(cls=_Group)
 def context() -> None:
     """
-    Name clusters, and say which one is meant where nothing else says it.
+    Name clusters, and choose the one that commands use by default.
 
     \b
       kconnect context set dev --url http://localhost:8083 --bootstrap-server localhost:9092
       kconnect context use dev
       kconnect get connectors --context prod
 
-    They are in a file of yours, which KCONNECT_CONFIG names. It holds no passwords.
+    Contexts are kept in a file in your home, or where KCONNECT_CONFIG says. It holds no passwords.
     """
 
 
@@ -66,7 +66,7 @@ def list_contexts(form: str) -> None:
 @click.argument("name", shell_complete=connection.complete_context)
 def use(name: str) -> None:
     """
-    Make a context the one that commands mean.
+    Make a context the one that commands use.
 
     \b
       kconnect context use prod
@@ -86,13 +86,13 @@ def use(name: str) -> None:
 @click.option("-w", "--worker-file", type=click.Path(dir_okay=False), metavar="FILE", help="A file of its workers.")
 def set_context(name: str, **given: str | None) -> None:
     """
-    Make a context, or change what is given of one.
+    Create a context, or change the given settings of one.
 
     \b
       kconnect context set prod --url https://connect.acme.com:8443 --user ann
       kconnect context set prod --worker-file /etc/kconnect/worker.properties
 
-    The first one is in use at once. An empty value takes a setting away, as in --user ''.
+    The first one is in use at once. An empty value removes a setting, as in --user ''.
     """
     if given["url"]:
         contexts.check_url(given["url"])
@@ -112,7 +112,7 @@ def set_context(name: str, **given: str | None) -> None:
 @click.argument("name", shell_complete=connection.complete_context)
 def remove(name: str) -> None:
     """
-    Take a context away; its cluster does not notice.
+    Remove a context; its cluster stays as it is.
 
     \b
       kconnect context remove dev

@@ -103,7 +103,7 @@ def check_url(url: str) -> str:
     if "@" in url:
         raise click.UsageError("A URL must not hold a password: give --user NAME, and the password in KCONNECT_PASSWORD.")
     if not _can_be_asked(url):
-        raise click.UsageError(f"{url} is no worker's URL: it should be such as http://localhost:8083.")
+        raise click.UsageError(f"{url} is not a worker's URL. Give one like http://localhost:8083.")
     return url
 
 

@@ -21,25 +21,25 @@ from kconnect.cli.lazy import LazyGroup
 from kconnect.errors import TABLE, ConnectError
 
 _COMMANDS = {
-    "apply": ("kconnect.cli.apply.apply", "Make connectors what files say: create, change, leave alone."),
+    "apply": ("kconnect.cli.apply.apply", "Create and change connectors so that they match files."),
     "broker": ("kconnect.cli.machine.broker", "Run a local Kafka broker for trying things out."),
     "cluster": ("kconnect.cli.cluster.cluster", "Show the workers, who leads, and what runs where."),
     "completion": ("kconnect.cli.completion", "Print the script that completes commands, options and names in your shell."),
-    "context": ("kconnect.cli.context", "Name clusters, and say which one is meant where nothing else says it."),
-    "create": ("kconnect.cli.connectors.create", "Create the connectors of files; those that are there are refused."),
+    "context": ("kconnect.cli.context", "Name clusters, and choose the one that commands use by default."),
+    "create": ("kconnect.cli.connectors.create", "Create connectors from files; names that exist are refused."),
     "delete": ("kconnect.cli.connectors.delete", "Delete connectors; their offsets stay."),
     "demo": ("kconnect.cli.machine.demo", "Show data flow through a local broker and worker."),
-    "describe": ("kconnect.cli.describe.describe", "Tell what is known of connectors, why one has failed, and what to do."),
+    "describe": ("kconnect.cli.describe.describe", "Show what is known of connectors, why one has failed, and what to do."),
     "diff": ("kconnect.cli.apply.diff", "Show what apply would change, line by line."),
     "dlq": ("kconnect.cli.dlq", "List, show, replay and drop the records that connectors could not process."),
     "edit": ("kconnect.cli.connectors.edit", "Edit a connector's config and state in your editor."),
     "get": ("kconnect.cli.connectors.get", "Show connectors, tasks, plugins, loggers or workers."),
-    "doctor": ("kconnect.cli.checkup.doctor", "Say what would keep workers from working."),
+    "doctor": ("kconnect.cli.checkup.doctor", "Find what would keep workers from working."),
     "help": ("kconnect.cli.help:help_command", "Show the help of a command, or of all."),
     "logs": ("kconnect.cli.connectors.logs", "Show what a worker's log says of one connector."),
     "migrate": ("kconnect.cli.migrate.migrate", "Move connectors to another cluster, with their offsets, and back."),
-    "offsets": ("kconnect.cli.offsets", "See and move what connectors have got to: their offsets."),
-    "patch": ("kconnect.cli.connectors.patch", "Change some settings of a connector, or take them away."),
+    "offsets": ("kconnect.cli.offsets", "Show and change connectors' offsets: how far they have come."),
+    "patch": ("kconnect.cli.connectors.patch", "Change or remove some settings of a connector."),
     "pause": ("kconnect.cli.connectors.pause", "Pause connectors: their tasks stay, and do nothing."),
     "plugin": ("kconnect.cli.plugins.plugin", "List, install, remove and check plugins."),
     "preview": ("kconnect.cli.chains.preview", "Show what a connector's chain does to records, step by step."),
@@ -112,10 +112,10 @@ def cli(verbose: bool) -> None:
       kconnect worker worker.properties
       kconnect cluster
 
-    Known from elsewhere, and understood here: ls, list, ps, connectors, tasks, plugins,
+    Understood as well, for those who know other tools: ls, list, ps, connectors, tasks, plugins,
     workers, loggers, status, info, rm, remove, log, config, explain, validate.
 
-    Exit status: 0 it is done, 1 it failed, 2 wrong use, 3 no answer, 4 not found, 5 conflict, 6 a setting or request that is
+    Exit status: 0 done, 1 failed, 2 wrong usage, 3 no answer, 4 not found, 5 conflict, 6 a setting or request that is
     wrong, 7 not reached in time, 8 not allowed, 9 you said no, 130 Ctrl-C.
     """
     # Set up here for what runs in this process; a worker configures its own.

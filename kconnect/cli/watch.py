@@ -41,7 +41,7 @@ def option(command: Callable[..., Any]) -> Callable[..., Any]:
         flag_value=USUAL_S,
         type=_Seconds(),
         metavar="[SECONDS]",
-        help=f"Show it again every so often, {USUAL_S:g} seconds if no number is given.",
+        help=f"Show it again every SECONDS; {USUAL_S:g} if no number is given.",
     )(command)
 
 

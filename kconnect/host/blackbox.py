@@ -83,7 +83,7 @@ class BlackBox:
                 self._size, line = 0, b"".join(self._said)
             self._write(line)
 
-    def accuse(self, spec: UnitSpec, reason: str) -> None:
+    def attribute_fault(self, spec: UnitSpec, reason: str) -> None:
         """The process is about to end itself, for what this unit has done. From the host's thread."""
         with self._lock:
             self._write(b"! %s\n" % orjson.dumps((spec.connector, spec.unit.task, spec.config_offset, spec.run, reason)))
@@ -97,7 +97,7 @@ class BlackBox:
             if os.fstat(self._file).st_size > self._size:
                 self._size = os.fstat(self._file).st_size
                 self._write(b"= alive\n")
-                log.warning("Nothing ran here for more than %.0f s: was it suspended, or does a unit's code block it?", _DUMP_S)
+                log.warning("This host stood still for over %.0f s: was it suspended, or does a unit's code block it?", _DUMP_S)
 
     def close(self) -> None:
         """The process ends in order: there is nothing to find."""
@@ -167,7 +167,7 @@ def open_box(incarnation: str) -> BlackBox | None:
     try:
         return BlackBox(os.path.join(directory, incarnation))
     except OSError as error:
-        log.warning("If a plugin's code crashes this host, nobody will know which it was: %s", error)
+        log.warning("If a plugin crashes this host, it can't be told which one it was: %s", error)
         return None
 
 
@@ -179,10 +179,10 @@ def _directory() -> str | None:
             os.mkdir(path, 0o700)
         found = os.lstat(path)
     except OSError as error:
-        log.warning("If a plugin's code crashes this host, nobody will know which it was: %s", error)
+        log.warning("If a plugin crashes this host, it can't be told which one it was: %s", error)
         return None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        log.warning("If a plugin's code crashes this host, nobody will know which it was: %s is not this user's alone", path)
+        log.warning("If a plugin crashes this host, it can't be told which one it was: %s is not this user's alone", path)
         return None
     return path
 

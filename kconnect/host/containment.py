@@ -48,10 +48,10 @@ class Containment:
         self._guard.look(units)
         self._output.look()
 
-    def accuse(self, spec: UnitSpec, reason: str) -> None:
+    def attribute_fault(self, spec: UnitSpec, reason: str) -> None:
         """What the next process is to know of this one's end: the fault is this unit's."""
         if self._box is not None:
-            self._box.accuse(spec, reason)
+            self._box.attribute_fault(spec, reason)
 
     def rest(self) -> None:
         """The host's loop is over, so `look` is not called any more."""

@@ -114,7 +114,7 @@ class Guard:
         suspects = [unit for unit in units if str(module).partition(".")[0] in unit.modules]
         if len({unit.spec.connector for unit in suspects}) == 1:
             for unit in suspects:
-                unit.condemn(SharedProcessError(f"{what}: all units of this host use it, so it has been put back"))
+                unit.fail_from_outside(SharedProcessError(f"{what}: all units of this host use it, so it has been put back"))
         else:
             log.warning("%s; it has been put back", what)
 
@@ -124,7 +124,7 @@ class Guard:
 
     def _fail(self, unit: Unit, what: str) -> SharedProcessError:
         error = SharedProcessError(f"{what}, which all units of its host's process share. This unit has failed of it instead")
-        unit.condemn(error)
+        unit.fail_from_outside(error)
         return error
 
     def _guarded(self, module: ModuleType) -> type[ModuleType]:

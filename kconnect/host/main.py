@@ -32,10 +32,10 @@ from kconnect.core.task.ports import OffsetStore
 from kconnect.core.task.topic_use import Announced
 from kconnect.host import containment, stops
 from kconnect.host.containment import Containment
+from kconnect.host.lease import Lease
 from kconnect.host.memory import Memory
 from kconnect.host.metrics import Reporter
 from kconnect.host.stops import Stop
-from kconnect.host.touch import Touch
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader, LogWriter, Place
 from kconnect.plugins import environments
@@ -110,15 +110,15 @@ class Host:
         topics = clients.topics(settings)
         control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
         self._reader = LogReader(client, control)
-        self._touch = Touch(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
-        self._writer = LogWriter(client, topics, self._touch.limit_s)
-        self._outbox = Outbox(self._writer, self.in_touch)
-        self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.in_touch)
+        self._lease = Lease(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
+        self._writer = LogWriter(client, topics, self._lease.limit_s)
+        self._outbox = Outbox(self._writer, self.holds_lease)
+        self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.holds_lease)
         self._memory = Memory(settings, spec.memory)
         self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self._memory)
         self._units: dict[UnitId, Unit] = {}
         self._ending: dict[UnitId, Stop] = {}
-        self._wishes: dict[UnitId, int] = {}
+        self._desired_offsets: dict[UnitId, int] = {}
         self._announced = Announced(self._state.config, self._state.assignment)
         self._asked: tuple[float, dict[Place, int]] | None = None
 
@@ -154,13 +154,13 @@ class Host:
                 if isinstance(effect, decisions.Die):
                     self._die(effect.reason)
                 self._perform(effect)
-            self.gate.decided(self._touch.seen_at)
+            self.gate.decided(self._lease.seen_at)
 
     def _perform(self, effect: decisions.HostEffect) -> None:
         match effect:
-            case decisions.Start(spec, target, wish, blame):
+            case decisions.Start(spec, target, desired_offset, blame):
                 self._memory.limit()
-                self._wishes[spec.unit] = wish
+                self._desired_offsets[spec.unit] = desired_offset
                 unit = make_unit(spec, self, target, blame)
                 self._units[spec.unit] = unit
                 self._metrics.started(unit)
@@ -175,8 +175,8 @@ class Host:
                     unit.abandon()
                 else:
                     unit.request_stop()
-            case decisions.SetTarget(unit_id, target, wish):
-                self._wishes[unit_id] = wish
+            case decisions.SetTarget(unit_id, target, desired_offset):
+                self._desired_offsets[unit_id] = desired_offset
                 self._units[unit_id].set_target_state(target)
             case decisions.Pass(unit_id, error):
                 self.gate.answer(unit_id, error)
@@ -208,7 +208,7 @@ class Host:
             # One that has failed waits for whoever restarts it, by errors.restart.* or over REST.
             if unit.expires_at is not None and now >= unit.expires_at and unit.alive:
                 unit.expires_at = None
-                log.info("%s is started anew: what its config refers to holds no longer", unit_id)
+                log.info("%s is restarted: a secret or value that its config refers to has expired", unit_id)
                 self._state.renew(unit_id)
 
     def _watch_log(self) -> None:
@@ -218,23 +218,23 @@ class Host:
         Asked before anything else: a process that was suspended finds the log readable when it wakes up, but its units
         must go without a word, for what they say now would come after what their new owner said.
         """
-        now, touch = time.monotonic(), self._touch
+        now, lease = time.monotonic(), self._lease
         if Topic.ASSIGNMENT in self._reader.lost:
             self._outbox.discard()
             self._die("the assignment topic is no longer what it has read")
-        if self._state.is_readable and touch.is_lost(now):
-            log.error("The internal topics could not be read for %.1f s: stopping all units", touch.limit_s)
+        if self._state.is_readable and lease.is_lost(now):
+            log.error("The internal topics could not be read for %.1f s: stopping all units", lease.limit_s)
             self._state.readable(False)
             self._outbox.discard()
             for ending in self._ending.values():
                 ending.unit.abandon()
             return
-        if self._asked is None and (touch.is_due(now) or self.gate.unconfirmed):
-            ends = self._reader.ends(touch.turn_s)
+        if self._asked is None and (lease.is_due(now) or self.gate.unconfirmed):
+            ends = self._reader.ends(lease.turn_s)
             self._asked = None if ends is None else (now, ends)
         if self._asked is not None and self._reader.has_read(self._asked[1]):
-            touch.seen_at, self._asked = self._asked[0], None
-        if not self._state.is_readable and self.in_touch():
+            lease.seen_at, self._asked = self._asked[0], None
+        if not self._state.is_readable and self.holds_lease():
             log.info("The internal topics can be read again")
             self._state.readable(True)
 
@@ -248,14 +248,14 @@ class Host:
         suspects = [unit for unit in every if unit.alive] or every
         if len(suspects) == 1:
             reason = f"Its host's process, in which nothing else ran, was ended: it {excess}"
-            self._contained.accuse(suspects[0].spec, reason)
-        log.error("Host %d ends, and Spark starts it again: it %s", self._number, excess)
+            self._contained.attribute_fault(suspects[0].spec, reason)
+        log.error("Host %d ends, and Spark restarts it: it %s", self._number, excess)
         self._contained.leave()
         os.kill(os.getpid(), signal.SIGKILL)
 
     def _die(self, reason: str) -> None:
         """End this process, which can't be used any longer. Nothing in it may delay that, so it ends as if it were killed."""
-        log.error("Host %d ends itself, and Spark starts it again: %s", self._number, reason)
+        log.error("Host %d ends, and Spark restarts it: %s", self._number, reason)
         self._outbox.close()
         self._contained.close()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -271,9 +271,9 @@ class Host:
 
     # --- what units ask for (unit.Ports) ---
 
-    def in_touch(self) -> bool:
+    def holds_lease(self) -> bool:
         """Whether this host has lately read the log to its end, so that what it runs can't be somebody else's yet."""
-        return self._touch.is_close(time.monotonic())
+        return self._lease.is_held(time.monotonic())
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         """Queue a status record; those of one unit keep their order."""
@@ -282,7 +282,7 @@ class Host:
 
     def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
         """Hand the task configs that a connector instance made to the leader, with what the instance had seen."""
-        seen = max(config_offset, self._wishes.get(UnitId(connector), 0))
+        seen = max(config_offset, self._desired_offsets.get(UnitId(connector), 0))
         self._outbox.put(assignment_records.generated_tasks(GeneratedTasks(connector, tuple(configs), seen)))
 
     def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
@@ -291,11 +291,11 @@ class Host:
     def explain(self, error: MemoryError) -> str | None:
         return self._memory.explain(error)
 
-    def topics_told(self, spec: UnitSpec) -> set[str]:
+    def topics_announced(self, spec: UnitSpec) -> set[str]:
         return self._announced.of(spec.unit)
 
     def topic_used(self, spec: UnitSpec, topic: str) -> None:
-        self.topics_told(spec).add(topic)
+        self.topics_announced(spec).add(topic)
         if self.settings.topic_tracking_enable:
             forms = self.settings.topic_tracking_record_formats
             for entry in records.topic_use(spec.connector, topic, spec.unit.task, int(time.time() * 1000), forms):
@@ -306,12 +306,12 @@ class Outbox:
     """
     Writes entries in order from a thread of its own, many at a time, and again until they are acknowledged.
 
-    Nothing is written while `in_touch()` is false; what waits then is for `discard`.
+    Nothing is written while `holds_lease()` is false; what waits then is for `discard`.
     """
 
-    def __init__(self, writer: LogWriter, in_touch: Callable[[], bool]) -> None:
+    def __init__(self, writer: LogWriter, holds_lease: Callable[[], bool]) -> None:
         self._writer = writer
-        self._in_touch = in_touch
+        self._holds_lease = holds_lease
         self._discards = 0
         self._entries: queue.SimpleQueue[tuple[int, Entry | None]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
@@ -337,14 +337,14 @@ class Outbox:
                     batch.append(self._entries.get_nowait())
             closing = any(entry is None for _, entry in batch)
             while entries := [entry for put_at, entry in batch if entry is not None and put_at == self._discards]:
-                if not self._in_touch():
+                if not self._holds_lease():
                     time.sleep(0.05)
                     continue
                 try:
                     self._writer.write(entries, _WRITE_S)
                     break
                 except Exception as error:  # noqa: BLE001 - a status must not be lost to a broker that restarts
-                    log.warning("Writing statuses failed and is tried again: %s", error)
+                    log.warning("Statuses could not be written; retrying: %s", error)
                     time.sleep(1)
 
 

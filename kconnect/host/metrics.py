@@ -88,7 +88,7 @@ class Reporter:
                     self._report_unit(unit_id, said, now, wall)
                 except Exception:
                     if not self._complained:
-                        log.exception("The numbers of %s can't be reported; of others this is not said again", unit_id)
+                        log.exception("The numbers of %s can't be reported (logged once for all units)", unit_id)
                     self._complained = True
         self._report_host(now)
 

@@ -89,7 +89,7 @@ class Output:
         if whose is not None:
             names = {"connector": whose.spec.connector} | ({} if whose.spec.task is None else {"task": whose.spec.task})
         with structlog.contextvars.bound_contextvars(**names):
-            log.warning("%d more lines were printed within a minute, which are not logged", budget.dropped)
+            log.warning("%d more lines were printed within a minute and are not logged", budget.dropped)
 
 
 class _Budget:

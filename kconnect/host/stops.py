@@ -72,7 +72,7 @@ def is_late(stop: Stop, limit_s: float, flush_s: float) -> bool:
     stop.given_up = True
     what = "has not stopped" if stop.ended_at is None else f"has left {len(left)} threads behind that did not end"
     log.error(
-        "%s %s within %.0f s and is given up: its host's process is ended once nothing else runs there. It is in\n%s",
+        "%s %s within %.0f s and counts as stuck: its host is ended once nothing else runs there. It is in\n%s",
         stop.unit.spec.unit,
         what,
         limit,

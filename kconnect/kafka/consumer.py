@@ -109,7 +109,7 @@ class TaskConsumer:
         try:
             known = self._consumer.list_topics(timeout=_PROBE_S).topics
         except ck.KafkaException as error:
-            log.warning("Looking for topics: %s", error.args[0].str())
+            log.warning("Topics could not be listed: %s", error.args[0].str())
             return False
         found = [name for name in sorted(known) if name not in _INTERNAL and self._pattern.matches(name)]
         before, self._topics = self._topics, found or self._topics
@@ -249,11 +249,11 @@ class TaskConsumer:
         while self._commits and time.monotonic() < end:
             self._consumer.poll(0.05)
         if self._commits:
-            log.warning("Committing offsets: no answer within %.0f s, so the last records may come again", limit)
+            log.warning("No answer to an offset commit within %.0f s: the last records may be delivered again", limit)
             self._number += 1  # what it still hears concerns nobody
             _in_background(self._consumer.close)
         elif not _within(_LEAVE_S, self._consumer.close):
-            log.warning("The consumer has not left its group within %.0f s and is left alone", _LEAVE_S)
+            log.warning("The consumer has not left its group within %.0f s and is abandoned", _LEAVE_S)
         # As in producer.py: the client's threads end now, not when the garbage collector comes by.
         del self._consumer
         self._raise()
@@ -266,7 +266,7 @@ class TaskConsumer:
             # Nobody reaches the brokers: all there is to do is to wait, and a new client would not do it better.
             self._asked_at = time.monotonic() - self._patience_s + _PROBE_PAUSE_S
             return
-        log.warning("The group has not answered for %.0f s, but its brokers do: joining it anew", self._patience_s)
+        log.warning("The group has not answered for %.0f s, but its brokers do: rejoining it", self._patience_s)
         self._take_away(self._listener.lost, _places(self.assignment))
         old, self._consumer = self._consumer, fresh
         self._number += 1

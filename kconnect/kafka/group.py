@@ -95,7 +95,7 @@ class Entrance:
             return True
         if self._since is None:
             self._since = now
-            log.info("Waiting for the group: %s", found or "it is being settled who leads")
+            log.info("Waiting for the group: %s", found or "a leader is being elected")
         if now - self._since < self._limit_s:
             return False
         if found is not None:

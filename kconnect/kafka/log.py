@@ -200,7 +200,7 @@ class LogReader:
         self._missed = 0 if ends is not None and self.has_read(ends) else self._missed + 1
         self._looked_at = time.monotonic()
         if self._missed >= 2 and self._replace_client():
-            log.warning("The internal topics are read by a new client: the one before heard nothing for %.0f s", _SILENT_S)
+            log.warning("The internal topics are read by a new client: the old one received nothing for %.0f s", _SILENT_S)
             self._missed = 0
 
     def _replace_client(self) -> bool:

@@ -69,7 +69,7 @@ class MetricsWriter:
     def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         if error is not None and not self._complained:
             self._complained = True
-            text = "Numbers for /metrics can't be written to the topic %s, which is said once: %s"
+            text = "Numbers for /metrics can't be written to the topic %s (logged once): %s"
             log.warning(text, self._topic, error.str())
 
 

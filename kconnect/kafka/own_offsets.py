@@ -65,11 +65,11 @@ def of(settings: WorkerSettings, connector: str, config: Mapping[str, str | None
     return OwnTopic(topic, reached.producer, reached.consumer, reached.admin)
 
 
-def ensure(own: OwnTopic, settings: WorkerSettings, gives_up: Callable[[], bool], limit_s: float = AWAY_S) -> None:
+def ensure(own: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool], limit_s: float = AWAY_S) -> None:
     """
     Create the topic if it is missing, with the numbers of the worker's, and check that it is compacted.
 
-    ConnectError if it can't be had, if no broker answers for `limit_s` seconds, or once `gives_up()`.
+    ConnectError if it can't be had, if no broker answers for `limit_s` seconds, or once `cancelled()`.
     """
     wanted = InternalTopic(
         own.topic,
@@ -82,7 +82,7 @@ def ensure(own: OwnTopic, settings: WorkerSettings, gives_up: Callable[[], bool]
         whose="the connector's config",
     )
     limit = time.monotonic() + limit_s
-    while not gives_up():
+    while not cancelled():
         try:
             Admin(own.admin, _STEP_S).ensure([wanted])
             return

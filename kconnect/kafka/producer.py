@@ -33,7 +33,7 @@ class TaskProducer:
     """
     `core/task/ports.py`'s `Producer`.
 
-    `gives_up()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
+    `cancelled()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
     `reports` are acknowledgements reported, which cost time; failures always are.
 
     The client, with its threads and connections, is made when it is needed: thousands of sources may have nothing to send.
@@ -42,11 +42,11 @@ class TaskProducer:
     def __init__(
         self,
         client: Mapping[str, Any],
-        gives_up: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] = lambda: False,
         reports: bool = False,
     ) -> None:
         servers.require(client)
-        self._gives_up = gives_up
+        self._cancelled = cancelled
         self._reports = _Reports()
         self._unsent = 0
         self._settings = {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
@@ -118,7 +118,7 @@ class TaskProducer:
                 problem = failure.args[0].str()
                 if failure.args[0].code() in AWAY:
                     deadline = time.monotonic() + _TOPIC_S
-            if self._gives_up():
+            if self._cancelled():
                 return False
             if time.monotonic() > deadline:
                 raise ConnectError(
@@ -145,7 +145,7 @@ class TaskProducer:
 
     def _send_when_there_is_room(self, message: tuple[Any, ...]) -> bool:
         wait = 0.005
-        while not self._gives_up():
+        while not self._cancelled():
             # Acknowledgements are no events here, so this only sleeps; longer and longer if brokers are away.
             self._poll(wait)
             wait = min(wait * 1.5, 0.2)

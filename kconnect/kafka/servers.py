@@ -27,7 +27,7 @@ def require(client: Mapping[str, Any]) -> None:
     if all(problems):
         raise ConnectError(
             f"No broker can be found at bootstrap.servers={servers}: {'; '.join(filter(None, problems))}. Set the client's "
-            "bootstrap.servers to host:port of some brokers, or mend the name service, and restart the task."
+            "bootstrap.servers to host:port of some brokers, or repair the name service, and restart the task."
         )
     _FOUND.add(str(servers))
 

@@ -33,28 +33,28 @@ _PASSING = (*AWAY, ck.KafkaError.NOT_CONTROLLER, ck.KafkaError.REQUEST_TIMED_OUT
 def require_name(topic: str) -> None:
     """ConnectError for what is no topic's name: a client would wait for such a topic for ever."""
     if not _NAME.fullmatch(topic) or topic in (".", ".."):
-        raise ConnectError(f"'{topic}' is no topic's name: those have up to 249 of A-Z a-z 0-9 . _ -")
+        raise ConnectError(f"'{topic}' is not a topic name: use 1 to 249 of the characters A-Z a-z 0-9 . _ -")
 
 
 def create_missing(
-    client: Mapping[str, Any], rules: TopicCreation, topics: Collection[str], gives_up: Callable[[], bool]
+    client: Mapping[str, Any], rules: TopicCreation, topics: Collection[str], cancelled: Callable[[], bool]
 ) -> bool:
     """
     Create those of `topics` that don't exist; one that somebody else creates meanwhile is there, too.
 
-    Brokers that don't answer are waited for until `gives_up()`: False. ConnectError, naming topic, group and cause, for a
+    Brokers that don't answer are waited for until `cancelled()`: False. ConnectError, naming topic, group and cause, for a
     topic that can't be had.
     """
     servers.require(client)
     # The client ends with its last reference.
     admin = AdminClient(dict(client))
-    while not gives_up():
+    while not cancelled():
         try:
             missing = _missing(admin, rules, topics)
             if not missing:
                 return True
             # Asked once more, for the answer may have taken long: the task may be somebody else's by now, or be gone.
-            if not gives_up():
+            if not cancelled():
                 _create(admin, missing)
                 return True
         except _Away as error:
@@ -110,11 +110,11 @@ def _create(admin: AdminClient, missing: list[TopicSettings]) -> None:
         except ck.KafkaException as error:
             cause = error.args[0]
             if cause.code() == ck.KafkaError.TOPIC_ALREADY_EXISTS:
-                log.info("The topic %s was created by somebody else", settings.topic)
+                log.info("Somebody else has created the topic %s", settings.topic)
                 continue
             raise _failure(
                 f"The topic {settings.topic} could not be created by the rules of {_of(settings)}",
-                "Mend the rules, create the topic, or give the task the rights to describe and create it (`admin.override.*`)",
+                "Fix the rules, create the topic, or give the task the rights to describe and create it (`admin.override.*`)",
                 cause,
             ) from error
 

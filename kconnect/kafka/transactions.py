@@ -1,9 +1,9 @@
 """
 The producer of one exactly-once source task: nobody sees what it sends before a transaction with it is committed.
 
-Made by `units/source_task.py`, called by `core/task/delivery.py`, from the task's thread only. A call that waits for brokers
-returns when `gives_up()`; whether a commit that nobody waited for came about, the next producer of the same transactional id
-settles before it begins. Read next: `producer.py`, `late_ends.py`.
+Made by `units/source_task.py`, called by `core/task/delivery.py`, from the task's thread only; `replay_producer.py` derives
+from it. A call that waits for brokers returns when `cancelled()`; whether a commit that nobody waited for came about, the next
+producer of the same transactional id settles before it begins. Read next: `producer.py`, `late_ends.py`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TransactionalProducer(TaskProducer):
     def __init__(
         self,
         client: Mapping[str, Any],
-        gives_up: Callable[[], bool],
+        cancelled: Callable[[], bool],
         may_work: Callable[[], bool],
         confirmed: Callable[[], bool],
         reports: bool = False,
@@ -45,7 +45,7 @@ class TransactionalProducer(TaskProducer):
         self._id: str = client["transactional.id"]
         self._may_work, self._confirmed = may_work, confirmed
         self._open = self._may_send = False
-        super().__init__(client, gives_up, reports)
+        super().__init__(client, cancelled, reports)
 
     @property
     def open(self) -> bool:
@@ -75,7 +75,7 @@ class TransactionalProducer(TaskProducer):
 
     def commit(self) -> bool:
         """Once all that was sent is acknowledged. False: it gave up before it heard whether that happened."""
-        if not self._until_done("commit_transaction", self._gives_up):
+        if not self._until_done("commit_transaction", self._cancelled):
             return False
         self._open = False
         self.check()
@@ -83,7 +83,7 @@ class TransactionalProducer(TaskProducer):
 
     def abort(self, stops: Callable[[], bool] | None = None) -> bool:
         """Nobody will see what was sent since the last commit. False: it gave up, or stopped, before it heard that."""
-        stops = stops or self._gives_up
+        stops = stops or self._cancelled
         # What fails from now on, or has failed, is for nobody.
         self._reports.closed, self._reports.failure = True, None
         # The client ends a transaction also at a broker that has not heard yet that it began, which is an error for ever.
@@ -101,19 +101,19 @@ class TransactionalProducer(TaskProducer):
     def _begin_anew(self) -> None:
         log.warning("The end of a transaction of %s had to be sent again: a new client goes on", self._id)
         self._producer = self._make()
-        self.begin(self._gives_up)
+        self.begin(self._cancelled)
 
-    def _until_done(self, call: str, stops: Callable[[], bool]) -> bool:
+    def _until_done(self, call: str, stops: Callable[[], bool], *arguments: Any) -> bool:
         told_at = time.monotonic()
         while not stops():
-            if self._call(call, _TURN_S):
+            if self._call(call, *arguments, _TURN_S):
                 return True
             if time.monotonic() - told_at > _TOLD_S:
                 told_at = time.monotonic()
-                log.warning("Brokers have not answered yet: %s of %s is waited for", call, self._id)
+                log.warning("Brokers have not answered yet: still waiting for %s of %s", call, self._id)
         return False
 
-    def _call(self, name: str, *arguments: float) -> bool:
+    def _call(self, name: str, *arguments: Any) -> bool:
         """False if it may be called again."""
         try:
             getattr(self._client(), name)(*arguments)

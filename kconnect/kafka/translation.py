@@ -271,7 +271,7 @@ def _most(value: str, problem: str) -> str | None:
 
 @cache
 def _warn_of_limit(name: str, most: str) -> None:
-    log.warning("The client setting %s is more than the Kafka client takes: %s is used", name, most)
+    log.warning("The client setting %s is above the Kafka client's limit: %s is used", name, most)
 
 
 @cache

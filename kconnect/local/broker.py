@@ -7,6 +7,7 @@ One Kafka broker on this machine, for trying things out: a KRaft node of its own
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -24,12 +25,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
 from kconnect.errors import ConnectError
+from kconnect.kafka.admin import Admin
 from kconnect.local import jars, java, lock
 
+_ANSWER_S = 5.0
 _UP_S = 180.0
 """A broker that can't start ends, which is seen at once; on a machine with much else to do one was up after a minute only."""
 
@@ -135,7 +136,7 @@ class Broker:
                     self._start(program, classes)
         except OSError as error:
             raise ConnectError(
-                f"The broker's directory {self.directory} can't be used ({error.strerror}): choose one of yours"
+                f"The broker's directory {self.directory} can't be used ({error.strerror}): choose one that you may write to"
             ) from error
         return self
 
@@ -221,7 +222,7 @@ class Broker:
             text = result.stdout + result.stderr
             with open(self.log, "a", encoding="utf-8") as log:
                 log.write(text)
-            raise ConnectError(f"Kafka's storage in {self.directory} can't be made{_cause(text)}; the log is {self.log}")
+            raise ConnectError(f"Kafka's storage in {self.directory} can't be created{_cause(text)}; the log is {self.log}")
         shutil.rmtree(ready, ignore_errors=True)
         (self.directory / "data.new").rename(ready)
         file.unlink()
@@ -233,15 +234,14 @@ class Broker:
             if process.poll() is not None:
                 raise ConnectError(self._reason(process.returncode, port, before))
             if not _is_free(port):
-                try:
-                    admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
-                    found = admin.describe_cluster(request_timeout=5).result().cluster_id
-                    if found == cluster_id:
-                        return
+                found = None
+                # It listens before it can answer.
+                with contextlib.suppress(ConnectError):
+                    found = Admin({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}, _ANSWER_S).cluster_id()
+                if found == cluster_id:
+                    return
+                if found is not None:
                     raise ConnectError(f"Another broker answers on port {port}: stop it, or choose another port")
-                except KafkaException:
-                    # It listens before it can answer.
-                    pass
             time.sleep(0.05)
         raise ConnectError(f"The broker did not answer within {_UP_S:.0f} s; its log is {self.log}")
 
@@ -250,7 +250,7 @@ class Broker:
             file.seek(before)
             text = file.read().decode("utf-8", "replace")
         if "Address already in use" in text:
-            return f"Port {port} was taken by another program meanwhile: start again, or choose another port"
+            return f"Port {port} has been taken by another program: start again, or choose another port"
         return f"The broker ended at once with status {status}{_cause(text)}; its log is {self.log}"
 
     def _write_properties(self, file: Path, port: int, controller: int, data: str) -> None:

@@ -89,12 +89,12 @@ class Providers:
     def resolve(
         self,
         configs: Iterable[Mapping[str, str]],
-        gives_up: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] = lambda: False,
         limit_s: float = LIMIT_S,
     ) -> Resolved:
         """
         What the references of some configs stand for, each provider and path asked once. Never fails: what can't be had, be
-        it because a provider has not answered within the limit or `gives_up()`, is among the failures.
+        it because a provider has not answered within the limit or `cancelled()`, is among the failures.
         """
         wanted: dict[tuple[str, str], set[Reference]] = {}
         for config in configs:
@@ -106,7 +106,7 @@ class Providers:
         ttls: list[int] = []
         deadline = time.monotonic() + limit_s
         for (provider, path), refs in wanted.items():
-            answer = self._ask(provider, path, sorted({ref.key for ref in refs}), gives_up, deadline, limit_s)
+            answer = self._ask(provider, path, sorted({ref.key for ref in refs}), cancelled, deadline, limit_s)
             if isinstance(answer, str):
                 failures.update((ref, answer) for ref in refs)
                 continue
@@ -135,7 +135,7 @@ class Providers:
         return f"what the provider {ref.provider} has for the key {ref.key}{where} is a {type(value).__name__}, not a text"
 
     def _ask(
-        self, name: str, path: str, keys: list[str], gives_up: Callable[[], bool], deadline: float, limit_s: float
+        self, name: str, path: str, keys: list[str], cancelled: Callable[[], bool], deadline: float, limit_s: float
     ) -> ConfigData | str:
         """What the provider gives, or why it gives nothing."""
         known = self._declared.get(name)
@@ -148,11 +148,11 @@ class Providers:
             target=lambda: answers.append(self._answer(known, path, keys)), name=f"config provider {name}", daemon=True
         )
         asking.start()
-        while asking.is_alive() and time.monotonic() < deadline and not gives_up():
+        while asking.is_alive() and time.monotonic() < deadline and not cancelled():
             asking.join(min(0.1, max(0.0, deadline - time.monotonic())))
         if answers:
             return answers[0]
-        if gives_up():
+        if cancelled():
             return f"stopped while the provider {name} was asked"
         return f"the provider {name} ({known.class_name}) has not answered within {limit_s:g} s"
 

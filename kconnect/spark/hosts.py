@@ -88,7 +88,7 @@ class Hosts:
                 if self._payload(host) is None:
                     break
                 failures += 1
-                log.warning("Host %d ended and is started again: %s", host, reason(error))
+                log.warning("Host %d ended and is restarted: %s", host, reason(error))
             with self._changed:
                 pause = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
                 self._changed.wait_for(lambda: self._closed or host not in self._wanted, pause)
@@ -152,7 +152,7 @@ class _Slots:
                 "" if served else unserved,
             )
         elif self._told and not self._waiting:
-            log.info("Each of the %d task hosts has a core now", wanted)
+            log.info("All %d task hosts have a core now", wanted)
         self._told = frozenset(late or self._told & self._waiting.keys())
 
 

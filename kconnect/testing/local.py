@@ -15,15 +15,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka as ck
-
 from kconnect.errors import ConnectError
+from kconnect.kafka.positions import Place
+from kconnect.kafka.producer import TaskProducer
+from kconnect.kafka.reader import BEGINNING, Message, Reader
 from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
 
 BROKER = "KCONNECT_TEST_BROKER"
 """The environment variable that names a broker to use, instead of starting one."""
+
+_WRITE_S = 60.0
 
 _QUICK = {
     "session.timeout.ms": "6000",
@@ -122,46 +125,26 @@ class LocalConnect:
         Put messages into a topic, which is created if need be. Bytes and texts go as they are, None is a tombstone, all else is
         JSON. ConnectError if Kafka does not take them.
         """
-        producer = ck.Producer({"bootstrap.servers": self.bootstrap_servers, "message.timeout.ms": 60_000})
-        problems: list[str] = []
+        client = {"bootstrap.servers": self.bootstrap_servers, "message.timeout.ms": int(_WRITE_S * 1000)}
+        end = time.monotonic() + _WRITE_S
+        producer = TaskProducer(client, lambda: time.monotonic() > end)
+        sent = producer.send((topic, _bytes(value), _bytes(key), -1, None, None, 0, None) for value in values)
+        if not sent or not producer.flush(_WRITE_S):
+            raise ConnectError(f"The topic {topic} can't be written: no answer in {_WRITE_S:.0f} s")
 
-        def told(error: ck.KafkaError | None, message: ck.Message) -> None:
-            if error is not None:
-                problems.append(error.str())
-
-        for value in values:
-            producer.produce(topic, _bytes(value), _bytes(key), on_delivery=told)
-        left = producer.flush(60)
-        if problems or left:
-            raise ConnectError(f"The topic {topic} can't be written: {problems[0] if problems else 'no answer in 60 s'}")
-
-    def read(self, topic: str, count: int, timeout: float = 120.0) -> list[ck.Message]:
+    def read(self, topic: str, count: int, timeout: float = 120.0) -> list[Message]:
         """The first `count` committed messages of a topic. AssertionError, with those that came, after `timeout` s."""
-        consumer = ck.Consumer(
-            {
-                "bootstrap.servers": self.bootstrap_servers,
-                "group.id": f"test-{os.getpid()}-{time.time_ns()}",
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                # A topic that a connector is about to make.
-                "topic.metadata.refresh.interval.ms": 500,
-                "allow.auto.create.topics": False,
-            }
-        )
-        found: list[ck.Message] = []
+        found: list[Message] = []
         end = time.monotonic() + timeout
-        try:
-            consumer.subscribe([topic])
+        with Reader({"bootstrap.servers": self.bootstrap_servers}) as reader:
             while len(found) < count:
-                message = consumer.poll(0.2)
-                if message is not None and message.error() is None:
-                    found.append(message)
-                elif time.monotonic() > end:
+                # A topic that a connector is about to make.
+                if not reader.positions and (numbers := reader.partitions(topic)):
+                    reader.begin({Place(topic, number): BEGINNING for number in numbers})
+                found += reader.some(0.2)[: count - len(found)]
+                if len(found) < count and time.monotonic() > end:
                     values = [each.value() for each in found]
                     raise AssertionError(f"{topic} had {len(found)} of {count} messages within {timeout:g} s: {values[-5:]}")
-        finally:
-            consumer.close()
         return found
 
     @property

@@ -27,7 +27,7 @@ class Life:
     def abandoned(self) -> bool:
         return self._unit.abandoned
 
-    def gives_up(self) -> bool:
+    def cancelled(self) -> bool:
         """A stop is orderly as long as Kafka takes what was polled within the limit of a flush."""
         if not self._unit.stopping.is_set():
             return False
@@ -44,4 +44,4 @@ class Life:
 def topic_use(unit: Unit) -> TopicUse:
     """KIP-558, for one task: its host knows what was announced, and writes what is."""
     ports, spec = unit.ports, unit.spec
-    return TopicUse(lambda: ports.topics_told(spec), lambda topic: ports.topic_used(spec, topic))
+    return TopicUse(lambda: ports.topics_announced(spec), lambda topic: ports.topic_used(spec, topic))

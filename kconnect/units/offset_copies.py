@@ -25,8 +25,8 @@ class Copies:
     once a second the newest of each partition.
     """
 
-    def __init__(self, topic: OffsetTopic, expires_s: float, in_touch: Callable[[], bool]) -> None:
-        self._topic, self._expires_s, self._in_touch = topic, expires_s, in_touch
+    def __init__(self, topic: OffsetTopic, expires_s: float, holds_lease: Callable[[], bool]) -> None:
+        self._topic, self._expires_s, self._holds_lease = topic, expires_s, holds_lease
         self._waiting: dict[bytes, tuple[object, Entry]] = {}
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -62,7 +62,7 @@ class Copies:
 
     def _run(self) -> None:
         while not self._closed.wait(_COPY_S):
-            if self._waiting and self._in_touch():
+            if self._waiting and self._holds_lease():
                 self._write(lambda _: True)
 
     def _write(self, wanted: Callable[[object], bool]) -> None:

@@ -41,17 +41,17 @@ class OffsetTopic:
         self._asked = itertools.count(1)
         self._served = 0
 
-    def read(self, connector: str, partitions: Sequence[Partition], gives_up: Callable[[], bool]) -> list[Offset | None]:
-        """What is stored, as of the end of the topic at the time of the call. ConnectError once `gives_up()`."""
+    def read(self, connector: str, partitions: Sequence[Partition], cancelled: Callable[[], bool]) -> list[Offset | None]:
+        """What is stored, as of the end of the topic at the time of the call. ConnectError once `cancelled()`."""
         mine = next(self._asked)
         while not self._reading.acquire(timeout=0.1):
-            if gives_up():
+            if cancelled():
                 raise ConnectError(f"Stopped while the offset topic {self.topic} was being read")
         try:
             # One reading serves all who asked before it began: when a host starts, that is each of its units.
             if self._served < mine:
                 latest = next(self._asked)
-                self._read_to_end(gives_up)
+                self._read_to_end(cancelled)
                 self._served = latest
         finally:
             self._reading.release()
@@ -88,9 +88,9 @@ class OffsetTopic:
         if self._writer is not None:
             self._writer.close()
 
-    def _read_to_end(self, gives_up: Callable[[], bool]) -> None:
+    def _read_to_end(self, cancelled: Callable[[], bool]) -> None:
         ends, told_at = None, time.monotonic()
-        while not gives_up():
+        while not cancelled():
             try:
                 self._reader = self._reader or LogReader(self._client, {Topic.OFFSET: self.topic}, timeout=2)
                 # What another task has open must not hide what this connector's tasks have committed since.

@@ -31,11 +31,11 @@ class WorkerStore:
     def __init__(self, connector: str, topic: OffsetTopic) -> None:
         self._connector, self._topic = connector, topic
 
-    def open(self, gives_up: Callable[[], bool]) -> None:
+    def open(self, cancelled: Callable[[], bool]) -> None:
         """The worker has made its topic before there were hosts."""
 
-    def read(self, partitions: Sequence[Partition], gives_up: Callable[[], bool]) -> list[Offset | None]:
-        return self._topic.read(self._connector, partitions, gives_up)
+    def read(self, partitions: Sequence[Partition], cancelled: Callable[[], bool]) -> list[Offset | None]:
+        return self._topic.read(self._connector, partitions, cancelled)
 
     def write(self, offsets: Pairs, timeout: float) -> None:
         self._topic.write(self._topic.entries(self._connector, offsets), timeout)
@@ -63,15 +63,15 @@ class OwnStore:
         self._worker = stores.worker
         self._shared: _Shared | None = None
 
-    def open(self, gives_up: Callable[[], bool]) -> None:
+    def open(self, cancelled: Callable[[], bool]) -> None:
         self._shared = self._stores.acquire(self._own)
-        self._shared.prepare(self._own, self._stores.settings, gives_up)
+        self._shared.prepare(self._own, self._stores.settings, cancelled)
 
-    def read(self, partitions: Sequence[Partition], gives_up: Callable[[], bool]) -> list[Offset | None]:
-        found = self._topic.read(self._connector, partitions, gives_up)
+    def read(self, partitions: Sequence[Partition], cancelled: Callable[[], bool]) -> list[Offset | None]:
+        found = self._topic.read(self._connector, partitions, cancelled)
         missing = [] if self._single else [number for number, offset in enumerate(found) if offset is None]
         if missing:
-            others = self._worker.read(self._connector, [partitions[number] for number in missing], gives_up)
+            others = self._worker.read(self._connector, [partitions[number] for number in missing], cancelled)
             for number, offset in zip(missing, others):
                 found[number] = offset
         return found
@@ -122,11 +122,16 @@ class OffsetStores:
     """The stores of one host's connectors. Those that reach the same topic as the same users share its reader and writer."""
 
     def __init__(
-        self, settings: WorkerSettings, client: Mapping[str, Any], topic: str, writer: LogWriter, in_touch: Callable[[], bool]
+        self,
+        settings: WorkerSettings,
+        client: Mapping[str, Any],
+        topic: str,
+        writer: LogWriter,
+        holds_lease: Callable[[], bool],
     ) -> None:
         self.settings = settings
         self.worker = OffsetTopic(client, topic, lambda: writer)
-        self.copies = Copies(self.worker, settings.session_timeout_ms / 1000, in_touch)
+        self.copies = Copies(self.worker, settings.session_timeout_ms / 1000, holds_lease)
         self._lock = threading.Lock()
         self._shared: dict[tuple[object, ...], _Shared] = {}
 
@@ -169,22 +174,22 @@ class _Shared:
         self._failed_at, self._failure = 0.0, ""
         self._lock = threading.Lock()
 
-    def prepare(self, own: OwnTopic, settings: WorkerSettings, gives_up: Callable[[], bool]) -> None:
+    def prepare(self, own: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool]) -> None:
         """By each of its users. One of them asks the brokers for all who wait meanwhile."""
         asked_at = time.monotonic()
         while not self._lock.acquire(timeout=0.1):
-            if gives_up():
+            if cancelled():
                 raise ConnectError(f"Stopped while the offset topic {own.topic} was being looked for")
         try:
             if self._ready:
                 return
             if self._failed_at > asked_at:
                 raise ConnectError(self._failure)
-            own_offsets.ensure(own, settings, gives_up, own_offsets.AWAY_S)
+            own_offsets.ensure(own, settings, cancelled, own_offsets.AWAY_S)
             self.is_the_workers = own_offsets.is_the_workers(own, settings)
             self._ready = True
         except ConnectError as error:
-            if not gives_up():
+            if not cancelled():
                 self._failed_at, self._failure = time.monotonic(), str(error)
             raise
         finally:

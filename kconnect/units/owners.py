@@ -162,7 +162,7 @@ def _start(self: threading.Thread) -> None:
                 f"{unit.spec.unit} has more than {MOST_THREADS} threads alive, and can't start another one: each thread has to "
                 "end, and is to be waited for in stop()"
             )
-            unit.condemn(error)
+            unit.fail_from_outside(error)
             raise error
         by_engine = of_module(sys._getframe(1).f_globals.get("__name__")) is False
         _adopt(self, unit, by_plugin=not by_engine)

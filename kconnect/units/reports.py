@@ -1,8 +1,8 @@
 """
 Where the records of one task go that failed: to the log, and to the dead letter queue (KIP-298, KIP-610).
 
-Built by `source_task.py` and `sink_task.py`, which have all letters acknowledged before they store or commit an offset that
-is beyond the records: Kafka Connect does not wait, and loses what its dead letter queue refuses. Read next:
+Built by `source_task.py` and `sink_task.py`, which have all dead letters acknowledged before they store or commit an offset
+that is beyond the records: Kafka Connect does not wait, and loses what its dead letter queue refuses. Read next:
 `core/task/errors.py`, which decides what fails.
 """
 
@@ -87,13 +87,13 @@ class Reports:
         self._producer = TaskProducer(client, unit.stopping.is_set)
 
     def flush(self, timeout: float) -> bool:
-        """Whether all letters are acknowledged within `timeout` seconds. ConnectError if one can't be delivered."""
+        """Whether all dead letters are acknowledged within `timeout` seconds. ConnectError if one can't be delivered."""
         if self._producer is None:
             return True
         try:
             return self._producer.flush(timeout)
         except ConnectError as error:
-            self.errors.counts.letters_failed += 1
+            self.errors.counts.dead_letters_failed += 1
             raise ConnectError(f"A record that failed can't be put into the dead letter queue either: {error}") from error
 
     def close(self, timeout: float) -> None:
@@ -116,7 +116,7 @@ class Reports:
             log.error("%s", self._line(failure), exc_info=failure.error)
         if self.settings.topic is not None and self._producer is None:
             self._open(self.settings.topic)
-        counts.letters += self._producer is not None
+        counts.dead_letters += self._producer is not None
         if self._producer is not None and not self._producer.send([self._letter(failure)]):
             raise ConnectError("Stopped while a record waited for the dead letter queue: it comes again")
 

@@ -60,7 +60,7 @@ class SourceLoop:
         errors = self._reports.errors
         chain = SourceChain(converters.make(config, settings, plugins), errors)
         self._transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
-        self._topics = SourceTopics(unit, config, self._life.gives_up)
+        self._topics = SourceTopics(unit, config, self._life.cancelled)
         self._store = unit.ports.offset_store(unit.spec.connector, config)
         self._counts = errors.counts
         # What may refuse the config comes before the producer: only `run` closes that.
@@ -91,13 +91,13 @@ class SourceLoop:
         )
         if not settings.exactly_once_enabled:
             client = clients.producer(settings, connector, number, config)
-            self._producer = TaskProducer(client, self._life.gives_up, tracks)
+            self._producer = TaskProducer(client, self._life.cancelled, tracks)
             return AtLeastOnce(ports, self._producer, self._interval_s)
         source = SourceSettings.from_config(config)
         boundary, longest_s = boundary_of(source, self._interval_s, time.monotonic())
         client = clients.transactional_producer(settings, connector, number, config, round(longest_s * 1000))
         self._producer = producer = TransactionalProducer(
-            client, self._life.gives_up, unit.may_work, partial(confirm, unit), tracks
+            client, self._life.cancelled, unit.may_work, partial(confirm, unit), tracks
         )
         return ExactlyOnce(ports, producer, boundary, source.offsets_storage_topic or settings.offset_storage_topic)
 
@@ -157,7 +157,7 @@ class SourceLoop:
             if records is not None and unit.may_work():
                 pump.step(records, time.monotonic())
             else:
-                pump.tend(time.monotonic())
+                pump.commit_due(time.monotonic())
 
     def _poll(self) -> list[SourceRecord] | None:
         began = time.monotonic()

@@ -23,9 +23,9 @@ log = logging.getLogger(__name__)
 class SourceTopics:
     """ConfigError, naming the setting, for rules that can't be used."""
 
-    def __init__(self, unit: Unit, config: Mapping[str, str], gives_up: Callable[[], bool]) -> None:
+    def __init__(self, unit: Unit, config: Mapping[str, str], cancelled: Callable[[], bool]) -> None:
         settings = unit.ports.settings
-        self._gives_up = gives_up
+        self._cancelled = cancelled
         self._rules: TopicCreation | None = None
         if settings.topic_creation_enable:
             self._rules = TopicCreation.from_config(config)
@@ -45,7 +45,7 @@ class SourceTopics:
 
         ConnectError, naming topic and remedy, if that can't be.
         """
-        if new and self._rules is not None and not topics.create_missing(self._client, self._rules, new, self._gives_up):
+        if new and self._rules is not None and not topics.create_missing(self._client, self._rules, new, self._cancelled):
             return False
         return all(producer.require_topic(topic) for topic in new)
 

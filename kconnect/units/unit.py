@@ -72,7 +72,7 @@ class Ports(Protocol):
         """Where the source offsets of a connector are, by its resolved config. Returns at once; the caller closes it."""
         ...
 
-    def in_touch(self) -> bool:
+    def holds_lease(self) -> bool:
         """False once this host has not read the log for so long that its units may be somebody else's."""
         ...
 
@@ -80,7 +80,7 @@ class Ports(Protocol):
         """Which setting has kept a unit's code from more memory, if one has. To be asked for before the error is reported."""
         ...
 
-    def topics_told(self, spec: UnitSpec) -> Set[str]:
+    def topics_announced(self, spec: UnitSpec) -> Set[str]:
         """
         The topics that this task was said to use, in this life of its host; fewer once somebody had them forgotten, or the
         connector's config changed. Asked for each batch.
@@ -88,7 +88,7 @@ class Ports(Protocol):
         ...
 
     def topic_used(self, spec: UnitSpec, topic: str) -> None:
-        """Report a task's record to or from a topic (KIP-558): the first one that `topics_told` does not know of."""
+        """Report a task's record to or from a topic (KIP-558): the first one that `topics_announced` does not know of."""
         ...
 
 
@@ -116,7 +116,7 @@ class Unit(ABC):
         """Top-level modules of its connector's classes."""
         self._life = Lifecycle()
         self._moving = threading.RLock()
-        self._condemned: BaseException | None = None
+        self._failed_from_outside: BaseException | None = None
         self._has_turn = False
         self.thread = threading.Thread(target=self._main, name=str(spec.unit), daemon=True)
 
@@ -185,7 +185,7 @@ class Unit(ABC):
         Ask before anything that others can see. It waits until the host is in touch with the log, as after a suspension;
         False: the unit has been abandoned meanwhile, so nothing may be done any more.
         """
-        while not self.abandoned and not self.ports.in_touch():
+        while not self.abandoned and not self.ports.holds_lease():
             with self.changed:
                 self.changed.wait(0.05)
         return not self.abandoned
@@ -194,7 +194,7 @@ class Unit(ABC):
         """Take the next step of life, and report it if it is worth a status."""
         with self._moving:
             # Who was to stop already when it was condemned has not failed, and says that it has ended.
-            if self._condemned is not None and self._life.over:
+            if self._failed_from_outside is not None and self._life.over:
                 return
             state = self._life.handle(event)
             self.times.enter(self._life.phase, time.monotonic())
@@ -207,7 +207,7 @@ class Unit(ABC):
 
     def fail(self, error: BaseException) -> None:
         """Report the failure, before anything is cleaned up: a plugin whose `stop` hangs is seen to have failed."""
-        if error is self._condemned:
+        if error is self._failed_from_outside:
             return
         if isinstance(error, MemoryError) and (limit := self.ports.explain(error)):
             error = MemoryLimitError(limit).with_traceback(error.__traceback__)
@@ -228,16 +228,16 @@ class Unit(ABC):
         place = owners.place(error, self.modules)
         return "\n".join([first if place is None else f"{first} ({place})", *more])
 
-    def condemn(self, error: BaseException) -> None:
+    def fail_from_outside(self, error: BaseException) -> None:
         """
         Fail the unit for what its code has done, wherever its thread is; the unit is then asked to end. From any thread; only
         the first one counts.
         """
         with self._moving:
-            if self._condemned is not None or self._life.over:
+            if self._failed_from_outside is not None or self._life.over:
                 return
             self.fail(error)
-            self._condemned = error
+            self._failed_from_outside = error
         self.request_stop()
 
     def config(self) -> dict[str, str]:

@@ -83,7 +83,7 @@ class Loop:
         ticket = next(self._tickets)
         future: Future[T] = Future()
         self._waiting[ticket] = future
-        future.add_done_callback(lambda done: self.post(events.GaveUp(ticket)) if done.cancelled() else None)
+        future.add_done_callback(lambda done: self.post(events.Cancelled(ticket)) if done.cancelled() else None)
         self.post(events.Requested(ticket, request))
         return future
 
@@ -95,7 +95,7 @@ class Loop:
                 event = events.Tick()
             if event is None:
                 break
-            if isinstance(event, events.GaveUp):
+            if isinstance(event, events.Cancelled):
                 self._waiting.pop(event.ticket, None)
             try:
                 for effect in self._herder.handle(event, _now()):

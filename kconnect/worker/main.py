@@ -58,7 +58,7 @@ def run(path: Path) -> int:
     texts = properties.load(path.read_text("utf-8"))
     settings, order = worker_file.settings(texts, os.environ, socket.gethostname())
     for key in settings.unknown_keys:
-        log.warning("The setting %s is not known and has no effect", key)
+        log.warning("The setting %s is unknown and has no effect", key)
     worker = Worker(settings, order)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -68,10 +68,10 @@ def run(path: Path) -> int:
         while not stop.wait(0.5) and worker.fatal is None:
             pass
         if worker.fatal is None:
-            log.info("The worker was asked to end")
+            log.info("The worker is asked to stop")
     finally:
         worker.stop()
-    log.info("The worker has ended")
+    log.info("The worker has stopped")
     if worker.fatal is not None:
         raise ConnectError(str(worker.fatal))
     return 0
@@ -162,7 +162,7 @@ class Worker:
         if self._loop is not None and self.fatal is None:
             self._loop.post(events.ShutDown())
             if not self._loop.released.wait(limit):
-                log.warning("Not all units ended within %.0f s", limit)
+                log.warning("Not all units stopped within %.0f s", limit)
         if self._group is not None:
             self._group.leave(5)
         if self._driver is not None:
@@ -264,7 +264,7 @@ class Driver:
             try:
                 child.wait(15)
             except subprocess.TimeoutExpired:
-                log.warning("The Spark driver (pid %d) did not end by itself and is killed", child.pid)
+                log.warning("The Spark driver (pid %d) did not stop and is killed", child.pid)
                 child.kill()
         self._thread.join(5)
 

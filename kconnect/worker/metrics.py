@@ -51,7 +51,7 @@ class Feed:
                 self._client, settings.metrics_storage_topic, settings.metrics_storage_replication_factor, extra
             )
         except ConnectError as error:
-            log.warning("/metrics goes without the numbers of tasks: %s", error)
+            log.warning("/metrics lacks the tasks' numbers: %s", error)
 
     def reports(self) -> Collection[Report]:
         """The last of each unit and of each life of a host. From any thread."""
@@ -74,7 +74,7 @@ class Feed:
                     reader.close()
             except ConnectError as error:
                 if not complained:
-                    log.warning("/metrics goes without the numbers of tasks, which is said once: %s", error)
+                    log.warning("/metrics lacks the tasks' numbers (logged once): %s", error)
                 complained = True
                 self._closing.wait(_RETRY_S)
 

@@ -103,7 +103,7 @@ class TopicWatch:
             self._policies_at = time.monotonic() + _POLICIES_S
             try:
                 for problem in self._admin.uncompacted(self._topics.values()):
-                    log.error("%s Or make that one compact: `kconnect topics check` says how", problem)
+                    log.error("%s Or change that topic's cleanup.policy to compact: `kconnect topics check` says how", problem)
             except ConnectError:
                 self._policies_at = 0.0
                 raise

@@ -129,7 +129,7 @@ class World:
             registry, told = self.registry.anew(self._settings.plugin_path)
             self._sandbox.reload(registry)
             self.registry = registry
-        log.info("Plugins were loaded anew: %s", told)
+        log.info("Plugins were reloaded: %s", told)
         return {**told, "broken": [{"location": each.location, "reason": each.reason} for each in registry.broken]}
 
     @performs(effects.GroupOffsets, Lane.CLIENT)

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ class Prober:
             name = f"c-{number % self._connectors}"
             asked: list[tuple[str, Callable[[], Any]]] = [
                 ("GET connectors", client.connectors),
-                ("GET status", lambda client=client, name=name: client.status(name)),
-                ("GET connector", lambda client=client, name=name: client.connector(name)),
+                ("GET status", partial(client.status, name)),
+                ("GET connector", partial(client.connector, name)),
                 ("GET cluster", client.cluster),
             ]
             what, ask = asked[number // 3 % len(asked)]

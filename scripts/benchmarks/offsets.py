@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def create_topics(servers: dict[str, str]) -> None:
-    admin = AdminClient(servers)
+    admin = AdminClient({**servers})
     for created in admin.create_topics([NewTopic(topic, 1, 1) for topic in ("sent", "read")]).values():
         created.result()
 
@@ -111,13 +111,17 @@ def cycle(client: ConnectClient, name: str, back: Any, after: Any, works: Callab
     """`after` are the offsets that a round ends and the next one begins with."""
     at = [time.monotonic()]
 
-    def step(did: object) -> None:
+    def step() -> None:
         at.append(time.monotonic())
 
-    step(client.stop(name))
-    step(client.alter_offsets(name, back))
-    step(client.resume(name))
-    step(wait(works))
+    client.stop(name)
+    step()
+    client.alter_offsets(name, back)
+    step()
+    client.resume(name)
+    step()
+    wait(works)
+    step()
     times = [*(end - begin for begin, end in itertools.pairwise(at)), at[-1] - at[0]]
     print(f"{name:7}", "   ".join(f"{what} {took:.3f} s" for what, took in zip(STEPS, times)), flush=True)
     wait(lambda: client.offsets(name) == after)

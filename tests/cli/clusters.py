@@ -47,7 +47,7 @@ class Cluster(MemoryHerder):
         self.groups: dict[str, Any] = {}
         self.stored: dict[str, list[dict[str, Any]]] = {}
         self.missing: set[str] = set()
-        self.broken: set[str] = set()
+        self.refuses_offsets: set[str] = set()
         self.between: dict[str, int] = {}
         self.other = other
         self.both_ran = False
@@ -103,11 +103,11 @@ class Cluster(MemoryHerder):
             self.set_place(name, next(iter(found[0]["offset"].values())) + 1)
         return {"offsets": found}
 
-    def _altered(self, request: AlterOffsets) -> Any:
+    def _altered(self, request: Any) -> Any:
         name = self._known(request.name)
         if self.targets[name] is not TargetState.STOPPED:
             raise BadRequestError("Connectors must be in the STOPPED state before their offsets can be modified.")
-        if name in self.broken:
+        if name in self.refuses_offsets:
             raise BadRequestError("It keeps offsets elsewhere and can't set them")
         found = {str(each["partition"]): each for each in self._store_of(name).get(name, [])}
         found.update({str(partition): {"partition": partition, "offset": offset} for partition, offset in request.offsets})
@@ -168,7 +168,7 @@ def served(*clusters: Cluster) -> Iterator[None]:
             server.stop()
 
 
-def create(cluster: Cluster, name: str, kind: str = "Source", place: int = 7, **config: str) -> None:
+def create(cluster: Cluster, name: str, kind: str = "Source", place: int = 7, /, **config: str) -> None:
     with ConnectClient(cluster.url) as client:
         own = {"Source": {"topic": "t"}, "Sink": {"topics": "t"}}[kind]
         client.create(name, {"connector.class": f"FileStream{kind}", "file": "in.txt", **own, **config})

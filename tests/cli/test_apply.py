@@ -68,7 +68,7 @@ class Herder(MemoryHerder):
     def _offsets(self, request: GetOffsets) -> Any:
         return {"offsets": self.kept.get(self._known(request.name), [])}
 
-    def _altered(self, request: AlterOffsets) -> Any:
+    def _altered(self, request: Any) -> Any:
         if self.targets[request.name] is not TargetState.STOPPED:
             raise BadRequestError("Connectors must be in the STOPPED state before their offsets can be modified.")
         self.kept[request.name] = [{"partition": place, "offset": at} for place, at in request.offsets]
@@ -127,8 +127,8 @@ class Strict(Herder):
         return super().submit(request)
 
     def _validate(self, request: ValidateConfig) -> Any:
-        names = ("connector.class", "name", "tasks.max", "topics", "topics.regex", "transforms.a.type", "file", "topic")
-        names += ("value.converter",)
+        plain = ("connector.class", "name", "tasks.max", "topics", "topics.regex", "transforms.a.type", "file", "topic")
+        names: tuple[str, ...] = (*plain, "value.converter")
         rows = [{"definition": {"name": name}, "value": {"name": name, "value": "", "errors": []}} for name in names]
         if request.config.get("tasks.max") == "lots":
             for row, errors in zip(rows[2:6], (self.INVALID[:2], *([each] for each in self.INVALID[2:])), strict=True):

@@ -132,7 +132,7 @@ def test_a_context_of_brokers_alone_goes_with_any_worker(folder: Path) -> None:
     "url", ["localhost", "http://", "http://:8083", "http://[::1", "http://h:abc", "http://h:99999", "http://a..b", "http://a\nb"]
 )
 def test_urls_that_no_client_can_use(folder: Path, url: str) -> None:
-    assert "is no worker's URL: it should be such as http://localhost:8083" in " ".join(ask("--url", url).split())
+    assert "is not a worker's URL. Give one like http://localhost:8083" in " ".join(ask("--url", url).split())
 
 
 @pytest.mark.parametrize("url", ["http://my_worker:8083", "https://[::1]:8083/", "http://bücher.example", "http://h.:80/connect"])
@@ -219,7 +219,7 @@ def test_without_an_address(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("contexts: {a: b}", (), "the context a should be settings, such as `url: "),
         ("contexts: {a: {password: canary-7}}", (), "the context a has password, which is not known: it may have url, user"),
         ("current: a\ncontexts: {a: {url: 'http://u:canary-7@h'}}", (), "A URL must not hold a password"),
-        ("current: a\ncontexts: {a: {url: localhost}}", (), "localhost is no worker's URL: it should be such as http://"),
+        ("current: a\ncontexts: {a: {url: localhost}}", (), "localhost is not a worker's URL. Give one like http://"),
     ],
 )
 def test_files_that_are_no_use(folder: Path, file: str, arguments: tuple[str, ...], said: str) -> None:

@@ -24,7 +24,8 @@ _HINT = re.compile(r"`(kconnect [a-z][^`]*)`|(?:^|: )(kconnect [a-z][^`.,]*)$")
 
 def _texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """With `x` for what is put in; not what describes the code."""
-    blocks = [node.body[0] for node in ast.walk(tree) if getattr(node, "body", None) and isinstance(node.body, list)]
+    bodies = [getattr(node, "body", None) for node in ast.walk(tree)]
+    blocks = [body[0] for body in bodies if isinstance(body, list) and body]
     parts = {id(block.value) for block in blocks if isinstance(block, ast.Expr)}
     parts |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):

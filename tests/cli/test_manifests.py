@@ -167,7 +167,7 @@ def test_all_mistakes_of_all_files_are_told_and_a_name_comes_once() -> None:
 
 
 # PyYAML folds Unicode's own line breaks when it writes.
-_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x85\u2028\u2029"), max_size=12)
+_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x85\u2028\u2029"), max_size=12)
 _LETTERS = st.characters(categories=("L", "N"), include_characters=" -_.:#'\"")
 _NAMES = st.text(_LETTERS, min_size=1, max_size=12).filter(str.strip)
 _NUMBERS = st.integers(-(2**60), 2**60)

@@ -92,7 +92,7 @@ def test_what_has_moved_is_not_moved_again(pair: Pair) -> None:
 
 
 def test_offsets_that_the_target_had_before_are_gone(pair: Pair) -> None:
-    create(pair.old, "a", place=7)
+    create(pair.old, "a", "Source", 7)
     pair.new.stored["a"] = [{"partition": {"filename": "other.txt"}, "offset": {"position": 1}}]
     assert pair.migrate("a").status == 0
     assert [each["partition"] for each in pair.new.stored["a"]] == [{"filename": "in.txt"}]
@@ -107,7 +107,7 @@ def test_a_dry_run_writes_nothing(pair: Pair) -> None:
 
 
 def test_a_rebalance_hides_no_state(pair: Pair) -> None:
-    create(pair.old, "a", place=7)
+    create(pair.old, "a", "Source", 7)
     assert pair.migrate("a").status == 0
     pair.new.targets["a"] = TargetState.PAUSED
     # Both clusters give their connectors to other workers meanwhile: what is stopped there and paused here looks alike.
@@ -118,7 +118,7 @@ def test_a_rebalance_hides_no_state(pair: Pair) -> None:
 
 
 def test_what_no_worker_has_is_taken_for_running(pair: Pair) -> None:
-    create(pair.old, "a", place=7)
+    create(pair.old, "a", "Source", 7)
     pair.old.between["a"] = 1_000_000
     found = pair.migrate("a", "--dry-run", "--timeout", "0.5")
     assert found.status == 0, found.err
@@ -143,11 +143,11 @@ def _refused(pair: Pair) -> None:
 
 
 def _own_topic(pair: Pair) -> None:
-    create(pair.old, "a", **{"offsets.storage.topic": "mine"})
+    create(pair.old, "a", "Source", 7, **{"offsets.storage.topic": "mine"})
 
 
 def _exactly_once(pair: Pair) -> None:
-    create(pair.old, "a", **{"exactly.once.support": "required"})
+    create(pair.old, "a", "Source", 7, **{"exactly.once.support": "required"})
 
 
 def _other_kafka(pair: Pair) -> None:
@@ -167,7 +167,7 @@ def _runs_at_both(pair: Pair) -> None:
 
 def _both_stopped(pair: Pair) -> None:
     for cluster, place in ((pair.old, 3), (pair.new, 4)):
-        create(cluster, "a", place=place)
+        create(cluster, "a", "Source", place)
         cluster.targets["a"] = TargetState.STOPPED
 
 
@@ -230,7 +230,7 @@ def test_kafka_connect_does_not_tell_of_its_config_providers(pair: Pair) -> None
 def test_offsets_that_are_refused(pair: Pair) -> None:
     create(pair.old, "a")
     create(pair.old, "b")
-    pair.new.broken.add("a")
+    pair.new.refuses_offsets.add("a")
     found = pair.migrate("a", "b")
     assert found.status == 1
     assert found.err.splitlines() == [
@@ -402,7 +402,7 @@ def test_a_way_back_that_was_killed_goes_on(
 
 
 def test_what_ran_at_the_target_keeps_its_offsets(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    create(pair.old, "a", place=7)
+    create(pair.old, "a", "Source", 7)
     assert _interrupted(pair, monkeypatch, 4, True, "a")
     pair.new.set_place("a", 500)
     pair.new.targets["a"] = TargetState.STOPPED
@@ -413,7 +413,7 @@ def test_what_ran_at_the_target_keeps_its_offsets(pair: Pair, monkeypatch: pytes
 
 
 def test_somebody_started_it_again_meanwhile(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    create(pair.old, "a", place=7)
+    create(pair.old, "a", "Source", 7)
     assert _interrupted(pair, monkeypatch, 4, False, "a")
     pair.old.targets["a"] = TargetState.STARTED
     pair.old.set_place("a", 50)
@@ -425,7 +425,7 @@ def test_somebody_started_it_again_meanwhile(pair: Pair, monkeypatch: pytest.Mon
 
 
 def test_somebody_started_both_meanwhile(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    create(pair.old, "a", place=7)
+    create(pair.old, "a", "Source", 7)
     assert _interrupted(pair, monkeypatch, 4, True, "a")
     pair.old.targets["a"] = TargetState.STARTED
     found = pair.migrate("a")
@@ -454,7 +454,7 @@ def test_somebody_starts_the_one_at_the_target_while_it_moves(pair: Pair, monkey
 
 
 def test_somebody_starts_it_at_the_source_while_it_moves(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    create(pair.old, "a", place=7)
+    create(pair.old, "a", "Source", 7)
 
     def send(asking: ConnectClient, method: str, path: str, *rest: Any) -> httpx.Response:
         answer = _SEND(asking, method, path, *rest)

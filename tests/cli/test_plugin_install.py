@@ -307,7 +307,7 @@ def test_a_converter_from_beside_its_connector_leaves_newer_ones_free(herder: Me
 def test_it_asks_before_it_removes(path: Path) -> None:
     flat("1.0").install(path)
     command = [sys.executable, "-m", "kconnect", "plugin", "remove", "flat", "-p", path]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 2
     assert b"There is no terminal to ask on: give --yes to do it." in done.stderr
     assert children(path) == ["flat-1.0"]

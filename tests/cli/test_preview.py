@@ -102,7 +102,7 @@ def test_each_step_and_the_bytes(files: Path, capsys: pytest.CaptureFixture[str]
     (found,) = preview(capsys)
     assert list(found) == ["in", "steps", "out", "key_bytes", "value_bytes", "error"]
     assert found["in"]["topic"] == "orders"
-    assert found["in"]["value"]["payload"] == PAYMENT["value"]["payload"]
+    assert found["in"]["value"]["payload"] == PAYMENT["value"]["payload"]  # type: ignore[index]
     route, mask, drop = found["steps"]
     assert (route["alias"], route["predicate"], route["applied"]) == ("route", None, True)
     assert (route["record"]["topic"], route["record"]["value"]) == ("eu-orders", found["in"]["value"])

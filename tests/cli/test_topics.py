@@ -91,8 +91,8 @@ class TestCheck:
         found = call("topics", "check", "--snapshot", path)
         assert found.out.splitlines() == [
             "ERROR    config      The record connector-x (offset 7) is ignored by workers: not JSON.",
-            "                  -> Submit the connector's config, or its wish to be paused or stopped, again: the record is "
-            "written anew.",
+            "                  -> Submit the connector's config again, or pause, stop or resume it again: that rewrites the "
+            "record.",
             "WARNING  status      There are statuses of old, which is gone.",
             "                  -> The leader removes them after the next rebalance: restart a worker.",
             "1 error, 1 warning: 15 records of connect-config, connect-offset, connect-status.",

@@ -44,7 +44,7 @@ class Herder(MemoryHerder):
         if happens := self.before.pop(type(request), None):
             happens()
         if getattr(request, "name", None) in self.failing and isinstance(request, SetTargetState | DeleteConnector):
-            self.fail_next = ConflictError(f"no way with {request.name}")  # type: ignore[union-attr]
+            self.fail_next = ConflictError(f"no way with {request.name}")
         return super().submit(request)
 
 

@@ -42,7 +42,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_source, "_IDLE_S", 0.0)
 
 
-def task(path: Path, position: int | None = None, **config: str) -> FileStreamSourceTask:
+def task(path: Path, position: int | None = None, /, **config: str) -> FileStreamSourceTask:
     made = FileStreamSourceTask()
     made.initialize(Context(position))  # type: ignore[arg-type]
     made.start({"file": str(path), "topic": "t", **config})
@@ -148,7 +148,7 @@ def test_a_replaced_file_is_read_from_its_start(tmp_path: Path) -> None:
 def test_a_stored_position_past_the_end_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text("a\n")
-    assert values(drain(task(path, position=100))) == ["a"]
+    assert values(drain(task(path, 100))) == ["a"]
 
 
 @given(
@@ -235,7 +235,7 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_a_stored_offset_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConnectError, match=r"has no valid position: -1\. Reset this connector's offsets"):
-        task(tmp_path / "f", position=-1)
+        task(tmp_path / "f", -1)
 
 
 def test_what_is_not_utf8_is_replaced(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def scope() -> str:
     return f"test-avro-{next(_scopes)}"
 
 
-def converter(is_key: bool = False, registry: str | None = None, **config: str) -> AvroConverter:
+def converter(is_key: bool = False, /, registry: str | None = None, **config: str) -> AvroConverter:
     made = AvroConverter()
     given = {name.replace("_", "."): value for name, value in config.items()}
     made.configure({"schema.registry.url": f"mock://{registry or scope()}", **given}, is_key)

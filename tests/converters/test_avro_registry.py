@@ -153,7 +153,7 @@ def test_a_schema_is_looked_up_once() -> None:
             return getattr(inner, name)
 
     inner = made._registry
-    made._registry = Counting()  # type: ignore[assignment]
+    made._registry = Counting()
     for number in range(3):
         # An equal schema, not the same.
         schema = s.struct({"x": s.INT32_SCHEMA}, name="R")

@@ -114,7 +114,7 @@ def test_names_of_java_classes(value: Any, name: str) -> None:
 def test_parsed_numbers_are_no_wider_than_they_must_be(text: str, schema: Schema, value: Any) -> None:
     found = parse_string(text)
     assert found == (schema, value)
-    assert classes(found.value) == classes(value)
+    assert classes(found[1]) == classes(value)
 
 
 def classes(value: Any) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pyspark
 import pytest
 import yaml
@@ -125,7 +126,7 @@ def test_it_does_not_run_as_root() -> None:
 def test_what_it_starts_is_there() -> None:
     program, verb, file = image.only("CMD").words
     assert importlib.metadata.entry_points(group="console_scripts", name=program)
-    assert verb in cli.list_commands(None)
+    assert verb in cli.list_commands(click.Context(cli))
     assert ["docker/worker.properties", file] in [step.words for step in image.instructions() if step.name == "COPY"]
     installed = [word for step in image.instructions() if "apt-get" in step.text for word in step.text.split()]
     assert image.only("ENTRYPOINT").words[0] in installed

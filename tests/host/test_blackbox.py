@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kconnect.core.state.assignment_records import Blame
 from kconnect.core.state.records import UnitId
 from kconnect.host import blackbox
 
@@ -48,7 +49,7 @@ bad = lambda what: unit("bad", what)
 """
 
 
-def run(directory: Path, script: str) -> tuple[int, dict[UnitId, blackbox.Blame]]:
+def run(directory: Path, script: str) -> tuple[int, dict[UnitId, Blame]]:
     """How a process that does this ends, and whom what it leaves blames."""
     (directory / "plugin.py").write_text(
         "import ctypes, os, threading, time\n"
@@ -115,7 +116,7 @@ def test_for_a_crash_of_anybody_else_no_unit_is_blamed(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ends_itself_can_say_for_whom(tmp_path: Path) -> None:
-    script = "made = unit('bad', plugin.nap); box.accuse(made.spec, 'it took 9 MiB\\n\u00e9'); os.kill(os.getpid(), 9)"
+    script = "made = unit('bad', plugin.nap); box.attribute_fault(made.spec, 'it took 9 MiB\\n\u00e9'); os.kill(os.getpid(), 9)"
     status, blames = run(tmp_path, script)
     assert status == -signal.SIGKILL
     assert blames == {UnitId("bad", 0): (41, 2, "it took 9 MiB\n\u00e9")}

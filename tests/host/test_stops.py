@@ -75,8 +75,8 @@ def test_a_unit_that_hangs_in_a_plugin_is_late_once_and_the_log_says_where(caplo
     asked = stop(unit)
     assert not late(asked, 60), "it has time"
     until(lambda: late(asked), 60)
-    [said] = [line.getMessage() for line in caplog.records if "given up" in line.getMessage()]
-    assert "unit-0 has not stopped within 0 s and is given up" in said
+    [said] = [line.getMessage() for line in caplog.records if "counts as stuck" in line.getMessage()]
+    assert "unit-0 has not stopped within 0 s and counts as stuck" in said
     assert "in poll\n    go.wait()" in said
     assert not late(asked), "said once"
     assert not stops.is_over(asked)
@@ -86,7 +86,7 @@ def test_a_unit_that_hangs_in_a_plugin_is_late_once_and_the_log_says_where(caplo
 
 def test_a_unit_that_waits_in_our_own_code_has_more_time() -> None:
     host, unit = begin(Quiet)
-    host.in_touch = lambda: False  # type: ignore[method-assign]
+    host.holds_lease = lambda: False  # type: ignore[method-assign]
 
     class Waiting(Unit):
         def run(self) -> None:
@@ -123,7 +123,7 @@ def test_what_was_suspended_before_a_plugin_was_started_does_not_start_it(connec
         asked.set()
         return False
 
-    host.in_touch = out_of_touch  # type: ignore[method-assign]
+    host.holds_lease = out_of_touch  # type: ignore[method-assign]
     unit = host.unit({"connector.class": connector, "topics": "t"}, task)
     assert asked.wait(60)
     unit.abandon()
@@ -203,8 +203,8 @@ def test_threads_without_end_fail_their_unit() -> None:
 
 def test_a_unit_that_is_failed_from_outside_says_nothing_else_and_ends() -> None:
     host, unit = begin(Quiet)
-    unit.condemn(RuntimeError("no"))
-    unit.condemn(RuntimeError("twice"))
+    unit.fail_from_outside(RuntimeError("no"))
+    unit.fail_from_outside(RuntimeError("twice"))
     until(lambda: unit.join(0), 60)
     assert host.states == ["RUNNING", "FAILED"]
     assert (host.statuses[-1][1] or "").startswith("RuntimeError: no\n")
@@ -218,7 +218,7 @@ def test_a_unit_that_is_failed_from_outside_while_it_stops_says_that_it_has_ende
 
     host, unit = begin(Stays)
     stop(unit)
-    unit.condemn(RuntimeError("no"))
+    unit.fail_from_outside(RuntimeError("no"))
     go.set()
     until(lambda: unit.join(0), 60)
     assert host.states == ["RUNNING", "UNASSIGNED"]

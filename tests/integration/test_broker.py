@@ -58,7 +58,8 @@ def read(broker: Broker) -> list[bytes]:
             message = consumer.poll(0.1)
             if message is not None and message.error() is None:
                 values.append(message.value() or b"")
-            return message is not None and message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF
+            error = None if message is None else message.error()
+            return error is not None and error.code() == KafkaError._PARTITION_EOF
 
         wait_until(at_end, 240, "the end of the topic did not come")
     finally:

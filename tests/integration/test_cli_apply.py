@@ -28,7 +28,7 @@ class Cluster:
     def name(self, name: str) -> str:
         return f"{self.prefix}-{name}"
 
-    def write(self, name: str, state: str | None = None, offsets: Any = None, **config: Any) -> dict[str, str]:
+    def write(self, name: str, state: str | None = None, offsets: Any = None, /, **config: Any) -> dict[str, str]:
         """A file of its own, with a connector that reads a file of its own."""
         lines = self.directory / f"{name}.txt"
         if not lines.exists():

@@ -24,17 +24,18 @@ _REPLAY = """
 import os, signal, sys
 from kconnect.cli import main
 from kconnect.cli.dlq import sending
+from kconnect.kafka.transactions import TransactionalProducer
 
-end, step, until_done = int(sys.argv.pop(1)), 0, sending.Sender._until_done
+end, step, until_done = int(sys.argv.pop(1)), 0, TransactionalProducer._until_done
 
-def counted(self, act):
+def counted(self, *call):
     global step
     if step == end:
         os.kill(os.getpid(), signal.SIGKILL)
     step += 1
-    until_done(self, act)
+    return until_done(self, *call)
 
-sending.Sender._until_done, sending._BATCH = counted, 3
+TransactionalProducer._until_done, sending._BATCH = counted, 3
 main.main(sys.argv[1:])
 """
 

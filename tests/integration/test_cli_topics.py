@@ -182,4 +182,4 @@ def test_what_can_not_be_read_or_written_is_said_in_words(
 def test_no_broker() -> None:
     found = call("topics", "check", "--bootstrap-server", f"127.0.0.1:{free_port()}", "--config-topic", "c")
     assert found.status == 3
-    assert "No broker answered for the brokers at 127.0.0.1" in found.err
+    assert "No broker answered at bootstrap.servers=127.0.0.1" in found.err

@@ -24,7 +24,7 @@ def starts(request: pytest.FixtureRequest, cluster_url: str, bootstrap: str) -> 
 
     def found(name: str) -> set[tuple[int, int]]:
         return {
-            (message.partition(), message.offset())
+            (message.partition() or 0, message.offset() or 0)
             for message in recorder.read(bootstrap, f"{group}-status")
             if message.key() == f"status-task-{name}-0".encode() and b'"RUNNING"' in (message.value() or b"")
         }

@@ -151,7 +151,7 @@ def test_a_stop_that_hangs_is_given_up_and_its_host_replaced(beside: Beside, wor
     until(lambda: said(f"{leaves}{left}"), WAIT_S)
     # The task gives its stop() up after as long, and is seen to have done so or not yet.
     until(lambda: said(f"{hangs}{left}", f"{hangs}-0 has not stopped within 5 s"), WAIT_S)
-    until(lambda: said(" ends itself, and Spark starts it again"), WAIT_S)
+    until(lambda: said(" ends, and Spark restarts it"), WAIT_S)
     until(lambda: hosts - {host.pid for host in worker.hosts()}, WAIT_S)
     beside.goes_on()
 

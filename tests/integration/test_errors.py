@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import confluent_kafka as ck
 import pytest
@@ -50,7 +50,7 @@ def integer(number: int) -> bytes:
 
 
 def headers(message: ck.Message) -> dict[str, str]:
-    return {name: (value or b"").decode() for name, value in message.headers() or []}
+    return {name: bytes(value or b"").decode() for name, value in cast(Any, message.headers() or ())}
 
 
 class Sinks:
@@ -141,7 +141,9 @@ def test_a_transform_and_a_predicate_that_fail(sinks: Callable[..., Sinks], boot
 def test_a_task_reports_what_it_can_not_deliver(sinks: Callable[..., Sinks], bootstrap: str) -> None:
     class Picky(Shelf):
         def start(self, props: dict[str, str]) -> None:
-            self.reporter = self.context.errant_record_reporter()
+            reporter = self.context.errant_record_reporter()
+            assert reporter is not None
+            self.reporter = reporter
 
         def put(self, records: list[SinkRecord]) -> None:
             for record in records:
@@ -193,8 +195,8 @@ def test_errors_are_logged_without_what_is_in_the_record(
 
 
 class TestSource:
-    def start(self, bootstrap: str, topic: str, task: type[Numbers], **settings: str) -> tuple[MemoryHost, Any, list[Numbers]]:
-        made: list[Numbers] = []
+    def start(self, bootstrap: str, topic: str, task: type[Numbers], **settings: str) -> tuple[MemoryHost, Any, list[Any]]:
+        made: list[Any] = []
 
         def make() -> Numbers:
             made.append(task())

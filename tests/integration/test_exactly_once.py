@@ -259,7 +259,7 @@ def test_without_the_boundary_that_is_the_tasks_there_is_no_context_for_it(there
         (MemoryHost(there.bootstrap, Plugins(Numbers=source_of(Looks))), {"transaction.boundary": "connector"}),
     ):
         unit = host.unit(there.config(**config))
-        until(lambda host=host: host.states)
+        until(lambda host=host: host.states)  # type: ignore[misc]
         end(unit)
     assert found == [None, None, None]
 

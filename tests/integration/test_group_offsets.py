@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import confluent_kafka as ck
 import pytest
@@ -18,20 +19,20 @@ from tests.support import wait_until
 
 
 @pytest.fixture
-def client(broker: Broker) -> dict[str, object]:
+def client(broker: Broker) -> dict[str, Any]:
     # A callback, as the worker's clients have it, can't be sent to a child.
     return {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0, "error_cb": lambda error: None}
 
 
 @pytest.fixture
-def topic(client: dict[str, object], unique: Callable[[str], str]) -> str:
+def topic(client: dict[str, Any], unique: Callable[[str], str]) -> str:
     name = unique("offsets")
     admin = AdminClient(client)
     admin.create_topics([NewTopic(name, 3, 1)])[name].result()
     return name
 
 
-def test_offsets_are_altered_forgotten_and_kept(client: dict[str, object], topic: str, unique: Callable[[str], str]) -> None:
+def test_offsets_are_altered_forgotten_and_kept(client: dict[str, Any], topic: str, unique: Callable[[str], str]) -> None:
     group, gone = unique("group"), TopicPartition("no-topic", 0)
     group_offsets.alter(client, group, {TopicPartition(topic, 0): None, gone: None})  # There is no group yet.
     group_offsets.alter(client, group, {TopicPartition(topic, number): 10 + number for number in range(3)})
@@ -47,7 +48,7 @@ def test_offsets_are_altered_forgotten_and_kept(client: dict[str, object], topic
         assert committed(client, group) == []
 
 
-def test_a_group_with_members_is_left_alone(client: dict[str, object], topic: str, unique: Callable[[str], str]) -> None:
+def test_a_group_with_members_is_left_alone(client: dict[str, Any], topic: str, unique: Callable[[str], str]) -> None:
     group, place = unique("group"), TopicPartition(topic, 0)
     group_offsets.alter(client, group, {place: 3})
     member = ck.Consumer({**client, "group.id": group, "enable.auto.commit": False})
@@ -64,7 +65,7 @@ def test_a_group_with_members_is_left_alone(client: dict[str, object], topic: st
     assert committed(client, group) == [(topic, 0, 3)]
 
 
-def test_who_was_fenced_can_commit_nothing_more(client: dict[str, object], topic: str, unique: Callable[[str], str]) -> None:
+def test_who_was_fenced_can_commit_nothing_more(client: dict[str, Any], topic: str, unique: Callable[[str], str]) -> None:
     def begun(transactional_id: str) -> ck.Producer:
         producer = ck.Producer({**client, "transactional.id": transactional_id, "transaction.timeout.ms": 600_000})
         producer.init_transactions(120)

@@ -18,7 +18,7 @@ Names = Callable[[str], str]
 
 def hosts(worker: WorkerProcess) -> list[dict[str, Any]]:
     (found,) = worker.client.cluster()["workers"]
-    return found["hosts"]  # type: ignore[no-any-return]
+    return found["hosts"]
 
 
 def dedicated(worker: WorkerProcess, name: str) -> dict[int, int]:

@@ -171,7 +171,7 @@ def test_a_source_task_whose_end_is_in_doubt_goes_on_with_a_new_client(transfer:
 
 
 def test_a_leader_whose_end_is_in_doubt_writes_nothing_before_it_has_fenced_itself(transfer: Transfer) -> None:
-    leader = LeaderWriter(transfer.client, {Topic.CONFIG: transfer.records}, transfer.client["transactional.id"])
+    leader = LeaderWriter(transfer.client, {Topic.CONFIG: transfer.records}, str(transfer.client["transactional.id"]))
     leader.fence(_LIMIT_S)
     transfer.proxy.hold_next(Api.END_TXN)
     assert leader.write([Entry(Topic.CONFIG, b"a", b"one")], _LIMIT_S)

@@ -93,6 +93,7 @@ def test_what_is_too_large_is_refused_and_nothing_of_it_written(
     Admin(client).ensure(
         [InternalTopic(topics[Topic.CONFIG], "config.storage.topic", "configs", 1, 1, single=True, config=small)]
     )
+    writer: LogWriter | LeaderWriter
     if kind is LeaderWriter:
         writer = LeaderWriter(client, topics, topics[Topic.CONFIG])
         writer.fence(60)
@@ -139,7 +140,7 @@ def test_topics_that_would_lose_records_are_refused(
     from confluent_kafka.admin import AdminClient, NewTopic
 
     name = unique("deleting")
-    admin = AdminClient(client)
+    admin = AdminClient({**client})
     admin.create_topics([NewTopic(name, 1, 1, config={"cleanup.policy": "delete"})])[name].result()
     with pytest.raises(ConnectError, match=r"required to have 'cleanup\.policy=compact'"):
         Admin(client).ensure([InternalTopic(name, "offset.storage.topic", "source connector offsets", 1, 1)])
@@ -175,7 +176,7 @@ def test_a_client_that_has_gone_deaf_is_replaced_and_nothing_is_missed(
 
 def remake(client: dict[str, str], name: str, **config: str) -> None:
     """Delete a topic, and make one of its name; deleting takes brokers a moment."""
-    admin = AdminClient(client)
+    admin = AdminClient({**client})
     admin.delete_topics([name])[name].result(60)
 
     def create() -> bool:
@@ -244,7 +245,7 @@ def test_topics_that_are_gone_or_others_are_found(
     watch.look_at_policies()
     wait_until(lambda: caplog.text.count("cleanup.policy=delete") > policies, 60)
     # One that is gone is made anew as a worker makes it, and read.
-    deleting = AdminClient(client)
+    deleting = AdminClient({**client})
     deleting.delete_topics([topics[Topic.STATUS]])[topics[Topic.STATUS]].result(60)
     (told,) = wait_until(lambda: watch.remade(reader), 60)
     assert told == events.Remade(Topic.STATUS, watch.ids[Topic.STATUS])

@@ -163,7 +163,7 @@ class TestReports:
         feed = Feed(host.settings)
         feed.start()
         until(lambda: any("can't be read" in line for line in caplog.messages))
-        refused = [line for line in caplog.messages if "/metrics goes without the numbers of tasks" in line]
+        refused = [line for line in caplog.messages if "/metrics lacks the tasks' numbers" in line]
         assert len(refused) == 2
         assert "Check `metrics.storage.replication.factor`" in refused[0]
         assert list(feed.reports()) == []

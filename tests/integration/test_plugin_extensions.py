@@ -127,7 +127,7 @@ def read_until_they_overlap(bootstrap_servers: str, topics: dict[str, str]) -> d
     def overlap() -> bool:
         for message in consumer.consume(500, 0.2):
             if message.error() is None:
-                found[versions[message.topic()]].append((message.timestamp()[1], json.loads(message.value())))
+                found[versions[message.topic() or ""]].append((message.timestamp()[1], json.loads(message.value() or b"")))
         if not all(found.values()):
             return False
         both = max(records[0][0] for records in found.values())

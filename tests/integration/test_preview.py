@@ -41,7 +41,7 @@ def filled(bootstrap: str, topic: str, tmp_path: Path, monkeypatch: pytest.Monke
     values = [*(f'{{"n": {number}}}' for number in range(4)), None, "{"]
     for number, value in enumerate(values):
         headers = [("tenant", b"a")] if number == 0 else []
-        producer.produce(topic, value, f"k{number}", partition=number % 2, timestamp=1000 + number, headers=headers)
+        producer.produce(topic, value, f"k{number}", partition=number % 2, timestamp=1000 + number, headers=[*headers])
     assert producer.flush(60) == 0
     return topic
 

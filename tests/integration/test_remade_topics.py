@@ -33,7 +33,7 @@ UNITS = {UnitId("x"), UnitId("x", 0)}
 class Topics:
     def __init__(self, servers: str, group: str) -> None:
         self._client = {"bootstrap.servers": servers}
-        self._admin = AdminClient(self._client)
+        self._admin = AdminClient({**self._client})
         self._names = {
             Topic.CONFIG: f"{group}-configs",
             Topic.OFFSET: f"{group}-offsets",

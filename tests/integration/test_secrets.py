@@ -68,7 +68,7 @@ def test_what_a_reference_stands_for_is_nowhere_but_in_the_task(
     worker.client.put_config(name, config)
     try:
         wait_until(lambda: len(read_all(broker.bootstrap_servers, topic)) == 2, 240)
-        values = [message.value().decode() for message in read_all(broker.bootstrap_servers, topic)]
+        values = [(message.value() or b"").decode() for message in read_all(broker.bootstrap_servers, topic)]
         assert values == ['{"canary-file-2b7f":"one"}', '{"canary-file-2b7f":"two"}'], "the control: it reached the task"
         text = shown(worker, broker, name)
         assert reference in text

@@ -158,9 +158,10 @@ def read_topic_pairs(bootstrap_servers: str, topic: str) -> list[tuple[bytes | N
         unread = set(partitions)
         while unread:
             for message in consumer.consume(10_000, timeout=1):
-                if message.error() is None:
+                error = message.error()
+                if error is None:
                     found.append((message.key(), message.value()))
-                elif message.error().code() == ck.KafkaError._PARTITION_EOF:
+                elif error.code() == ck.KafkaError._PARTITION_EOF:
                     unread.discard(message.partition())
         return found
     finally:

@@ -52,10 +52,10 @@ class MemoryStore:
     def __init__(self, host: MemoryHost) -> None:
         self._host = host
 
-    def open(self, gives_up: Callable[[], bool]) -> None:
+    def open(self, cancelled: Callable[[], bool]) -> None:
         """There is nothing to open."""
 
-    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[Offset | None]:
+    def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[Offset | None]:
         return [self._host.offsets.get(str(partition)) for partition in partitions]
 
     def write(self, offsets: Pairs, timeout: float) -> None:
@@ -109,7 +109,7 @@ class MemoryHost:
             {},
         )
         self.plugins: Any = plugins or Plugins()
-        self.providers = Providers(self.plugins, self.settings.raw)
+        self.providers = Providers(self.plugins, self.settings.raw)  # type: ignore[arg-type]
         self.gate: Waits = OpenGate()
         self.starts = StartTurns()
         self.statuses: list[tuple[State, str | None]] = []
@@ -128,13 +128,13 @@ class MemoryHost:
     def offset_store(self, connector: str, config: Mapping[str, str]) -> MemoryStore:
         return MemoryStore(self)
 
-    def in_touch(self) -> bool:
+    def holds_lease(self) -> bool:
         return True
 
     def explain(self, error: MemoryError) -> str | None:
         return None
 
-    def topics_told(self, spec: UnitSpec) -> set[str]:
+    def topics_announced(self, spec: UnitSpec) -> set[str]:
         return {topic for connector, task, topic in self.topics if (connector, task) == (spec.connector, spec.task)}
 
     def topic_used(self, spec: UnitSpec, topic: str) -> None:
@@ -176,15 +176,17 @@ def read_all(bootstrap: str, topic: str, isolation: str = "read_committed") -> l
     consumer = ck.Consumer({**settings, "enable.partition.eof": True})
     partitions = list(consumer.list_topics(topic, timeout=60).topics[topic].partitions)
     consumer.assign([ck.TopicPartition(topic, number, ck.OFFSET_BEGINNING) for number in partitions])
-    found, ended = [], set()
+    found: list[ck.Message] = []
+    ended: set[object] = set()
     while len(ended) < len(partitions):
         for message in consumer.consume(1000, timeout=0.2):
-            if message.error() is None:
+            error = message.error()
+            if error is None:
                 found.append(message)
-            elif message.error().code() == ck.KafkaError._PARTITION_EOF:
+            elif error.code() == ck.KafkaError._PARTITION_EOF:
                 ended.add(message.partition())
     consumer.close()
-    return sorted(found, key=lambda message: (message.partition(), message.offset()))
+    return sorted(found, key=lambda message: (message.partition() or 0, message.offset() or 0))
 
 
 def committed(bootstrap: str, group: str, topic: str) -> dict[int, int]:
@@ -210,7 +212,7 @@ def create(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> No
 
 
 def values(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[str]:
-    return [message.value().decode() for message in read_all(bootstrap, topic, isolation)]
+    return [(message.value() or b"").decode() for message in read_all(bootstrap, topic, isolation)]
 
 
 def numbers(count: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,7 +38,7 @@ def test_the_first_and_the_last_that_python_has() -> None:
     assert isinstance(date_of(LAST + 1), FarDate)
 
 
-ZONES = st.sampled_from([None, UTC, datetime.timezone(datetime.timedelta(hours=-5))])
+ZONES: st.SearchStrategy[Any] = st.sampled_from([None, UTC, datetime.timezone(datetime.timedelta(hours=-5))])
 
 
 @given(st.datetimes(datetime.datetime(2, 1, 1), datetime.datetime(9998, 12, 31), timezones=ZONES))

@@ -98,7 +98,7 @@ def test_what_is_no_number_is_refused_by_name() -> None:
 
 
 class TestTransactional:
-    def made(self, longest_ms: int = 0, **overrides: str) -> clients.Client:
+    def made(self, longest_ms: int = 0, /, **overrides: str) -> clients.Client:
         config = {f"producer.override.{name.replace('_', '.')}": value for name, value in overrides.items()}
         return clients.transactional_producer(worker(producer_linger_ms="7"), "x", 3, config, longest_ms)
 

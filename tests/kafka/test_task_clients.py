@@ -10,6 +10,7 @@ import confluent_kafka as ck
 import pytest
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.task.chain import Outgoing
 from kconnect.errors import ConnectError
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.producer import TaskProducer
@@ -23,7 +24,7 @@ class Owner:
 
     client: object
 
-    def gives_up(self) -> bool:
+    def cancelled(self) -> bool:
         return True
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -54,7 +55,7 @@ def threads() -> set[str]:
 
 def test_the_threads_of_a_producer_end_when_it_is_closed() -> None:
     before, owner = threads(), Owner()
-    owner.client = producer = TaskProducer(NOBODY, owner.gives_up)
+    owner.client = producer = TaskProducer(NOBODY, owner.cancelled)
     producer.send([("t", b"v", b"k", 0)])  # type: ignore[list-item]
     assert threads() - before
     producer.close()
@@ -87,23 +88,26 @@ def test_what_was_never_sent_is_reported_to_nobody() -> None:
     """It comes again after the next start: a task that was told otherwise would acknowledge it to its system."""
     told: list[object] = []
 
-    def report(error: object, delivered: object) -> None:
-        told.append((error, delivered))
+    def report(refusal: object, place: object) -> bool:
+        told.append((refusal, place))
+        return False
 
     producer = TaskProducer(NOBODY)
-    producer.send_reported([(("t", b"v", b"k", -1, None, None, 0, None), report)])
+    message: Outgoing = ("t", b"v", b"k", -1, None, None, 0, None)
+    producer.send_reported([(message, report)])
     producer.close(abandon=True)
     assert told == []
     # The control: one that the client itself refuses is reported, at once.
     producer = TaskProducer({**NOBODY, "message.max.bytes": 2000})
-    producer.send_reported([(("t", b"v" * 3000, b"k", -1, None, None, 0, None), report)])
+    large: Outgoing = ("t", b"v" * 3000, b"k", -1, None, None, 0, None)
+    producer.send_reported([(large, report)])
     producer.close(abandon=True)
     assert len(told) == 1
 
 
 def test_a_topic_that_can_not_be_is_not_waited_for() -> None:
     producer = TaskProducer(NOBODY)
-    with pytest.raises(ConnectError, match="'a b!' is no topic's name"):
+    with pytest.raises(ConnectError, match="'a b!' is not a topic name"):
         producer.require_topic("a b!")
     producer.close()
 

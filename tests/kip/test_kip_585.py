@@ -29,9 +29,9 @@ class Sink:
 
     def write(self, topic: str, value: bytes, headers: list[tuple[str, bytes]] | None = None) -> None:
         servers = {"bootstrap.servers": self.broker.bootstrap_servers}
-        AdminClient(servers).create_topics([NewTopic(topic, 1, 1)])
+        AdminClient({**servers}).create_topics([NewTopic(topic, 1, 1)])
         producer = ck.Producer({**servers, "allow.auto.create.topics": True})
-        producer.produce(topic, value, headers=headers or [])
+        producer.produce(topic, value, headers=[*(headers or [])])
         assert producer.flush(60) == 0
 
     def start(self, topics: list[str], **settings: str) -> None:

@@ -79,14 +79,15 @@ def read(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[
     places = [ck.TopicPartition(topic, number, ck.OFFSET_BEGINNING) for number in partitions]
     ends = {place.partition: end_of(consumer, place) for place in places}
     consumer.assign(places)
-    found, ended = [], set()
+    found: list[tuple[bytes | None, bytes]] = []
+    ended: set[object] = set()
     while len(ended) < len(partitions):
         for message in consumer.consume(100, timeout=0.2):
             error = message.error()
             if error is not None and error.code() != ck.KafkaError._PARTITION_EOF:
                 continue
             # What ends a transaction has an offset too, but is never handed out.
-            if error is not None or message.offset() >= ends[message.partition()]:
+            if error is not None or (message.offset() or 0) >= ends[message.partition() or 0]:
                 ended.add(message.partition())
             else:
                 found.append((message.key(), message.value() or b""))

@@ -485,7 +485,7 @@ def test_versions_are_recommended_the_newest_first_and_it_is_the_default(fleet: 
     known = {"default": "1.10", "recommended": ["1.10", "1.9"], "visible": True}
     for plugin in ("connector", "key.converter", "value.converter", "transforms.t", "predicates.p"):
         assert row(infos, f"{plugin}.plugin.version") == known, plugin
-    unknown = {"default": None, "recommended": []}
+    unknown: dict[str, object] = {"default": None, "recommended": []}
     assert row(infos, "header.converter.plugin.version") == {**unknown, "visible": False}
     assert {**row(infos, "transforms.u.plugin.version"), "visible": None} == {**unknown, "visible": None}
 

@@ -19,7 +19,7 @@ def config(plugin: str, **settings: str | None) -> dict[str, str | None]:
     return {"name": "c", "connector.class": plugin, "file": "a.txt", **settings}
 
 
-def ask(sandbox: Sandbox, plugin: str, timeout: float | None = None, **settings: str | None) -> bool:
+def ask(sandbox: Sandbox, plugin: str, timeout: float | None = None, /, **settings: str | None) -> bool:
     return sandbox.alter_offsets(plugin, config(plugin, **settings), SHARD, timeout)
 
 
@@ -70,7 +70,7 @@ def test_one_that_fails_costs_its_own_request(sandbox: Sandbox, plugin: str, err
 def test_one_that_hangs_is_killed(sandbox: Sandbox) -> None:
     ask(sandbox, "DemoSource")  # warm: the limit below is for the plugin, not for Python
     with pytest.raises(RequestTimeoutError, match=r"StuckSource at the stage alter_offsets\(\). Its process was killed"):
-        ask(sandbox, "StuckSource", timeout=10)
+        ask(sandbox, "StuckSource", 10)
     assert ask(sandbox, "DemoSource") is False
 
 

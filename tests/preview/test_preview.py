@@ -90,7 +90,7 @@ CONFIG = {
 RECORD = SourceRecord(None, None, "t", value={"a": 1})
 
 
-def chain(transform: type[Any], predicate: type[Any] = Always, **config: str) -> Preview:
+def chain(transform: type[Any], predicate: type[Any] = Always, /, **config: str) -> Preview:
     return Preview({**CONFIG, **config}, "source", SETTINGS, Plugins(Own=transform, Always=predicate))
 
 

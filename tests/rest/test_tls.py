@@ -31,7 +31,7 @@ SRV, CLIENT = CA.issue("srv"), CA.issue("client", "client.test")
 HTTPS, HTTP = "https://127.0.0.1:0", "http://127.0.0.1:0"
 
 
-def pem(own: Issued | None = SRV, trusts: Authority | None = CA, **more: str) -> dict[str, str]:
+def pem(own: Issued | None = SRV, trusts: Authority | None = CA, /, **more: str) -> dict[str, str]:
     """`ssl.*` of a worker that has these as PEM texts."""
     texts = {f"ssl.{name.replace('_', '.')}": value for name, value in more.items()}
     if own is not None:
@@ -123,7 +123,7 @@ def test_client_certificates(
 
 
 def test_without_a_truststore_clients_need_the_keystore_s_own_certificate(serve: Callable[..., Server]) -> None:
-    server = serve(pem(trusts=None, client_auth="required"))
+    server = serve(pem(SRV, None, client_auth="required"))
     with caller(SRV) as client:
         assert client.get(url(server)).status_code == 200
     with caller(CLIENT) as client:
@@ -215,7 +215,7 @@ def test_forwarding_presents_this_worker_s_certificate(serve: Callable[..., Serv
 
 
 def test_forwarding_trusts_nobody_else(serve: Callable[..., Server], herder: MemoryHerder) -> None:
-    refused = forwarded(serve, serve(pem()), texts=pem(trusts=STRANGERS))
+    refused = forwarded(serve, serve(pem()), texts=pem(SRV, STRANGERS))
     assert refused.status_code == 500
     assert "no TLS with https://127.0.0.1:" in refused.json()["message"]
     assert refused.json()["message"].endswith("unable to get local issuer certificate")

@@ -152,7 +152,7 @@ def test_one_owner_when_hosts_start_without_reading_back_what_they_declared(monk
 
 
 def test_one_owner_when_hosts_do_not_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_actors.HistoryHost, "in_touch", lambda self: True)
+    monkeypatch.setattr(history_actors.HistoryHost, "holds_lease", lambda self: True)
     assert found_by("I7 one owner", kinds=("cut_worker", "wait", "wake"), first=86)
 
 

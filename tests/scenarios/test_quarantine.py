@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PutConfig
@@ -139,7 +141,7 @@ def test_a_new_config_tries_it_again() -> None:
 
 
 def test_errors_restart_tries_it_again_by_itself() -> None:
-    more = {"errors.restart.max.attempts": "2", "errors.restart.backoff.ms": "1000"}
+    more: dict[str, Any] = {"errors.restart.max.attempts": "2", "errors.restart.backoff.ms": "1000"}
     cluster = cluster_with(4, **more)
     cluster.bad = {UnitId("c1", 0)}
     cluster.rest()
@@ -166,7 +168,8 @@ def test_a_connector_that_is_stopped_is_stopped_and_one_that_is_deleted_is_gone(
 
 
 def test_a_dedicated_task_fails_without_anybody_else_noticing() -> None:
-    cluster = cluster_with(6, **{"tasks.isolation": "dedicated", "tasks.memory.max": "268435456"})
+    more: dict[str, Any] = {"tasks.isolation": "dedicated", "tasks.memory.max": "268435456"}
+    cluster = cluster_with(6, **more)
     lives = {key: host.incarnation for key, host in cluster.hosts.items()}
     cluster.bad = {UnitId("c1", 0)}
     cluster.rest()

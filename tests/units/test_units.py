@@ -159,7 +159,7 @@ def test_a_task_whose_client_can_never_find_a_broker_fails(there: MemoryHost, ki
 def test_a_sink_of_what_is_no_topic_s_name_fails(there: MemoryHost, topics: str) -> None:
     unit = there.unit({"connector.class": "FileStreamSink", "topics": topics})
     until(lambda: "FAILED" in there.states)
-    assert "is no topic's name" in (there.statuses[-1][1] or "")
+    assert "is not a topic name" in (there.statuses[-1][1] or "")
     end(unit)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, direct_url: dict[str, Any] | None
         def read_text(self, name: str) -> str | None:
             return None if direct_url is None or name != "direct_url.json" else json.dumps(direct_url)
 
-    monkeypatch.setattr(build.metadata, "distribution", lambda name: Installed())
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
 
 
 def test_nothing_is_known(package: Path) -> None:

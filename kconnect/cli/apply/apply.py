@@ -26,7 +26,7 @@ from kconnect.cli.detailed_exit import DIFFERS, DetailedExit
 @click.option("--diff", "diff", is_flag=True, help="Show what differs, too; exit status 2 if something did.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and let the worker check the configs.")
 @pruning
-@click.option("--wait", is_flag=True, help="Until all their tasks are so as well; one that is not in time has failed.")
+@click.option("--wait", is_flag=True, help="Wait for all their tasks, too; a connector that is late counts as failed.")
 @target_states.timeout
 @asking.option
 @hiding
@@ -46,7 +46,7 @@ def apply(
     form: str,
 ) -> int:
     """
-    Make connectors what files say: create, change, leave alone.
+    Create and change connectors so that they match files.
 
     \b
       kconnect apply -f connectors/

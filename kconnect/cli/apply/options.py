@@ -41,7 +41,7 @@ def pruning(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_globs(*arguments: Any, prune_all: bool, prune_only: tuple[str, ...], **values: Any) -> Any:
         return command(*arguments, prune=prune_only or (("*",) if prune_all else None), **values)
 
-    every = click.option("--prune", "prune_all", is_flag=True, help="Delete connectors that no file has; apply asks.")
+    every = click.option("--prune", "prune_all", is_flag=True, help="Delete connectors that no file has; apply asks first.")
     what = "Prune, but only what the glob matches; may be given often."
     only = click.option("--prune-only", metavar="GLOB", multiple=True, help=what)
     return every(only(with_globs))

@@ -28,7 +28,7 @@ from kconnect.errors import ConfigError, ConnectError
 @output.option("json", "yaml")
 def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
     """
-    Say what would keep workers from working.
+    Find what would keep workers from working.
 
     \b
       kconnect doctor

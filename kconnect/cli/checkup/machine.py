@@ -58,7 +58,7 @@ def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
         return
     version = metadata.version("pyspark")
     if not list(home.glob("jars/spark-core_*.jar")):
-        remedy = "install it anew: pip install --force-reinstall pyspark"
+        remedy = "reinstall it: pip install --force-reinstall pyspark"
         yield Finding(ERROR, "spark", PLACE, f"PySpark {version} in {home} is without its jars", remedy)
     elif other := os.environ.get("SPARK_HOME"):
         yield from _other_spark(Path(other), version)

@@ -30,8 +30,8 @@ def workers(names: tuple[str, ...], form: str, seconds: float | None, target: Ta
       kconnect get workers
       kconnect get wo -o wide --watch
 
-    Apache Kafka Connect does not say who is in its cluster: of its workers those are shown that have a connector or a task,
-    and neither their states nor who leads.
+    Apache Kafka Connect does not say who is in its cluster: only those of its workers are shown that have a connector or a
+    task, and not their states or the leader.
     """
     with target.connect() as client:
         told = False

@@ -20,7 +20,7 @@ from kconnect.cli.connectors import target_states
 @connection.options
 def create(target: Target, paths: tuple[Path, ...], recursive: bool, wait: bool, timeout: float) -> int:
     """
-    Create the connectors of files; those that are there are refused.
+    Create connectors from files; names that exist are refused.
 
     \b
       kconnect create -f orders.json

@@ -25,7 +25,7 @@ def delete(wanted: Wanted, yes: bool, wait: bool, timeout: float, target: Target
       kconnect delete orders-source
       kconnect delete 'test-*' --yes --wait
 
-    A connector of the same name goes on where this one was. To have it begin anew, reset the offsets before: kconnect stop
+    A connector of the same name goes on where this one was. To make it start over, reset the offsets first: kconnect stop
     orders-source --wait, then kconnect offsets reset orders-source. Topics and their records stay, too.
     """
     with target.connect() as client:

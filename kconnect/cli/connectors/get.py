@@ -41,8 +41,8 @@ def get() -> None:
       kconnect get co 'orders-*' --state FAILED
       kconnect get tasks --watch
 
-    The singular and two letters do as well: connector and co, task and ta, plugin and pl, logger and lo, worker and wo. What is
-    no kind is the name of a connector.
+    The singular and two letters work, too: connector and co, task and ta, plugin and pl, logger and lo, worker and wo. Any
+    other word is the name of a connector.
     """
 
 

@@ -38,8 +38,8 @@ _PAUSE_S = 0.25
     help="A worker's log; may be repeated.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on, also after the file was rotated.")
-@click.option("--since", metavar="TIME", help="Only what is as new as `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
-@click.option("--level", type=click.Choice(log_lines.LEVELS, case_sensitive=False), help="Only what is as severe as this.")
+@click.option("--since", metavar="TIME", help="Only what is newer: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
+@click.option("--level", type=click.Choice(log_lines.LEVELS, case_sensitive=False), help="Only this level and worse.")
 @click.option("--task", type=click.IntRange(0), help="Only this task of the connector.")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N entries; a trace belongs to its entry.")
 @click.option("--mentions", is_flag=True, help="Also what names the connector in its text, as the worker itself does.")
@@ -69,9 +69,9 @@ def logs(
     Spark cluster the hosts' lines are in the executors' standard error. The log is read from --file, or from standard input;
     without both it is the file that this machine's worker at --url writes to, as `kconnect worker … 2> worker.log` has it.
 
-    The lines are chosen by the connector's context, `[orders|task-0]`, which kconnect writes always, `log.format=json` has as
-    `connector` and `task`, and Kafka Connect writes with `%X{connector.context}` in its Log4j pattern, as Kafka's own file has
-    it. Times without a zone are taken to be this machine's.
+    The lines are chosen by the connector's context, `[orders|task-0]`. kconnect always writes it; with `log.format=json` it is
+    in `connector` and `task`. Kafka Connect writes it if its Log4j pattern has `%X{connector.context}`, as Kafka's own file
+    does. Times without a zone are taken to be this machine's.
     """
     connector, number = _unit(name, task)
     wanted = Wanted(connector, number, level, None if since is None else moment(since), mentions)
@@ -166,7 +166,7 @@ class Wanted:
         if not self.seen:
             return "The log is empty."
         if self.connector is None or self.connector in self.contexts:
-            return f"None of {self.seen} entries is as new and as severe as that."
+            return f"None of {self.seen} entries is new enough and severe enough."
         if self.contexts:
             return (
                 f"No line carries the context of {self.connector}; the log has those of "

@@ -25,7 +25,7 @@ from kconnect.rest.client import ConnectClient, RestError
 @click.command()
 @click.argument("name", metavar="NAME|GLOB", shell_complete=selection.complete)
 @click.argument("changes", metavar="[KEY=VALUE|KEY-]...", nargs=-1)
-@click.option("-p", "--patch", "document", metavar="JSON", help="The changes as an object; null takes a setting away.")
+@click.option("-p", "--patch", "document", metavar="JSON", help="The changes as an object; null removes a setting.")
 @target_states.waiting
 @hiding
 @connection.options
@@ -39,14 +39,14 @@ def patch(
     show_secrets: bool,
 ) -> int:
     """
-    Change some settings of a connector, or take them away.
+    Change or remove some settings of a connector.
 
     \b
       kconnect patch orders tasks.max=4 errors.tolerance=all
       kconnect patch orders transforms- transforms.mask.type-
       kconnect patch 'orders-*' -p '{"tasks.max": "4", "transforms": null}'
 
-    KEY=VALUE sets, KEY- takes away. What differs is shown. A connector of which nothing differs is not touched, and so not
+    KEY=VALUE sets, KEY- removes. What differs is shown. A connector of which nothing differs is not touched, and so not
     restarted. With Kafka Connect before 3.8, which can't change single settings, the config is read and written as a whole.
     """
     if name in ("connector", "connectors") and changes and not changes[0].endswith("-") and "=" not in changes[0]:

@@ -54,7 +54,7 @@ def timeout(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def waiting(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--wait`, and `--timeout` for it."""
-    wait = click.option("--wait", is_flag=True, help="Until all its tasks are so as well; exit status 7 if not in time.")
+    wait = click.option("--wait", is_flag=True, help="Wait until all its tasks are there, too; exit status 7 if not in time.")
     return wait(timeout(command))
 
 

@@ -38,10 +38,10 @@ def _all(found: Mapping[str, Any]) -> Iterator[str]:
         if unit["error"] is not None and unit["state"] == "FAILED":
             yield from _remedies(unit["error"], name, _records(found))
     if state == "FAILED":
-        yield f"The connector failed: mend the cause, then `kconnect restart {name}{' --failed' if failed else ''}`"
+        yield f"The connector failed: fix the cause, then `kconnect restart {name}{' --failed' if failed else ''}`"
     elif failed:
         tasks = "Its task" if len(found["tasks"]) == 1 else f"{len(failed)} of {len(found['tasks'])} tasks"
-        yield f"{tasks} failed: mend the cause, then `kconnect restart {name} --failed`"
+        yield f"{tasks} failed: fix the cause, then `kconnect restart {name} --failed`"
     if state == "PAUSED":
         yield f"It is paused, and moves nothing: `kconnect resume {name}`"
     if state == "STOPPED":
@@ -50,7 +50,7 @@ def _all(found: Mapping[str, Any]) -> Iterator[str]:
         yield "No worker has told its state yet: ask again in a moment. If that stays so, look at the workers' logs."
     yield from _waiting(found)
     if any(task["retrying"] is not None for task in found["tasks"]):
-        yield f"What its tasks try again is not going to fail them: mend the cause; `kconnect logs {name}` has more of it"
+        yield f"What its tasks try again is not going to fail them: fix the cause; `kconnect logs {name}` has more of it"
     if state == "RUNNING" and not found["tasks"]:
         yield f"It runs and has no tasks: it may find nothing to do, or not be asked yet. `kconnect logs {name}` may tell why."
     yield from _numbers(found, name, bool(failed))

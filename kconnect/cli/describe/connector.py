@@ -22,7 +22,7 @@ from kconnect.errors import NotFoundError
 @click.option("--changes", type=click.IntRange(0), default=10, show_default=True, help="How many of the last changes to show.")
 def connector(target: connection.Target, brokers: Brokers, wanted: Wanted, form: str, verbose: bool, changes: int) -> None:
     """
-    Tell what is known of connectors, why one has failed, and what to do.
+    Show what is known of connectors, why one has failed, and what to do.
 
     \b
       kconnect describe connector orders

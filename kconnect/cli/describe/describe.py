@@ -10,18 +10,18 @@ from kconnect.cli.lazy import KindsGroup
 _COMMANDS = {
     "connector": (
         "kconnect.cli.describe.connector:connector",
-        "Tell what is known of connectors, why one has failed, and what to do.",
+        "Show what is known of connectors, why one has failed, and what to do.",
     ),
-    "task": ("kconnect.cli.describe.task:task", "Tell what is known of a task, with the trace of its failure."),
-    "worker": ("kconnect.cli.describe.worker:worker", "Tell what is known of a worker, its hosts, and what it runs."),
-    "plugin": ("kconnect.cli.describe.plugin:plugin", "Tell what a plugin is, what it can be set to, and who uses it."),
+    "task": ("kconnect.cli.describe.task:task", "Show what is known of a task, with the trace of its failure."),
+    "worker": ("kconnect.cli.describe.worker:worker", "Show what is known of a worker, its hosts, and what it runs."),
+    "plugin": ("kconnect.cli.describe.plugin:plugin", "Show what a plugin is, which settings it has, and who uses it."),
 }
 
 
 @click.group(cls=KindsGroup, commands_in=_COMMANDS)
 def describe() -> None:
     """
-    Tell what is known of connectors, why one has failed, and what to do.
+    Show what is known of connectors, why one has failed, and what to do.
 
     \b
       kconnect describe orders
@@ -30,6 +30,6 @@ def describe() -> None:
       kconnect describe worker node-1:8083
       kconnect describe plugin FileStreamSink
 
-    Plurals and two letters do as well: co, ta, wo and pl. What is no kind is the name of a connector, or with /NUMBER that of
+    Plurals and two letters work, too: co, ta, wo and pl. Any other word is the name of a connector, or with /NUMBER that of
     a task.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def plugin(target: connection.Target, name: str, form: str) -> None:
     """
-    Tell what a plugin is, what it can be set to, and who uses it.
+    Show what a plugin is, which settings it has, and who uses it.
 
     \b
       kconnect describe plugin FileStreamSink

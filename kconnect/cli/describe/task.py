@@ -18,7 +18,7 @@ from kconnect.errors import NotFoundError
 @output.option("json", "yaml")
 def task(target: connection.Target, brokers: Brokers, name: str, form: str) -> None:
     """
-    Tell what is known of a task, with the trace of its failure.
+    Show what is known of a task, with the trace of its failure.
 
     \b
       kconnect describe task orders/0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def worker(target: connection.Target, name: str | None, form: str) -> None:
     """
-    Tell what is known of a worker, its hosts, and what it runs.
+    Show what is known of a worker, its hosts, and what it runs.
 
     \b
       kconnect describe worker

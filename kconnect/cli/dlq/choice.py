@@ -97,7 +97,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--topic", metavar="GLOB", help="Of records from this topic."),
         click.option("--partition", type=click.IntRange(min=0), help="Of records from this partition of their topic."),
         click.option("--stage", metavar="GLOB", help="That failed at this stage, such as VALUE_CONVERTER or TRANSFORMATION."),
-        click.option("--exception", metavar="GLOB", help="With this exception or first cause; the class's short name will do."),
+        click.option("--exception", metavar="GLOB", help="With this exception or first cause; the short name is enough."),
         click.option("--contains", metavar="TEXT", help="With this text in the key, the value or the exception's message."),
         click.option("--since", type=MOMENT, help="Of records from then on. A letter has the time of its record."),
         click.option("--until", type=MOMENT, help="Of records before then."),

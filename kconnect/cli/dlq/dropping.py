@@ -15,9 +15,8 @@ from kconnect.cli.dlq import queues
 from kconnect.cli.dlq.choice import Choice
 from kconnect.cli.dlq.letters import Letter, counted
 from kconnect.cli.dlq.memory import Done
-from kconnect.errors import BadRequestError, ConnectError
-
-_ANSWER_S = 60
+from kconnect.errors import BadRequestError
+from kconnect.kafka.cluster import Cluster
 
 
 @dataclass
@@ -50,9 +49,9 @@ def drop(
       kconnect dlq drop orders-dead --until 2026-01-31
       kconnect dlq drop orders-dead --all --yes
 
-    They are gone for good. Kafka deletes the records of a partition up to an offset, and none from the middle. So the letters
-    that match must be the first ones; where others stand before some of them, nothing is deleted, and it says up to where it
-    could be.
+    Dropped letters are gone for good. Kafka deletes the records of a partition up to an offset, and none from the middle. So
+    the letters that match must be the first ones. Where others stand before some of them, nothing is deleted, and the command
+    says how many could be, with which options.
     """
     if everything != (choice.everything and not replayed):
         raise click.UsageError("Say which letters are meant, by --replayed, --offset, --until or another filter, or give --all")
@@ -74,7 +73,7 @@ def drop(
             click.echo(f"Would delete {counted(found.count)}: {up_to}")
             return
         asking.confirm(f"Delete {counted(found.count)} for good, {up_to}?", yes)
-        _delete(brokers, queue.name, found.ends)
+        Cluster(brokers.client_config("admin")).delete_before(queue.placed(found.ends))
         click.echo(f"Deleted {counted(found.count)}: {up_to}")
 
 
@@ -107,17 +106,3 @@ def _size(bounds: Mapping[int, tuple[int, int]]) -> int:
 
 def _is_done(letter: Letter, done: Mapping[int, Done]) -> bool:
     return letter.offset in done.get(letter.partition, Done())
-
-
-def _delete(brokers: Brokers, queue: str, ends: Mapping[int, int]) -> None:
-    import confluent_kafka as ck
-    from confluent_kafka.admin import AdminClient
-
-    admin = AdminClient(brokers.client_config("admin"))
-    asked = [ck.TopicPartition(queue, place, end) for place, end in ends.items()]
-    try:
-        for deleted in admin.delete_records(asked, request_timeout=_ANSWER_S).values():
-            deleted.result()
-    except ck.KafkaException as error:
-        # Topics with cleanup.policy=compact alone say POLICY_VIOLATION.
-        raise ConnectError(f"Letters of {queue} can't be deleted: {error.args[0].str()}") from error

@@ -4,28 +4,24 @@ Where the dead letter queues are: who names which, by REST, and what is in one, 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import click
-import confluent_kafka as ck
 
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq.choice import Choice
 from kconnect.cli.dlq.letters import CONTEXT, Letter
 from kconnect.cli.dlq.memory import Done, group_of
-from kconnect.core.settings.errors import CONTEXT_HEADERS, LETTERS_TOPIC
-from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
-from kconnect.kafka.codes import AWAY
+from kconnect.core.settings.errors import CONTEXT_HEADERS, DEAD_LETTERS_TOPIC
+from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
+from kconnect.kafka.positions import Place
+from kconnect.kafka.reader import Reader
 
 _ANSWER_S = 30.0
-_STEP_S = 5.0
-"""Python hears no Ctrl-C while the client waits."""
-_SILENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ def owners_in(configs: Mapping[str, Mapping[str, str | None]]) -> list[Owner]:
     made = [
         Owner(name, topic, _has_headers(config))
         for name, config in configs.items()
-        if (topic := LETTERS_TOPIC.read(config))
+        if (topic := DEAD_LETTERS_TOPIC.read(config))
     ]
     return sorted(made, key=lambda owner: (owner.queue, owner.connector))
 
@@ -67,16 +63,8 @@ class Queue:
 
     def __init__(self, brokers: Brokers, name: str) -> None:
         self.name = name
-        self._settings = {
-            **brokers.client_config("consumer"),
-            "group.id": group_of(name),
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-            # Letters that a transaction has taken back never were.
-            "isolation.level": "read_committed",
-        }
-        self._consumer = ck.Consumer(self._settings)
-        self._servers = brokers.address
+        # Letters that a transaction has taken back never were.
+        self._reader = Reader(brokers.client_config("consumer"), group_of(name))
         self.unnamed = ""
         """Why no connector is known to name it; empty if one does, or nobody has looked."""
 
@@ -84,65 +72,35 @@ class Queue:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._consumer.close()
+        self._reader.__exit__()
 
     @property
     def metadata(self) -> Any:
         """The consumer group's, for a transaction."""
-        return self._consumer.consumer_group_metadata()
+        return self._reader.metadata
+
+    def placed(self, offsets: Mapping[int, int]) -> dict[Place, int]:
+        """Offsets of its partitions, with its name."""
+        return {Place(self.name, number): offset for number, offset in offsets.items()}
 
     def partitions(self, topic: str | None = None) -> list[int]:
         """Of this topic, or of another one; none if there is no such topic. UnavailableError if no broker answers."""
-        asked = topic or self.name
-        found = self._metadata(asked)
-        if found.error is None:
-            return sorted(found.partitions)
-        if found.error.code() in (ck.KafkaError.UNKNOWN_TOPIC_OR_PART, ck.KafkaError.TOPIC_EXCEPTION):
-            return []
-        raise ConnectError(f"The topic {asked} can't be read: {found.error.str()}")
-
-    def _metadata(self, topic: str) -> Any:
-        end = time.monotonic() + _ANSWER_S
-        while True:
-            try:
-                return self._consumer.list_topics(topic, timeout=_STEP_S).topics[topic]
-            except ck.KafkaException as error:
-                if error.args[0].code() in AWAY and time.monotonic() < end:
-                    continue
-                told = error.args[0].str()
-                raise UnavailableError(f"No broker answers at {self._servers}: {told}. Check --bootstrap-server") from error
+        return self._reader.partitions(topic or self.name)
 
     def bounds(self, choice: Choice | None = None) -> dict[int, tuple[int, int]]:
         """Of each partition the first offset and that behind the last, as far as the choice asks for them."""
         asked = choice or Choice()
         places = [place for place in self.partitions() if asked.queue_partition in (None, place)]
-        return {place: asked.bounds(*self._watermarks(place)) for place in places}
+        return {place: asked.bounds(*self._span(place)) for place in places}
 
     def letters(self, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Letter]:
-        """What is between the bounds, each partition in its order. RequestTimeoutError if brokers are silent for a minute."""
-        wanted = {place: end for place, (begin, end) in bounds.items() if begin < end}
-        self._consumer.assign([ck.TopicPartition(self.name, place, bounds[place][0]) for place in wanted])
-        read = {place: bounds[place][0] for place in wanted}
-        heard = time.monotonic()
-        while wanted:
-            messages = self._consumer.consume(500, 0.5)
-            if messages:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > _SILENCE_S:
-                raise RequestTimeoutError(f"The queue {self.name} gave nothing for {_SILENCE_S:.0f} s: are its brokers well?")
+        """What is between the bounds, each partition in its order. UnavailableError if brokers are silent for a minute."""
+        starts, ends = ({place: bound[which] for place, bound in bounds.items()} for which in (0, 1))
+        for messages in self._reader.until(self.placed(ends), self.placed(starts)):
             for message in messages:
-                error, place, offset = message.error(), message.partition() or 0, message.offset() or 0
-                if error is not None and error.code() == ck.KafkaError._PARTITION_EOF:
-                    wanted.pop(place, None)
-                elif error is not None:
-                    raise ConnectError(f"The queue {self.name} can't be read: {error.str()}")
-                elif place in wanted:
-                    if offset < wanted[place]:
-                        yield Letter.of(message, max(offset - read[place], 0))
-                        read[place] = offset + 1
-                    if offset + 1 >= wanted[place]:
-                        del wanted[place]
-        self._consumer.unassign()
+                place, offset = message.partition() or 0, message.offset() or 0
+                yield Letter.of(message, max(offset - starts[place], 0))
+                starts[place] = offset + 1
 
     def replayed(self, settled: bool = False) -> dict[int, Done]:
         """
@@ -151,25 +109,12 @@ class Queue:
         A replay that was killed may have left a note whose transaction brokers end a minute later. It does not count yet, or,
         if it is to be `settled`, is waited for: whoever has taken over the replays has ended it already.
         """
-        consumer = self._consumer if settled else ck.Consumer({**self._settings, "isolation.level": "read_uncommitted"})
-        places = [ck.TopicPartition(self.name, place) for place in self.partitions()]
-        try:
-            found = consumer.committed(places, timeout=_ANSWER_S)
-        except ck.KafkaException as error:
-            told = error.args[0].str()
-            raise ConnectError(f"The group {group_of(self.name)}, with what was replayed, can't be read: {told}") from error
-        for each in found:
-            if each.error is not None:
-                raise ConnectError(f"What has been replayed of {self.name} can't be read: {each.error.str()}")
-        return {each.partition: Done.read(each.offset, each.metadata, self._watermarks(each.partition)[1]) for each in found}
+        found = self._reader.committed(self.placed(dict.fromkeys(self.partitions(), 0)), settled)
+        return {place.partition: Done.read(at, note, self._span(place.partition)[1]) for place, at, note in found}
 
-    def _watermarks(self, place: int) -> tuple[int, int]:
-        try:
-            low, high = self._consumer.get_watermark_offsets(ck.TopicPartition(self.name, place), timeout=_ANSWER_S)
-        except ck.KafkaException as error:
-            kind = UnavailableError if error.args[0].code() in AWAY else ConnectError
-            raise kind(f"The ends of {self.name}-{place} can't be had: {error.args[0].str()}") from error
-        return low, high
+    def _span(self, number: int) -> tuple[int, int]:
+        span = self._reader.span(Place(self.name, number))
+        return span.start, span.end
 
 
 def find(brokers: Brokers, target: Target, name: str) -> Queue:
@@ -190,7 +135,7 @@ def find(brokers: Brokers, target: Target, name: str) -> Queue:
     if named != name:
         raise NotFoundError(f"The connector {name} names the queue {named}, but no task has made that topic yet")
     if asked is not None and name in asked:
-        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {LETTERS_TOPIC.key.name}")
+        raise NotFoundError(f"The connector {name} has no dead letter queue: it sets no {DEAD_LETTERS_TOPIC.key.name}")
     known = f"and no worker could be asked ({why})" if asked is None else "and no connector of that name"
     raise NotFoundError(f"There is no topic {name}, {known}. `kconnect dlq list` shows the queues")
 

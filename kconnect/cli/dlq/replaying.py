@@ -31,7 +31,7 @@ _SHOWN = 20
 @click.option("--to-topic", metavar="TOPIC", help="Write to this topic rather than to where each came from.")
 @click.option("--through-chain", is_flag=True, help="Only what passes the connector's chain as it is now.")
 @click.option("--chain-of", metavar="CONNECTOR", help="Whose chain, if not that of the connector that wrote the letter.")
-@click.option("--by-key", is_flag=True, help="The partition by the key, as Java's producer does it, not the record's own.")
+@click.option("--by-key", is_flag=True, help="Choose the partition by the key, as Java's producer does; not the record's own.")
 @click.option("--again", is_flag=True, help="Also what has been replayed before.")
 @click.option("--max-replays", type=click.IntRange(min=1), default=3, show_default=True, help="Leave what came back so often.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=10_000, show_default=True, help="How many letters at most.")
@@ -64,7 +64,7 @@ def replay(
       kconnect dlq replay orders-dead --through-chain --exception DataException
       kconnect dlq replay orders-dead --to-topic orders-retry --since -2h --yes
 
-    Mend first what they failed on: a sink reads them again with whatever else is in the topic, and so does everybody else who
+    First fix what they failed on: a sink reads them again with whatever else is in the topic, and so does everybody else who
     reads it. With --through-chain each letter is tried on the config that the connector has now, and what would fail again
     stays; what the sink's task itself refuses can't be tried. Letters of a source have to go that way.
 

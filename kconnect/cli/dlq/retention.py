@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kconnect.cli.brokers import Brokers
-
-_ANSWER_S = 15
+from kconnect.errors import ConnectError
+from kconnect.kafka.cluster import Cluster
 
 
 def warning(brokers: Brokers, queue: str) -> str | None:
     """A sentence if so; None too if the user may not ask."""
-    import confluent_kafka as ck
-    from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
-
-    admin = AdminClient(brokers.client_config("admin"))
+    cluster = Cluster(brokers.client_config("admin"))
     try:
-        broker = next(iter(admin.list_topics(timeout=_ANSWER_S).brokers))
-        asked = [ConfigResource(ResourceType.TOPIC, queue), ConfigResource(ResourceType.BROKER, str(broker))]
-        topic, node = (done.result() for done in admin.describe_configs(asked, request_timeout=_ANSWER_S).values())
-    except (ck.KafkaException, StopIteration):
+        topic, _ = cluster.settings(queue)
+        return told(queue, (topic or {}).get("retention.ms"), cluster.broker_settings().get("offsets.retention.minutes"))
+    except ConnectError:
         return None
-    return told(queue, _value(topic, "retention.ms"), _value(node, "offsets.retention.minutes"))
 
 
 def told(queue: str, kept_ms: str | None, remembered_minutes: str | None) -> str | None:
@@ -35,8 +28,3 @@ def told(queue: str, kept_ms: str | None, remembered_minutes: str | None) -> str
         f"Brokers forget what was replayed {days:g} days after the last replay (offsets.retention.minutes), but keep "
         f"the letters {kept}: drop what is done with `kconnect dlq drop {queue} --replayed`"
     )
-
-
-def _value(found: Any, name: str) -> str | None:
-    entry = found.get(name)
-    return None if entry is None else entry.value

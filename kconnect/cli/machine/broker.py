@@ -45,7 +45,7 @@ def broker() -> None:
 @_directory
 def start(port: int, data_dir: Path | None) -> None:
     """
-    Start it in the background, and print its bootstrap servers.
+    Start the broker in the background, and print its bootstrap servers.
 
     \b
       kconnect broker start
@@ -62,7 +62,7 @@ def start(port: int, data_dir: Path | None) -> None:
 @_directory
 def stop(data_dir: Path | None) -> None:
     """
-    Stop it; its topics stay for the next start.
+    Stop the broker; its topics stay for the next start.
 
     \b
       kconnect broker stop
@@ -81,7 +81,7 @@ def stop(data_dir: Path | None) -> None:
 @_directory
 def status(data_dir: Path | None) -> int:
     """
-    Say whether it runs; exit status 3 if not.
+    Say whether the broker runs; exit status 3 if not.
 
     \b
       kconnect broker status

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import confluent_kafka as ck
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -28,6 +27,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kconnect.cli.outcome_text import printable
+from kconnect.errors import ConnectError
+from kconnect.kafka.positions import Place, Positions
 from kconnect.local.broker import Broker, require_free
 from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
@@ -285,14 +286,14 @@ class PeakMemory:
 def _watch(
     console: Console, worker: WorkerProcess, servers: str, source: Path, target: Path, interrupted: threading.Event
 ) -> None:
-    topic = ck.Consumer({"bootstrap.servers": servers, "group.id": "demo-lag", "log_level": 0})
+    positions = Positions({"bootstrap.servers": servers, "log_level": 0})
     with Live(console=console, refresh_per_second=4) as live:
         before, at = 0, time.monotonic()
         rate = 0.0
         while not interrupted.wait(1.0):
             try:
-                view = _look(worker.client, topic)
-            except (RestError, ck.KafkaException) as error:
+                view = _look(worker.client, positions)
+            except ConnectError as error:
                 live.update(Text(f"The worker does not answer: {error}"))
                 continue
             now = time.monotonic()
@@ -301,14 +302,14 @@ def _watch(
             live.update(_page(worker.url, source, target, view, rate))
 
 
-def _look(client: ConnectClient, topic: ck.Consumer) -> dict[str, Any]:
+def _look(client: ConnectClient, positions: Positions) -> dict[str, Any]:
     """States, and how far both sides are: bytes of the file that were read, records in the topic and delivered."""
     found = client.connectors("status")
     offsets = {name: client.offsets(name) for name in (SOURCE, SINK)}
     position = sum(entry["offset"]["position"] for entry in offsets[SOURCE])
     delivered = sum(entry["offset"]["kafka_offset"] for entry in offsets[SINK])
-    _, end = topic.get_watermark_offsets(ck.TopicPartition(TOPIC, 0), timeout=5)
-    return {"states": found, "position": position, "sent": end, "delivered": delivered}
+    place = Place(TOPIC, 0)
+    return {"states": found, "position": position, "sent": positions.spans([place])[place].end, "delivered": delivered}
 
 
 def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: float) -> Group:

@@ -99,7 +99,7 @@ def _go_on(name: str, here: Seen, there: Seen, entry: Entry, pair: Pair) -> Deci
         if not there.there:
             return _refuse(
                 f"it had been carried over to {pair.target}, where it is gone. It may have run there: compare what it wrote. "
-                "With another journal (--state) it begins anew"
+                "With another journal (--state) it starts over"
             )
         if here.there and not here.at_rest:
             ran = not there.at_rest or not (pair.shared or same_offsets(there.offsets, entry.offsets))

@@ -81,7 +81,7 @@ def migrate(
     With --same-topics nothing is moved: kconnect's workers take the place of Kafka Connect's, with the same worker file. It
     checks topics, worker file, plugins and who is alive, and prints what to do in which order. Give it again after each step.
 
-    Exit status: 0 all has moved; 6 something hinders a move, and nothing was touched; 1 a move failed; 5 another run holds the
+    Exit status: 0 all has moved; 6 something prevents a move, and nothing was touched; 1 a move failed; 5 another run holds the
     journal.
     """
     if same_topics:

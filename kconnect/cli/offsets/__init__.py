@@ -13,8 +13,8 @@ from kconnect.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "get": ("kconnect.cli.offsets.get", "Show where connectors are, and how far behind."),
-    "set": ("kconnect.cli.offsets.set:set_", "Have a connector go on somewhere else."),
-    "reset": ("kconnect.cli.offsets.reset", "Reset all of a connector's offsets, so that it begins anew."),
+    "set": ("kconnect.cli.offsets.set:set_", "Make a connector go on from other offsets."),
+    "reset": ("kconnect.cli.offsets.reset", "Reset all of a connector's offsets, so that it starts over."),
     "rewind": ("kconnect.cli.offsets.rewind", "Move a sink to a time, to a topic's beginning or end, or back by some records."),
     "diff": ("kconnect.cli.offsets.diff", "Compare a connector's offsets with a file's or another cluster's."),
     "export": ("kconnect.cli.offsets.export", "Write connectors' offsets to standard output, for diff and import."),
@@ -25,7 +25,7 @@ _COMMANDS = {
 @click.group(cls=LazyGroup, commands_in=_COMMANDS)
 def offsets() -> None:
     """
-    See and move what connectors have got to: their offsets.
+    Show and change connectors' offsets: how far they have come.
 
     \b
       kconnect offsets get orders-sink --bootstrap-server localhost:9092

@@ -16,7 +16,7 @@ from kconnect.cli.offsets import changes, stopped, subject
 @connection.options
 def reset(name: str, stop: bool, dry_run: bool, yes: bool, target: Target) -> None:
     """
-    Reset all of a connector's offsets, so that it begins anew.
+    Reset all of a connector's offsets, so that it starts over.
 
     \b
       kconnect offsets reset orders-sink --stop

@@ -91,7 +91,7 @@ def _require_sink(of: Subject) -> None:
         raise BadRequestError(
             f"{of.name} is a {of.kind}: its offsets are what its plugin counts by, which no broker can find by time or number. "
             f"See them with kconnect offsets get {of.name} -o json, change them with kconnect offsets set {of.name} -f FILE, "
-            f"or have it begin anew with kconnect offsets reset {of.name}"
+            f"or make it start over with kconnect offsets reset {of.name}"
         )
 
 

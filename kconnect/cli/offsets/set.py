@@ -31,7 +31,7 @@ def set_(
     target: Target,
 ) -> None:
     """
-    Have a connector go on somewhere else.
+    Make a connector go on from other offsets.
 
     \b
       kconnect offsets set orders-sink orders/0=1234 orders/1=null --stop

@@ -18,7 +18,7 @@ from kconnect.cli.plugins import plugin
 @output.option("json", "yaml")
 def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) -> int:
     """
-    Say what would keep plugins from working.
+    Find what would keep plugins from working.
 
     \b
       kconnect plugin doctor -w worker.properties

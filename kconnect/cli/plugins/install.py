@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 @click.command("install")
 @click.argument("requirement")
 @plugin.where
-@click.option("--python", metavar="PYTHON", help="Install for this Python, which has kconnect too, instead of the own one.")
-@click.option("--find-links", metavar="DIR", multiple=True, help="Look for packages here too. May come several times.")
+@click.option("--python", metavar="PYTHON", help="Install for this Python, which must have kconnect, too.")
+@click.option("--find-links", metavar="DIR", multiple=True, help="Look for packages here, too. May be given several times.")
 @click.option("--no-index", is_flag=True, help="Look into --find-links only, and not into PyPI.")
 @click.option("--pre", is_flag=True, help="Take pre-releases too.")
-@click.option("--upgrade", is_flag=True, help="Take older versions of the plugin away, once this one is there.")
-@click.option("--force", is_flag=True, help="Install a version that is there already once more.")
-@click.option("--no-check", is_flag=True, help="Install it though it does not work here.")
+@click.option("--upgrade", is_flag=True, help="Remove older versions of the plugin, once this one is there.")
+@click.option("--force", is_flag=True, help="Install again a version that is there already.")
+@click.option("--no-check", is_flag=True, help="Install it even if it does not work here.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be installed.")
 @click.pass_context
 def install(

@@ -18,12 +18,12 @@ import click
 from kconnect.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "doctor": ("kconnect.cli.plugins.doctor:doctor", "Say what would keep plugins from working."),
+    "doctor": ("kconnect.cli.plugins.doctor:doctor", "Find what would keep plugins from working."),
     "install": ("kconnect.cli.plugins.install:install", "Install a plugin into plugin.path."),
     "list": ("kconnect.cli.plugins.listing:list_plugins", "Show what plugins there are."),
     "new": ("kconnect.cli.plugins.new:new_plugin", "Create a project for a plugin of your own."),
-    "reload": ("kconnect.cli.plugins.reload:reload", "Have running workers look for plugins anew."),
-    "remove": ("kconnect.cli.plugins.remove:remove", "Take a plugin away."),
+    "reload": ("kconnect.cli.plugins.reload:reload", "Make running workers look for plugins again."),
+    "remove": ("kconnect.cli.plugins.remove:remove", "Remove a plugin."),
 }
 
 

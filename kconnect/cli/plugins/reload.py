@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def reload(target: connection.Target, form: str) -> int:
     """
-    Have running workers look for plugins anew.
+    Make running workers look for plugins again.
 
     \b
       kconnect plugin install acme-connector -w worker.properties && kconnect plugin reload

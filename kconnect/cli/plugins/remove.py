@@ -27,7 +27,7 @@ def remove(
     yes: bool,
 ) -> int:
     """
-    Take a plugin away.
+    Remove a plugin.
 
     \b
       kconnect plugin remove acme-connector -w worker.properties --url http://localhost:8083

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 @output.option("json", "yaml")
 def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> int:
     """
-    Find what a worker would trip over in the internal topics.
+    Find what is wrong with the internal topics.
 
     \b
       kconnect topics check --worker-file worker.properties
       kconnect topics check --bootstrap-server localhost:9092 --config-topic connect-configs --group connect
       kconnect topics check --snapshot backup.jsonl.gz --strict
 
-    Looked for are broken records and those of newer formats, task sets without all their tasks, what is left of connectors that
+    It looks for broken records and those of newer formats, task sets without all their tasks, what is left of connectors that
     are gone, keys on wrong partitions, unsafe settings of the topics, limits that records outgrew, transactions that stay open,
     and what kconnect's workers have left behind. Each finding says what it means and what helps.
 
-    Exit status: 0 no errors, 1 errors; with --strict, also for warnings. Notes are no fault.
+    Exit status: 0 no errors, 1 errors; with --strict, also for warnings. Notes are no faults.
     """
     from kconnect.cli.topics import checking
     from kconnect.cli.topics.findings import Severity

@@ -60,17 +60,17 @@ def _broken(later: View) -> Iterator[Finding]:
     for record, broken in later.broken:
         where = f"offset {record.offset}" if record.partition == 0 else f"partition {record.partition}, offset {record.offset}"
         unknown = broken.reason == "unknown kind of key"
-        remedy = "Delete it by a tombstone of its key, or let the worker write it anew: "
+        remedy = "Delete it by a tombstone of its key, or let the worker write it again: "
         if record.role is Topic.OFFSET:
-            remedy = "A source starts without it: delete the offset and set it anew with `kconnect offsets`."
+            remedy = "A source starts without it: delete the offset and set it again with `kconnect offsets`."
         elif unknown:
             remedy = "A newer Connect may have written it; if nobody did, somebody writes to this topic who should not."
         elif record.role is Topic.CONFIG:
-            remedy = "Submit the connector's config, or its wish to be paused or stopped, again: the record is written anew."
+            remedy = "Submit the connector's config again, or pause, stop or resume it again: that rewrites the record."
         elif record.role is Topic.STATUS:
-            remedy = "Restart what it is about: its status is written anew."
+            remedy = "Restart what it is about: that rewrites its status."
         else:
-            remedy = "Stop the workers and delete the assignment topic: a worker makes it anew."
+            remedy = "Stop the workers and delete the assignment topic: a worker creates it again."
         yield Finding(
             Severity.WARNING if unknown else Severity.ERROR,
             "unknown-key" if unknown else "broken",
@@ -86,7 +86,7 @@ def _broken(later: View) -> Iterator[Finding]:
             "newer-format",
             Topic.ASSIGNMENT,
             f"{newer.key} was written by a newer kconnect, in format {newer.format}: workers of this version do not lead.",
-            "Update the workers; or stop them all and delete the assignment topic, which a worker makes anew.",
+            "Update the workers; or stop them all and delete the assignment topic, which a worker creates again.",
             (newer.key,),
         )
 
@@ -101,7 +101,7 @@ def _offsets(now: View) -> Iterator[Finding]:
                     "offset-value",
                     Topic.OFFSET,
                     f"An offset of {name} holds more than plain values, in {', '.join(wrong)}: Connect's workers refuse it.",
-                    f"Set it anew with `kconnect offsets set {name}`.",
+                    f"Set it again with `kconnect offsets set {name}`.",
                     (name,),
                 )
 

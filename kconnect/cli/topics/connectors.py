@@ -28,7 +28,7 @@ def check(now: View, later: View, kept: list[Stored], contents: Contents, exactl
 
 
 def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
-    heal = "A worker that runs makes the task configs anew; if it does not, restart the connector or submit its config again."
+    heal = "A running worker makes the task configs again; if it does not, restart the connector or submit its config again."
     incomplete = {name: each for name, each in now.config.connectors.items() if each.inconsistent}
     for name, each in incomplete.items():
         written = _written_tasks(name, contents.of(Topic.CONFIG))
@@ -149,7 +149,7 @@ def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
                 Topic.CONFIG,
                 f"The target state of {decoded.name} is {body['state.v2']} for workers since 3.5 and {body.get('state')} for "
                 "older ones.",
-                "Write it anew: pause, resume or stop the connector.",
+                "Write it again: pause, resume or stop the connector.",
                 (decoded.name,),
             )
 
@@ -163,7 +163,7 @@ def _configs(now: View) -> Iterator[Finding]:
         lambda names, several: (
             f"The config of {names} has no connector.class: no worker can start {'them' if several else 'it'}."
         ),
-        "Submit the config anew, or delete the connector.",
+        "Submit the config again, or delete the connector.",
     )
     yield from about(
         Severity.WARNING,
@@ -171,7 +171,7 @@ def _configs(now: View) -> Iterator[Finding]:
         Topic.CONFIG,
         [name for name, each in now.config.connectors.items() if each.properties.get("name", name) != name],
         lambda names, several: f"The config of {names} has another name in it than the connector's.",
-        "Submit the config anew.",
+        "Submit the config again.",
     )
 
 

@@ -16,12 +16,15 @@ from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import AssignmentRecord, NewerFormat
 from kconnect.core.state.records import Broken, ConfigRecord, LogRecord, SourceOffset, StatusRecord, Topic
 
+WRITERS_TIME = 1
+"""Kafka's number for a timestamp that the writer set, not the broker."""
+
 Decoded = ConfigRecord | StatusRecord | SourceOffset | AssignmentRecord | NewerFormat | Broken
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One record as it is stored. `timestamp` is in milliseconds, with Kafka's number for its kind: 1 is the writer's."""
+    """One record as it is stored. `timestamp` is in milliseconds, with Kafka's number for its kind."""
 
     role: Topic
     partition: int

@@ -26,7 +26,7 @@ _ROLES = [role.value for role in Topic]
 @topics.source
 @click.option("--topic", "roles", type=click.Choice(_ROLES), multiple=True, help="Only this one; may be repeated.")
 @click.option("--connector", metavar="NAME", multiple=True, help="Only what is of this connector, or matches 'orders-*'.")
-@click.option("--since", metavar="TIME", help="Only what is as new as `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
+@click.option("--since", metavar="TIME", help="Only what is newer: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--show-secrets", is_flag=True, help="Show the values of settings that look like secrets. Session keys never "
@@ -54,7 +54,7 @@ def dump(
 
     Each line has a record's topic, its partition and offset, its time in UTC and its meaning; those of all topics are in the
     order of their times. With `-o json` each is an object on a line of its own. A connector's own offset topic is read by
-    --offset-topic. Records that nobody can use are shown as broken, with the reason. Read is what is committed.
+    --offset-topic. Records that nobody can use are shown as broken, with the reason. Only committed records are read.
     """
     from kconnect.cli.topics import checking
     from kconnect.cli.topics.masking import Mask

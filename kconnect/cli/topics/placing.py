@@ -9,17 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from confluent_kafka import murmur2
-
 from kconnect.cli.topics.contents import Contents, Stored, compacted, decode
 from kconnect.cli.topics.findings import Finding, Severity, about
 from kconnect.core.state.offsets import identity
 from kconnect.core.state.records import Broken, SourceOffset, Topic
-
-
-def partition_of(key: bytes | None, partitions: int) -> int | None:
-    """Where Java's default partitioner puts a key; None if that may be anywhere."""
-    return None if key is None else int(murmur2(key, partitions))
+from kconnect.kafka.partitioner import partition_of
 
 
 def check(contents: Contents) -> Iterator[Finding]:

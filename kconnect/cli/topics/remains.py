@@ -57,7 +57,7 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
             f"There are offsets of {names}, which {'are' if several else 'is'} gone: that is how Connect "
             "keeps them. A connector that is created by such a name goes on from there."
         ),
-        "To begin anew, create it STOPPED and `kconnect offsets reset` it.",
+        "To start over, create it STOPPED and `kconnect offsets reset` it.",
     )
     tasks = {
         decoded.name
@@ -133,7 +133,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
             f"{facts.name} speaks of records of {config.name} that are not there, for {names}: it belongs "
             "to another config topic of that name, which was deleted or restored. Workers wait for these records."
         ),
-        f"Stop the workers and delete {facts.name}: a worker makes it anew.",
+        f"Stop the workers and delete {facts.name}: a worker creates it again.",
     )
     if contents.members is not None:
         members = {_worker_of(member) for member in contents.members}

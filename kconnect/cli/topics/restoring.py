@@ -13,14 +13,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient, NewTopic
-
-from kconnect.cli.topics import placing, reading
-from kconnect.cli.topics.contents import Contents, Stored, TopicFacts, in_time
+from kconnect.cli.topics import reading
+from kconnect.cli.topics.contents import WRITERS_TIME, Contents, Stored, TopicFacts, in_time
 from kconnect.core.state.records import Topic
-from kconnect.errors import BadRequestError, ConflictError, ConnectError, ForbiddenError, NotFoundError, UnavailableError
+from kconnect.core.task.chain import Outgoing
+from kconnect.errors import BadRequestError, ConflictError, ConnectError, ForbiddenError, NotFoundError
+from kconnect.kafka.cluster import Cluster, TopicShape
+from kconnect.kafka.partitioner import partition_of
 from kconnect.kafka.positions import Positions
+from kconnect.kafka.producer import TaskProducer
 
 Client = Mapping[str, Any]
 
@@ -28,7 +29,7 @@ ROLES = (Topic.OFFSET, Topic.STATUS, Topic.CONFIG)
 """What is restored, in this order: a worker that starts too early finds no connectors, rather than some without offsets."""
 
 _WRITE_S = 120.0
-_ANSWER_S = 60.0
+_STEP_S = 1.0
 _NOT_COPIED = frozenset(("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"))
 
 
@@ -51,7 +52,12 @@ class Step:
         if not self.moved:
             return record.partition
         # A record without a key means nothing to anybody, wherever it is.
-        return placing.partition_of(record.key, self.partitions) or 0
+        return partition_of(record.key, self.partitions) or 0
+
+    def message(self, record: Stored) -> Outgoing:
+        # 0 is now, for what has no time.
+        at = max(record.timestamp_ms, 0)
+        return (self.name, record.value, record.key, self.partition(record), None, None, at, list(record.headers))
 
 
 def plan(
@@ -117,7 +123,7 @@ def _refuse_if_full(client: Client, role: Topic, name: str) -> None:
         raise ConflictError(
             f"The topic {name} holds what kconnect's workers agreed on while they had another config topic of that name: "
             "delete it "
-            "while no worker runs, they make it anew"
+            "while no worker runs; a worker creates it again"
         )
     raise ConflictError(
         f"The topic {name} holds records already ({held} offsets are in use): only fresh topics are restored into. Give other "
@@ -187,7 +193,7 @@ def difference(step: Step, written: list[Stored]) -> str:
             if (one.key, one.value, one.headers) != (other.key, other.value, other.headers):
                 return f"the record at offset {other.offset} of partition {partition} differs"
             # A topic may be set to have the brokers' times.
-            kept = other.timestamp_type == ck.TIMESTAMP_CREATE_TIME and one.timestamp_ms > 0
+            kept = other.timestamp_type == WRITERS_TIME and one.timestamp_ms > 0
             if kept and one.timestamp_ms != other.timestamp_ms:
                 return f"the time of the record at offset {other.offset} of partition {partition} differs"
     return ""
@@ -199,82 +205,36 @@ def _in_order(step: Step) -> Iterator[Stored]:
 
 
 def _create(steps: list[Step], client: Client) -> None:
-    new = [
-        NewTopic(step.name, num_partitions=step.partitions, replication_factor=step.copies, config=dict(step.settings))
-        for step in steps
-        if step.settings is not None
-    ]
-    if not new:
-        return
-    admin = AdminClient(dict(client))
-    for name, future in admin.create_topics(new, request_timeout=_ANSWER_S).items():
-        try:
-            future.result()
-        except ck.KafkaException as error:
-            # An answer may be lost: that it is there already is what was wanted, for it was not there a moment ago.
-            if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
-                raise ConnectError(
-                    f"The topic {name} could not be created: {error.args[0].str()}. Nothing was written; create it yourself, "
-                    "or give "
-                    "the login of somebody who may, with --command-config"
-                ) from error
-    end = time.monotonic() + _ANSWER_S
-    while missing := {each.topic for each in new} - _known(admin):
-        if time.monotonic() > end:
-            raise UnavailableError(f"The brokers don't know of the new topic {', '.join(missing)} yet; restore again")
-        time.sleep(0.2)
-
-
-def _known(admin: AdminClient) -> set[str]:
+    new = [TopicShape(step.name, step.partitions, step.copies, step.settings) for step in steps if step.settings is not None]
     try:
-        return {name for name, each in admin.list_topics(timeout=_ANSWER_S).topics.items() if each.error is None}
-    except ck.KafkaException:
-        return set()
+        Cluster(client).create(new)
+    except ConnectError as error:
+        raise ConnectError(
+            f"{error}. No record was written. Create the topic yourself, or give the login of somebody who may, with "
+            "--command-config"
+        ) from error
 
 
 def _write(step: Step, client: Client) -> None:
-    failures: list[ck.KafkaError] = []
-    delivered = 0
-
-    def report(error: ck.KafkaError | None, message: ck.Message) -> None:
-        nonlocal delivered
-        delivered += 1
-        if error is not None:
-            failures.append(error)
-
     largest = max((record.size for record in step.records), default=0)
     settings = {"message.timeout.ms": int(_WRITE_S * 1000), "enable.idempotence": True, "acks": "all"}
     # What was in the topic may have been written by clients that take larger records than this one does by default.
     settings["message.max.bytes"] = max(1_048_576, 2 * largest)
-    producer = ck.Producer({**client, **settings})
-    for record in _in_order(step):
-        while True:
-            try:
-                producer.produce(
-                    step.name,
-                    record.value,
-                    record.key,
-                    step.partition(record),
-                    on_delivery=report,
-                    headers=list(record.headers),
-                    # 0 is now, for what has no time.
-                    timestamp=max(record.timestamp_ms, 0),
-                )
-                break
-            except BufferError:
-                producer.poll(0.1)
-            except ck.KafkaException as error:
-                raise ConnectError(f"{step.name} can't be written: {error.args[0].str()}") from error
-        producer.poll(0)
     end = time.monotonic() + _WRITE_S + 10
-    while delivered < len(step.records) and time.monotonic() < end and not failures:
-        producer.poll(0.1)
-    if failures or delivered < len(step.records):
-        why = failures[0].str() if failures else f"{len(step.records) - delivered} records were not acknowledged in time"
+    producer = TaskProducer({**client, **settings}, lambda: time.monotonic() > end)
+    try:
+        done = producer.send(map(step.message, _in_order(step)))
+        # In steps: Python hears no Ctrl-C while the client waits.
+        while done and not producer.flush(_STEP_S) and (done := time.monotonic() < end):
+            pass
+        why = "" if done else f"{producer.active} records were not acknowledged in time"
+    except ConnectError as error:
+        why = str(error)
+    finally:
+        producer.close(abandon=True)
+    if why:
         raise ConnectError(f"{step.name} was not written as a whole: {why}. {_again([step])}")
 
 
 def _again(steps: list[Step]) -> str:
     return f"Delete {', '.join(step.name for step in steps)} and restore again"
-
-

@@ -65,7 +65,7 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
             "lost.",
             "Stop the workers, `kconnect topics export` it, and restore it into a new topic with one partition."
             if role is Topic.CONFIG
-            else "Stop the workers and delete it: a worker makes it anew.",
+            else "Stop the workers and delete it: a worker creates it again.",
         )
     copies = min(facts.replicas, default=0)
     if copies < min(_COPIES, brokers):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kconnect.cli.topics.contents import Contents
 
 _COMMANDS = {
-    "check": ("kconnect.cli.topics.check:check", "Find what a worker would trip over in the internal topics."),
+    "check": ("kconnect.cli.topics.check:check", "Find what is wrong with the internal topics."),
     "compact-view": (
         "kconnect.cli.topics.compact_view:compact_view",
         "Show what a worker would read out of the internal topics.",

@@ -53,7 +53,7 @@ class Start:
 
     spec: UnitSpec
     target: TargetState
-    wish_offset: int
+    desired_offset: int
     blame: str | None = None
 
 
@@ -72,7 +72,7 @@ class Stop:
 class SetTarget:
     unit: UnitId
     target: TargetState
-    wish_offset: int
+    desired_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ class HostState:
         leave = self._reason_to_leave()
         wanted = {} if leave or not self._readable else self._wanted()
         effects: list[HostEffect] = late
-        for unit, (spec, target, wish) in list(self._running.items()):
+        for unit, (spec, target, desired_offset) in list(self._running.items()):
             if unit not in wanted or wanted[unit][0] != spec or unit in self._renewed:
                 del self._running[unit]
                 self._waiting.pop(unit, None)
@@ -286,7 +286,7 @@ class HostState:
                 if self._readable:
                     self._in_order.add(unit)
                 effects.append(Stop(unit, abandon=not self._readable))
-            elif wanted[unit][1:] != (target, wish):
+            elif wanted[unit][1:] != (target, desired_offset):
                 self._running[unit] = wanted[unit]
                 effects.append(SetTarget(unit, *wanted[unit][1:]))
         self._renewed.clear()
@@ -294,7 +294,7 @@ class HostState:
         here = self.units
         todo = {} if self.predecessor else {unit: spec for unit, spec in wanted.items() if unit not in here}
         if self._readable and not self.predecessor:
-            self._forgive(wanted)
+            self._clear_blames(wanted)
         # Nor before its predecessor has ended: the record that lists what that one runs would be the record of a dead process.
         if leave and not self.units and not self.predecessor:
             self._exited = True
@@ -310,7 +310,7 @@ class HostState:
         self._changed = bool(effects)
         return effects
 
-    def _forgive(self, wanted: Mapping[UnitId, tuple[UnitSpec, TargetState, int]]) -> None:
+    def _clear_blames(self, wanted: Mapping[UnitId, tuple[UnitSpec, TargetState, int]]) -> None:
         for unit, blame in list(self._blamed.items()):
             spec = wanted[unit][0] if unit in wanted else None
             if spec is None or (spec.config_offset, spec.run) != blame[:2]:
@@ -433,7 +433,7 @@ class HostState:
             if spec is None or spec.config_offset >= placement.config_offset or (behind and not self._runs(spec)):
                 continue
             if target is not TargetState.STOPPED:
-                wanted[unit] = (spec, target, self.config.wish_offset(unit.connector))
+                wanted[unit] = (spec, target, self.config.desired_offset(unit.connector))
         return wanted
 
     def _is_behind(self) -> bool:

@@ -48,7 +48,7 @@ class Requested:
 
 
 @dataclass(frozen=True, slots=True)
-class GaveUp:
+class Cancelled:
     """Whoever asked is no longer waiting. What was already written stays written."""
 
     ticket: int
@@ -115,6 +115,6 @@ class ShutDown:
 
 
 Event = (
-    Read | CaughtUp | Remade | Requested | GaveUp | Done | Failed | Owned | Lost | Members
+    Read | CaughtUp | Remade | Requested | Cancelled | Done | Failed | Owned | Lost | Members
     | HostsDead | SparkEnded | Tick | ShutDown
 )

@@ -84,7 +84,7 @@ class Herder:
                 self._leadership.begin()
             case events.Requested(ticket, request):
                 self._ask(ticket, request)
-            case events.GaveUp(ticket):
+            case events.Cancelled(ticket):
                 procedure = self._asked.pop(ticket, None)
                 if procedure is not None:
                     desk.end(procedure)

@@ -18,9 +18,9 @@ from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk, Term
 from kconnect.core.herder.fencing import Fencing
 from kconnect.core.herder.losses import Losses
-from kconnect.core.herder.pace import Looks, decisions_pace
 from kconnect.core.herder.placing import unassigned
 from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.herder.throttle import Looks, decisions_throttle
 from kconnect.core.settings.sink import subscription
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, GeneratedTasks, Leader, TopicsReset
@@ -61,7 +61,7 @@ class Leading(Term):
             raise ConnectError(f"{latest.worker} leads the cluster by now, generation {latest.generation}")
         self.in_charge = True
         desk.say("INFO", f"This worker leads the cluster now, generation {record.generation}")
-        key_at, due, pace, looks = None, desk.now, decisions_pace(), Looks()
+        key_at, due, throttle, looks = None, desk.now, decisions_throttle(), Looks()
         while True:
             yield desk.pause(due - desk.now)
             due = looks.after(len(desk.log.config.connectors), desk.now)
@@ -75,12 +75,12 @@ class Leading(Term):
             lost = yield from self._losses.unsaid_offsets()
             entries = lost[:_OFFSETS] or [*self._known_topics(), *self._assignments(), *self._tidy(), *self._unsubscribed()]
             if entries:
-                due = max(due, pace.free_at(desk.now))
+                due = max(due, throttle.free_at(desk.now))
                 yield from desk.write(entries, as_leader=True)
                 continue
             names = self._stale_task_sets()[:_BATCH]
             if names:
-                due = max(due, pace.free_at(desk.now))
+                due = max(due, throttle.free_at(desk.now))
                 desk.busy.update(names)
                 try:
                     yield from desk.write(self._task_sets(names), as_leader=True)
@@ -147,7 +147,7 @@ class Leading(Term):
                     stale.append(name)
                 continue
             made = desk.log.assignment.generated.get(name)
-            if made is None or made.configs is None or made.config_offset < config.wish_offset(name):
+            if made is None or made.configs is None or made.config_offset < config.desired_offset(name):
                 continue
             current = [config.task_config(UnitId(name, task)) for task in config.task_ids(name)]
             if connector.inconsistent or list(made.configs) != current or connector.applied != connector.properties:

@@ -1,8 +1,8 @@
 """
 What a worker does about its own units: it places them on its hosts, starts them anew, and speaks for those that can't.
 
-`Placing` is held by `herder.py`, which tells it what it reads; `tend` compares, for as long as the worker lives, what the log
-says with what it should say. Read next: `cluster/placement.py` for how units are spread over hosts.
+`Placing` is held by `herder.py`, which tells it what it reads; for as long as the worker lives it reconciles what the log says
+with what it should say. Read next: `cluster/placement.py` for how units are spread over hosts.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.host_specs import Directories, HostSpecs
 from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.lost_hosts import LostHosts
-from kconnect.core.herder.pace import Looks, decisions_pace
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.quarantine import Quarantine
 from kconnect.core.herder.rivals import Rivals
+from kconnect.core.herder.throttle import Looks, decisions_throttle
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Held
@@ -112,15 +112,15 @@ class Placing:
         desk = self._desk
         while True:
             try:
-                yield from self._tend()
+                yield from self._reconcile()
             except Exception as error:  # noqa: BLE001 - what it decides is decided again from the log
                 desk.say("ERROR", f"The placement of this worker failed and starts anew: {error}")
                 yield desk.pause(1000)
 
-    def _tend(self) -> Procedure[None]:
+    def _reconcile(self) -> Procedure[None]:
         """Keep the placement of this worker's units, and the status of its stopped connectors, as they should be."""
         desk = self._desk
-        me, due, pace, looks = desk.identity, desk.now, decisions_pace(), Looks()
+        me, due, throttle, looks = desk.identity, desk.now, decisions_throttle(), Looks()
         while True:
             yield desk.pause(due - desk.now)
             due = looks.after(len(desk.log.config.connectors), desk.now)
@@ -140,7 +140,7 @@ class Placing:
                 entries += self._quarantine.statuses()
             self._heal()
             if entries:
-                due = max(due, pace.free_at(desk.now))
+                due = max(due, throttle.free_at(desk.now))
                 self._overtaken = dict.fromkeys(lost, 0)
                 # Statuses first: what the placement sets going writes statuses of its own, which must come after them.
                 statuses = [entry for entry in entries if entry.topic is Topic.STATUS]
@@ -211,7 +211,7 @@ class Placing:
         placed = {unit: run for units in (before.hosts or {}).values() for unit, run in units.items()} if before else {}
         mine = before is not None and before.incarnation == me.incarnation
         restarts = {unit for unit in self._restarts if mine and unit in placed and unit in desk.owned}
-        restarts |= self._quarantine.pardon(self._restarts - self._started_anew)
+        restarts |= self._quarantine.clear(self._restarts - self._started_anew)
         self._restarts = {unit for unit in self._restarts if unit in desk.owned} if not mine else set()
         runs = {unit: run + (unit in restarts) for unit, run in placed.items()}
         placement = place(desk.log.assignment, me.worker_id, me.incarnation, self._wanted(runs))
@@ -235,7 +235,7 @@ class Placing:
 
     def _wanted(self, runs: Mapping[UnitId, int]) -> Wanted:
         desk = self._desk
-        self._quarantine.tend(self._to_run())
+        self._quarantine.reconcile(self._to_run())
         runnable = self.runnable()
         self._specs.keep(desk.log.config)
         idle = without_units(desk.log.assignment, desk.me)

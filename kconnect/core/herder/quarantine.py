@@ -29,9 +29,9 @@ class Quarantine:
         if placement is not None and placement.incarnation == desk.identity.incarnation:
             self._say(self._suspects.read(held, placement.spec(held.host), desk.now, desk.dead_hosts))
 
-    def tend(self, runnable: Collection[UnitId]) -> None:
+    def reconcile(self, runnable: Collection[UnitId]) -> None:
         """See what has changed: `runnable` are the worker's units that are to run, as far as this is not against it."""
-        self._say(self._suspects.tend(runnable, self._desk.now, self._desk.dead_hosts))
+        self._say(self._suspects.reconcile(runnable, self._desk.now, self._desk.dead_hosts))
 
     def spec(self, unit: UnitId, spec: HostSpec) -> HostSpec:
         """`spec`, in the group of the unit. One that has a host of its own needs no other."""
@@ -42,11 +42,11 @@ class Quarantine:
         """Whether `unit` is not to be placed: it ends its host whenever it runs."""
         return unit in self._suspects.verdicts
 
-    def pardon(self, units: Collection[UnitId]) -> set[UnitId]:
+    def clear(self, units: Collection[UnitId]) -> set[UnitId]:
         """Somebody wants these started anew; those of them that were held are tried again."""
         held = {unit for unit in units if self.holds(unit)}
         for unit in held:
-            self._suspects.pardon(unit, self._desk.now)
+            self._suspects.clear(unit, self._desk.now)
         return held
 
     def statuses(self) -> list[Entry]:

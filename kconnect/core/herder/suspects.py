@@ -122,7 +122,7 @@ class Suspects:
         age = (now if before.died is None else before.died) - before.since
         return self._died(held.host, lost, group, now, age, dead) if lost else []
 
-    def tend(self, units: Collection[UnitId], now: int, dead: Collection[tuple[str, int, str]] = ()) -> list[str]:
+    def reconcile(self, units: Collection[UnitId], now: int, dead: Collection[tuple[str, int, str]] = ()) -> list[str]:
         """
         See which hosts are `dead`, as for `read`, and forget what is over: all but `units` are not to run here, and who has
         another config is tried with it.
@@ -135,7 +135,7 @@ class Suspects:
             self._group_of.pop(unit, None)
         for unit, verdict in list(self._verdicts.items()):
             if unit not in units or self._config_offset(unit) != verdict.config_offset:
-                self.pardon(unit, now)
+                self.clear(unit, now)
         texts = []
         for number, group in list(self._groups.items()):
             members = self._members(number)
@@ -154,7 +154,7 @@ class Suspects:
                     self._past.pop(unit, None)
         return texts
 
-    def pardon(self, unit: UnitId, now: int) -> None:
+    def clear(self, unit: UnitId, now: int) -> None:
         """Somebody wants `unit` tried again: it is, in a host of its own."""
         if self._verdicts.pop(unit, None) is not None:
             self._past.pop(unit, None)

@@ -94,8 +94,8 @@ class TaskMeter:
             "total-records-skipped": errors.skipped,
             "total-retries": errors.retries,
             "total-errors-logged": errors.logged,
-            "deadletterqueue-produce-requests": errors.letters,
-            "deadletterqueue-produce-failures": errors.letters_failed,
+            "deadletterqueue-produce-requests": errors.dead_letters,
+            "deadletterqueue-produce-failures": errors.dead_letters_failed,
             "last-error-timestamp": errors.last_ms,
             "retrying-since-timestamp-seconds": self._at("retrying", retrying and retrying[0], now, wall) or 0,
         }

@@ -62,7 +62,7 @@ _LOG_MESSAGES = BOOLEAN(
     width=Width.SHORT,
     display_name="Log Error Details",
 )
-LETTERS_TOPIC = STRING(
+DEAD_LETTERS_TOPIC = STRING(
     DLQ_TOPIC,
     "",
     doc="The topic for records that could not be processed; default: they are lost, if `errors.tolerance` allows it.",
@@ -91,7 +91,7 @@ CONTEXT_HEADERS = BOOLEAN(
 )
 
 KEYS = (_RETRY_TIMEOUT.key, _RETRY_DELAY_MAX.key, TOLERANCE.key, _LOG.key, _LOG_MESSAGES.key)
-DEAD_LETTER_KEYS = (LETTERS_TOPIC.key, _REPLICATION_FACTOR.key, CONTEXT_HEADERS.key)
+DEAD_LETTER_KEYS = (DEAD_LETTERS_TOPIC.key, _REPLICATION_FACTOR.key, CONTEXT_HEADERS.key)
 _TABLE = ConfigDef(*KEYS, *DEAD_LETTER_KEYS)
 
 
@@ -120,7 +120,7 @@ class ErrorSettings:
             tolerant=TOLERANCE.of(parsed) == "all",
             log=_LOG.of(parsed),
             log_messages=_LOG_MESSAGES.of(parsed),
-            topic=LETTERS_TOPIC.of(parsed).strip() or None,
+            topic=DEAD_LETTERS_TOPIC.of(parsed).strip() or None,
             replication_factor=_REPLICATION_FACTOR.of(parsed),
             headers=CONTEXT_HEADERS.of(parsed),
         )

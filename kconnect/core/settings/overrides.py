@@ -16,7 +16,7 @@ from typing import Any
 from kconnect.api.config import HIDDEN, ConfigDef, ConfigValue, parse
 from kconnect.core.settings import secrets, topic_creation
 from kconnect.core.settings.client_config import CLIENTS, TABLES, unfit
-from kconnect.core.settings.errors import LETTERS_TOPIC, TOLERANCE
+from kconnect.core.settings.errors import DEAD_LETTERS_TOPIC, TOLERANCE
 from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.core.settings.validation import Section
 from kconnect.errors import ConfigError
@@ -103,10 +103,10 @@ class Policy:
 def clients_used(kind: str, config: Mapping[str, str], exactly_once: bool) -> set[str]:
     """The clients that a `source` or `sink` needs; `exactly_once` is whether the worker supports that."""
     if kind == "sink":
-        return {"consumer", "producer", "admin"} if LETTERS_TOPIC.read(config) else {"consumer"}
+        return {"consumer", "producer", "admin"} if DEAD_LETTERS_TOPIC.read(config) else {"consumer"}
     if exactly_once or OFFSETS_STORAGE_TOPIC.read(config):
         return set(CLIENTS)
-    letters = LETTERS_TOPIC.read(config) and TOLERANCE.read(config) == "all"
+    letters = DEAD_LETTERS_TOPIC.read(config) and TOLERANCE.read(config) == "all"
     return {"producer", "admin"} if letters or topic_creation.is_used(config) else {"producer"}
 
 

@@ -132,7 +132,7 @@ def refused(config: Mapping[str, str]) -> tuple[list[Section], list[tuple[str, s
     return [Section("", ConfigDef(), values)] if values else [], own
 
 
-def pardon(infos: dict[str, Any], config: Mapping[str, str | None], before: Mapping[str, str | None]) -> None:
+def without_old_errors(infos: dict[str, Any], config: Mapping[str, str | None], before: Mapping[str, str | None]) -> None:
     """
     Take out of ConfigInfos what `refused` says of settings that the connector has had `before`: they are ignored there
     (KIP-158), and must not keep its other settings from being changed.

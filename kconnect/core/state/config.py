@@ -89,7 +89,7 @@ class ConfigState:
         """STARTED where nothing was written: Connect assumes the same."""
         return self._targets.get(name, (TargetState.STARTED, -1))[0]
 
-    def wish_offset(self, name: str) -> int:
+    def desired_offset(self, name: str) -> int:
         """
         Up to where one must have read to know what the user wants of this connector: its config and target state.
 

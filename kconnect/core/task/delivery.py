@@ -93,7 +93,7 @@ class Delivery(Protocol):
         """Hand over what a `poll` gave, in the pieces that `parts` says. They are asked for one by one."""
         ...
 
-    def tend(self, now: float) -> None:
+    def commit_due(self, now: float) -> None:
         """Between two batches: do what is due."""
         ...
 
@@ -117,16 +117,16 @@ class Ports:
     plugin: SourcePlugin
     store: OffsetStore
     topics: Topics
-    letters: DeadLetters
+    dead_letters: DeadLetters
     use: TopicUse
     errors: Errors
     meter: SourceMeter
     tracks: bool
     flush_s: float
 
-    def letters_taken(self) -> bool:
+    def dead_letters_taken(self) -> bool:
         """Whether the dead letter queue has all that was put into it. ConnectError if it refuses something."""
-        if self.letters.flush(self.flush_s):
+        if self.dead_letters.flush(self.flush_s):
             return True
         log.warning("The dead letter queue has not taken all within %.0f s: offsets are not stored yet", self.flush_s)
         return False
@@ -193,7 +193,7 @@ class AtLeastOnce:
             ports.use.stored()
         return True
 
-    def tend(self, now: float) -> None:
+    def commit_due(self, now: float) -> None:
         self._producer.check()
         if now >= self._due:
             self._store_offsets()
@@ -249,7 +249,7 @@ class AtLeastOnce:
             log.warning("Not all records were acknowledged within %.0f s: offsets are not stored yet", ports.flush_s)
             return False
         ports.use.stored()
-        if not ports.letters_taken() or not ports.life.may_work():
+        if not ports.dead_letters_taken() or not ports.life.may_work():
             return False
         try:
             if self._offsets:
@@ -300,7 +300,7 @@ class ExactlyOnce:
                 return
         self._end(self._boundary.after_batch(now))
 
-    def tend(self, now: float) -> None:
+    def commit_due(self, now: float) -> None:
         self._producer.check()
         if self._boundary.due(now):
             self._commit()
@@ -319,7 +319,7 @@ class ExactlyOnce:
         try:
             if not failed and not self._torn:
                 self._end(self._boundary.at_rest())
-            if self._producer.open and not life.gives_up():
+            if self._producer.open and not life.cancelled():
                 log.info("The open transaction is aborted: its records come again")
                 self._producer.abort(life.within(self._ports.flush_s))
         except Exception as error:
@@ -405,8 +405,8 @@ class ExactlyOnce:
     def _commit_all(self) -> bool:
         """False if it gave up."""
         ports = self._ports
-        while not ports.letters_taken():
-            if ports.life.gives_up():
+        while not ports.dead_letters_taken():
+            if ports.life.cancelled():
                 return False
         newest = self._offsets.newest()
         entries = ports.store.entries(newest, ports.flush_s)

@@ -60,8 +60,8 @@ class Counts:
     skipped: int = 0
     retries: int = 0
     logged: int = 0
-    letters: int = 0
-    letters_failed: int = 0
+    dead_letters: int = 0
+    dead_letters_failed: int = 0
     last_ms: int = 0
     """When a record last failed for good, in milliseconds since 1970."""
     retrying: tuple[float, str] | None = None

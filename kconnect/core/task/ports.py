@@ -4,7 +4,7 @@ something that does it.
 
 In a host these are Kafka's clients (`kafka/producer.py`, `kafka/transactions.py`, `kafka/consumer.py`), the stores of
 `units/offsets.py`, the dead letter queue of `units/reports.py` and the plugin's task itself; in tests and in the runners of
-`kconnect.testing` those of `kafka/memory_clients.py`. A call that waits has a limit, or asks `gives_up()`. Read next:
+`kconnect.testing` those of `kafka/memory_clients.py`. A call that waits has a limit, or asks `cancelled()`. Read next:
 `delivery.py`.
 """
 
@@ -40,7 +40,7 @@ class Life(Protocol):
         """Whether the task was told to stop."""
         ...
 
-    def gives_up(self) -> bool:
+    def cancelled(self) -> bool:
         """Whether the task was told to stop so long ago that it no longer waits for Kafka."""
         ...
 
@@ -189,16 +189,16 @@ class OffsetStore(Protocol):
     told.
     """
 
-    def open(self, gives_up: Callable[[], bool]) -> None:
+    def open(self, cancelled: Callable[[], bool]) -> None:
         """
         See to it that there is something to read and to write; once, before the plugin's `start`.
 
-        Brokers that don't answer are waited for until `gives_up()`: ConnectError.
+        Brokers that don't answer are waited for until `cancelled()`: ConnectError.
         """
         ...
 
-    def read(self, partitions: Sequence[Partition], gives_up: Callable[[], bool]) -> list[Offset | None]:
-        """What is stored, as of now. Brokers that don't answer are waited for until `gives_up()`: ConnectError."""
+    def read(self, partitions: Sequence[Partition], cancelled: Callable[[], bool]) -> list[Offset | None]:
+        """What is stored, as of now. Brokers that don't answer are waited for until `cancelled()`: ConnectError."""
         ...
 
     def write(self, offsets: Pairs, timeout: float) -> None:

@@ -55,7 +55,7 @@ class Ports:
 
     life: Life
     plugin: SinkPlugin
-    letters: DeadLetters
+    dead_letters: DeadLetters
     meter: SinkMeter
     counts: Counts
     interval_s: float
@@ -189,7 +189,7 @@ class SinkPump:
         if not offsets:
             return
         ports = self._ports
-        if not ports.letters.flush(ports.flush_s):
+        if not ports.dead_letters.flush(ports.flush_s):
             log.warning("The dead letter queue has not taken all within %.0f s: offsets are not committed", ports.flush_s)
             return
         self._commit_began = ports.meter.clock()

@@ -42,11 +42,11 @@ class SourcePump:
         is none.
         """
         self._delivery.send(parts, now)
-        self._delivery.tend(now)
+        self._delivery.commit_due(now)
 
-    def tend(self, now: float) -> None:
+    def commit_due(self, now: float) -> None:
         """Do what is due, while there is nothing to hand over."""
-        self._delivery.tend(now)
+        self._delivery.commit_due(now)
 
     def rest(self) -> bool:
         """The task is paused. False: there is more to store, ask again."""

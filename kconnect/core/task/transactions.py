@@ -70,10 +70,10 @@ class TaskBoundary(PollBoundary):
     """As the task asks by its `context`. ConnectError if it asks for both ends at once."""
 
     def __init__(self) -> None:
-        self.context = self._requests = Requests()
+        self.context: Requests = Requests()
 
     def parts(self, records: Sequence[SourceRecord]) -> Iterator[Part]:
-        requests, begin = self._requests, 0
+        requests, begin = self.context, 0
         if not requests.any:
             yield records, None
             return
@@ -86,10 +86,10 @@ class TaskBoundary(PollBoundary):
             yield records[begin:], None
 
     def after_batch(self, now: float) -> End | None:
-        return self._requests.take_batch()
+        return self.context.take_batch()
 
     def at_rest(self) -> End | None:
-        return self._requests.take_batch()
+        return self.context.take_batch()
 
 
 _BATCH: Any = object()

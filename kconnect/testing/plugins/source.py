@@ -289,10 +289,10 @@ class _Store:
     def __init__(self, connector: str, stored: OffsetState) -> None:
         self._connector, self._stored = connector, stored
 
-    def open(self, gives_up: Callable[[], bool]) -> None:
+    def open(self, cancelled: Callable[[], bool]) -> None:
         """It is there."""
 
-    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[dict[str, Any] | None]:
+    def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[dict[str, Any] | None]:
         return [self._stored.offset(self._connector, partition) for partition in partitions]
 
     def write(self, offsets: Pairs, timeout: float) -> None:

@@ -22,7 +22,7 @@ class Always:
     def stops(self) -> bool:
         return False
 
-    def gives_up(self) -> bool:
+    def cancelled(self) -> bool:
         return False
 
     def within(self, seconds: float) -> Callable[[], bool]:

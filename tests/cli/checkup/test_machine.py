@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.server
 import os
+import resource
 import socket
 import sys
 import threading
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -128,8 +130,8 @@ def test_this_python_and_its_libraries() -> None:
 
 
 def test_a_library_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = machine.metadata.version
-    monkeypatch.setattr(machine.metadata, "version", lambda name: "1.0" if name == "confluent-kafka" else real(name))
+    real = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "1.0" if name == "confluent-kafka" else real(name))
     found = one(machine.check_python({}), "libraries")
     assert found.severity == ERROR and "confluent-kafka is 1.0, and >=2.13 is needed" in found.message
 
@@ -181,7 +183,7 @@ def test_little_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int,
     real = os.statvfs(tmp_path)
     # frsize, blocks, bfree, bavail: a disk of this size can't be had without being root.
     values = (real.f_bsize, 1024, 1 << 30, free // 1024, free // 1024, 1 << 20, 1 << 20, 1 << 20, 0, 255)
-    monkeypatch.setattr(machine.os, "statvfs", lambda place: os.statvfs_result(values))
+    monkeypatch.setattr(os, "statvfs", lambda place: os.statvfs_result(values))
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
     found = one(machine.check_room({"spark.local.dir": str(tmp_path)}), "disk")
     assert found.severity == severity, found
@@ -190,7 +192,7 @@ def test_little_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int,
 @pytest.mark.parametrize(("limit", "severity"), [(200, ERROR), (1000, WARNING), (1024, OK)])
 def test_open_files(monkeypatch: pytest.MonkeyPatch, limit: int, severity: str) -> None:
     # Not set for real: what runs beside this test may have more files open.
-    monkeypatch.setattr(machine.resource, "getrlimit", lambda which: (limit, 1 << 20))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, 1 << 20))
     found = one(machine.check_files(), "files")
     assert found.severity == severity and str(limit) in found.message
 

@@ -52,10 +52,13 @@ def trace_of(raises: object) -> str:
     raise AssertionError("nothing was raised")
 
 
+EMPTY: dict[str, str] = {}
+
+
 def chained() -> None:
     try:
         try:
-            {}["key"]
+            EMPTY["key"]
         except KeyError as error:
             raise ValueError("two\n\nlines") from error
     except ValueError:
@@ -64,7 +67,7 @@ def chained() -> None:
 
 def hidden() -> None:
     try:
-        {}["key"]
+        EMPTY["key"]
     except KeyError:
         raise ValueError("the only one") from None
 

@@ -49,7 +49,7 @@ def found(**changes: Any) -> dict[str, Any]:
     return {**made, "advice": advice.of(made)}
 
 
-def written(verbose: bool = False, **changes: Any) -> str:
+def written(verbose: bool = False, /, **changes: Any) -> str:
     return "\n".join(" ".join(line.split()) for line in note.of(found(**changes), NOW, verbose))
 
 
@@ -78,7 +78,7 @@ def test_a_failure_is_its_first_cause_and_the_trace_only_if_asked_for() -> None:
     text = written(**changes)
     assert "Task 0 DataException: bad\nreported as ConnectException: outer" in text
     assert "Caused by" not in text
-    assert "1 of 2 tasks failed: mend the cause, then `kconnect restart orders --failed`" in text
+    assert "1 of 2 tasks failed: fix the cause, then `kconnect restart orders --failed`" in text
     assert "Caused by: DataException: bad" in written(True, **changes)
 
 

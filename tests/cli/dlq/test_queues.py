@@ -10,17 +10,19 @@ from kconnect.cli.dlq import listing, queues
 from kconnect.cli.dlq.listing import Found
 from kconnect.cli.dlq.queues import Owner, Queue
 from kconnect.errors import ConnectError, UnavailableError
+from kconnect.kafka import reader
 from kconnect.local.broker import free_port
 from tests.cli.calls import call
 
 
 def test_brokers_that_are_away_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "_ANSWER_S", 0.5)
-    monkeypatch.setattr(queues, "_STEP_S", 0.1)
+    monkeypatch.setattr(reader, "_ANSWER_S", 0.5)
+    monkeypatch.setattr(reader, "_STEP_S", 0.1)
     address = f"127.0.0.1:{free_port()}"
+    said = rf"No broker answered at bootstrap.servers={address} for the topic orders-dead .*correct the address"
     with (
         queues.Queue(Brokers(address), "orders-dead") as queue,
-        pytest.raises(UnavailableError, match=rf"No broker answers at {address}: .*Check --bootstrap-server"),
+        pytest.raises(UnavailableError, match=said),
     ):
         queue.partitions()
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kconnect.cli.topics.contents import Contents, Stored, TopicFacts
-from kconnect.cli.topics.placing import partition_of
 from kconnect.core.state.records import Entry, Topic
+from kconnect.kafka.partitioner import partition_of
 
 NOW_MS = 1_800_000_000_000
 SETTINGS = {
@@ -52,7 +52,7 @@ class Log:
     def entry(self, entry: Entry) -> Log:
         return self.put(entry.topic, entry.key, entry.value)
 
-    def connector(self, name: str, tasks: int = 1, **properties: str) -> Log:
+    def connector(self, name: str, tasks: int = 1, /, **properties: str) -> Log:
         """One that was created, and whose tasks were made."""
         given = {"name": name, "connector.class": "FileStreamSource", **properties}
         self.config(f"connector-{name}", {"properties": given})

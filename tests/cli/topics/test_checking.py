@@ -9,9 +9,9 @@ import pytest
 from kconnect.cli.topics import checking
 from kconnect.cli.topics.contents import Contents, Stored, compacted
 from kconnect.cli.topics.findings import Finding, Severity, listed
-from kconnect.cli.topics.placing import partition_of
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state.records import Topic, UnitId
+from kconnect.kafka.partitioner import partition_of
 from tests.cli.topics.logs import NOW_MS, Log
 
 ALL = tuple(Topic)

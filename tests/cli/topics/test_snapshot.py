@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli.topics import restoring, snapshot
+from kconnect.cli.topics import reading, restoring, snapshot
 from kconnect.cli.topics.contents import Contents, Stored
 from kconnect.core.state.records import Topic
 from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError
@@ -99,7 +99,7 @@ def test_what_is_none_is_refused(tmp_path: Path, content: bytes, said: str) -> N
 def test_nothing_is_restored_if_nobody_may_know_whether_workers_live(monkeypatch: pytest.MonkeyPatch) -> None:
     contents = healthy().contents()
     names = {role: facts.name for role, facts in contents.topics.items()}
-    monkeypatch.setattr(restoring.reading, "describe", lambda *_: Contents({}, [], dict(names), members=None))
+    monkeypatch.setattr(reading, "describe", lambda *_: Contents({}, [], dict(names), members=None))
     with pytest.raises(ForbiddenError, match="workers of the group connect live: give the login of somebody who may describe"):
         restoring.plan(contents, names, {}, "connect", create=True, repartition=False)
 

@@ -59,7 +59,7 @@ class Cluster:
     def turn(self) -> bool:
         """Each host has come up and says what it runs; those with a bad one die. Whether any did."""
         self.now += self.restart_ms
-        self.texts += self.suspects.tend(self.units, self.now)
+        self.texts += self.suspects.reconcile(self.units, self.now)
         for group in set(self.suspects.groups.values()):
             if 10 + group not in self.hosts:
                 self.start(10 + group)
@@ -129,7 +129,7 @@ def test_how_long_a_host_takes_to_start_says_nothing_of_its_unit(lives_ms: int, 
         now += 40_000 if life > 4 else 1000
         say(1, life, bad)
         now += lives_ms if life > 4 else 1000
-        suspects.tend([bad], now, {(WORKER, 1, f"{life:06d}")})
+        suspects.reconcile([bad], now, {(WORKER, 1, f"{life:06d}")})
     assert suspects.groups
     assert (bad in suspects.verdicts) is is_condemned
 
@@ -204,7 +204,7 @@ def test_who_has_failed_is_tried_again_when_somebody_wants_it_or_its_config_has_
     cluster = Cluster(everybody, {everybody[0]})
     cluster.turns()
     before = cluster.suspects.groups[everybody[0]]
-    cluster.suspects.pardon(everybody[0], cluster.now)
+    cluster.suspects.clear(everybody[0], cluster.now)
     assert not cluster.suspects.verdicts and cluster.suspects.groups[everybody[0]] == before, "in a host of its own"
     assert cluster.turns() == 4
     assert set(cluster.suspects.verdicts) == {everybody[0]}
@@ -237,9 +237,9 @@ def test_a_group_without_a_host_goes_back_where_it_came_from() -> None:
         cluster.kill(0)
     assert set(cluster.suspects.groups) == set(units(4))
     cluster.now += MINUTE - 1
-    assert cluster.suspects.tend(cluster.units, cluster.now) == []
+    assert cluster.suspects.reconcile(cluster.units, cluster.now) == []
     cluster.now += 1
-    texts = cluster.suspects.tend(cluster.units, cluster.now)
+    texts = cluster.suspects.reconcile(cluster.units, cluster.now)
     assert not cluster.suspects.groups
     assert all("got no other host within a minute" in text for text in texts) and len(texts) == 4
 
@@ -248,7 +248,7 @@ def test_who_has_left_the_worker_is_forgotten() -> None:
     everybody = units(2)
     cluster = Cluster(everybody, {everybody[0]})
     cluster.turns()
-    cluster.suspects.tend([], cluster.now)
+    cluster.suspects.reconcile([], cluster.now)
     assert not cluster.suspects.verdicts and not cluster.suspects.groups
 
 

@@ -98,7 +98,7 @@ def test_an_idle_task_has_no_news_once_its_windows_are_over() -> None:
 def test_errors_are_the_chains_own_counts() -> None:
     errors = Counts()
     meter = SinkMeter(W, errors, Clock())
-    errors.failures, errors.skipped, errors.letters, errors.last_ms = 3, 2, 1, 77
+    errors.failures, errors.skipped, errors.dead_letters, errors.last_ms = 3, 2, 1, 77
     values = meter.values(1000, 1)
     assert values["total-record-failures"] == 3
     assert values["total-records-skipped"] == 2

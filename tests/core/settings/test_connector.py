@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.config import NO_DEFAULT
+from kconnect.api.config import NO_DEFAULT, ConfigDef
 from kconnect.core.settings import connector, errors, operation
 from kconnect.core.settings.sink import SINK_CONFIG, SinkSettings, group_errors, topics_errors
 from kconnect.core.settings.source import SOURCE_CONFIG, SourceSettings
@@ -51,7 +51,7 @@ BASE = {"name": "c", "connector.class": "C"}
 
 
 @pytest.mark.parametrize(("table", "printed"), [(SOURCE_CONFIG, COMMON + SOURCE), (SINK_CONFIG, COMMON + SINK)])
-def test_the_tables_are_connect_s(table: connector.ConfigDef, printed: str) -> None:
+def test_the_tables_are_connect_s(table: ConfigDef, printed: str) -> None:
     rows = []
     for key in table.keys.values():
         if key in operation.KEYS or (table is SOURCE_CONFIG and key in errors.DEAD_LETTER_KEYS):

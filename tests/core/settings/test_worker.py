@@ -90,7 +90,7 @@ DEFAULTS = {
 }
 
 
-def settings(environ: dict[str, str] | None = None, **changed: str) -> WorkerSettings:
+def settings(environ: dict[str, str] | None = None, /, **changed: str) -> WorkerSettings:
     return WorkerSettings.from_properties({**MINIMAL, **changed}, environ or {}, host_name="machine-1")
 
 
@@ -283,4 +283,4 @@ def test_no_value_in_its_text() -> None:
 
 def test_a_setting_that_does_not_exist() -> None:
     with pytest.raises(AttributeError, match="group_idd"):
-        _ = settings().group_idd
+        _ = settings().group_idd  # type: ignore[attr-defined]

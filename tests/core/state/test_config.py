@@ -104,4 +104,4 @@ def test_unknown_and_broken_records_change_nothing_but_the_position() -> None:
 def test_wish_offset_is_the_same_after_compaction() -> None:
     log = Log().connector().tasks(1).write(records.target_state("c", TargetState.PAUSED))
     log.write(records.target_state("c", TargetState.STARTED))
-    assert log.state().wish_offset("c") == log.compacted().wish_offset("c") == 4
+    assert log.state().desired_offset("c") == log.compacted().desired_offset("c") == 4

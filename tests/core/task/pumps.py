@@ -43,7 +43,7 @@ class Life(Always):
     def may_work(self) -> bool:
         return not self.abandoned
 
-    def gives_up(self) -> bool:
+    def cancelled(self) -> bool:
         return self.stopping
 
 
@@ -69,9 +69,9 @@ class Store:
         self.failure: Exception | None = None
         self.writes = 0
 
-    def open(self, gives_up: Callable[[], bool]) -> None: ...
+    def open(self, cancelled: Callable[[], bool]) -> None: ...
 
-    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[dict[str, Any] | None]:
+    def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[dict[str, Any] | None]:
         return [self.stored.get(str(partition)) for partition in partitions]
 
     def write(self, offsets: Pairs, timeout: float) -> None:

@@ -164,8 +164,8 @@ def test_the_topics_of_an_aborted_transaction_are_not_in_use() -> None:
     boundary = TaskBoundary()
     world = SourceWorld(boundary)
     records = [line(1, "gone"), line(2, "kept")]
-    boundary.context.abort_transaction(records[0])  # type: ignore[union-attr]
-    boundary.context.commit_transaction(records[1])  # type: ignore[union-attr]
+    boundary.context.abort_transaction(records[0])
+    boundary.context.commit_transaction(records[1])
     world.step(*records)
     assert (world.announced, world.readable) == ({"kept"}, [b"2"])
 
@@ -217,7 +217,7 @@ def test_what_ends_before_a_record_that_fails_is_committed() -> None:
     boundary = TaskBoundary()
     world = SourceWorld(boundary)
     records = [line(1), line(2, value="bad")]
-    boundary.context.commit_transaction(records[0])  # type: ignore[union-attr]
+    boundary.context.commit_transaction(records[0])
     with pytest.raises(ConnectError, match="Tolerance exceeded"):
         world.step(*records)
     world.pump.end(failed=True)
@@ -228,7 +228,7 @@ def test_what_a_task_aborts_nobody_reads_and_its_offsets_are_stored() -> None:
     boundary = TaskBoundary()
     world = SourceWorld(boundary)
     record = line(1)
-    boundary.context.abort_transaction(record)  # type: ignore[union-attr]
+    boundary.context.abort_transaction(record)
     world.step(record)
     assert (world.readable, world.store.stored) == ([], {AT: {"position": 1}})
     assert [committed for committed, _ in world.producer.commits] == [False, True]

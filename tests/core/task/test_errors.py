@@ -185,9 +185,9 @@ def test_a_source_record_that_can_not_be_converted_is_dropped_alone() -> None:
 def test_a_message_that_can_not_be_converted_is_dropped_alone() -> None:
     world = World(tolerant=True)
     chain = SinkChain(Converters(Text(), Text(), TextHeaders, ("K", "V", "H")), world.errors)
-    messages = [Message(("t", 0, n), body, b"k", marks=marks) for n, (body, marks) in enumerate([
-        (b"a", None), (b"bad", None), (b"b", [("h", b"1")]), (b"bad", [("h", b"1")]),
-    ])]  # fmt: skip
+    marks: list[tuple[str, bytes | None]] = [("h", b"1")]
+    bodies = ((b"a", None), (b"bad", None), (b"b", marks), (b"bad", marks))
+    messages = [Message(("t", 0, n), body, b"k", marks=given) for n, (body, given) in enumerate(bodies)]
     assert [None if found is None else found.value for found in chain.apply(messages)] == ["a", None, "b", None]
     assert [(failure.stage, failure.origin.offset()) for failure in world.reported] == [
         (Stage.VALUE_CONVERTER, 1),

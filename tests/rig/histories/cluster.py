@@ -639,13 +639,13 @@ class MemoryHost:
             case decisions.Start(spec, _, _, str(blame)):
                 self.threads[spec.unit] = spec
                 self.fail(spec.unit, blame)
-            case decisions.Start(spec, target, wish):
+            case decisions.Start(spec, target, desired_offset):
                 self.threads[spec.unit] = spec
-                self._target(spec, target, wish)
+                self._target(spec, target, desired_offset)
             case decisions.Stop(unit) if unit not in self._stopping:
                 self._stopping.append(unit)
-            case decisions.SetTarget(unit, target, wish) if unit not in self.failed:
-                self._target(self.threads[unit], target, wish)
+            case decisions.SetTarget(unit, target, desired_offset) if unit not in self.failed:
+                self._target(self.threads[unit], target, desired_offset)
             case decisions.Pass(unit, error):
                 self.gated.discard(unit)
                 if error is None:
@@ -659,24 +659,24 @@ class MemoryHost:
                 self.dead = True
                 self.cluster.kill_host(self.worker, self.number)
 
-    def _target(self, spec: UnitSpec, target: TargetState, wish: int) -> None:
+    def _target(self, spec: UnitSpec, target: TargetState, desired_offset: int) -> None:
         unit, plugin = spec.unit, spec.connector_config.get("connector.class") or ""
-        self.targets[unit] = target, wish
+        self.targets[unit] = target, desired_offset
         gate = self.cluster.exactly_once and spec.task is not None and "Source" in plugin
         if not gate or target is not TargetState.STARTED or unit in self.epochs:
-            self._run(spec, target, wish)
+            self._run(spec, target, desired_offset)
         elif unit not in self.gated and unit not in self.passed:
             if self.state.is_fenced(spec):
                 self.passed[unit] = None
             elif self.state.wait(spec):
                 self.gated.add(unit)
 
-    def _run(self, spec: UnitSpec, target: TargetState, wish: int) -> None:
+    def _run(self, spec: UnitSpec, target: TargetState, desired_offset: int) -> None:
         self._say(spec, State.PAUSED if target is TargetState.PAUSED else State.RUNNING)
         if spec.task is None and target is TargetState.STARTED:
             count = int(spec.connector_config.get("tasks.max") or 1)
             configs = tuple({"task": str(number)} for number in range(count))
-            self._unsent.append(assignment_records.generated_tasks(GeneratedTasks(spec.connector, configs, wish)))
+            self._unsent.append(assignment_records.generated_tasks(GeneratedTasks(spec.connector, configs, desired_offset)))
 
     def _say(self, spec: UnitSpec, state: State, trace: str | None = None) -> None:
         term = self.state.assignment.term

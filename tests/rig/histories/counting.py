@@ -50,7 +50,7 @@ class _Life(Always):
     def may_work(self) -> bool:
         return not self.abandoned
 
-    def gives_up(self) -> bool:
+    def cancelled(self) -> bool:
         return self.stopping
 
 
@@ -184,10 +184,10 @@ class _Store(Always):
     def __init__(self, history: History, unit: UnitId) -> None:
         self._history, self._unit = history, unit
 
-    def open(self, gives_up: Callable[[], bool]) -> None:
+    def open(self, cancelled: Callable[[], bool]) -> None:
         """It is there."""
 
-    def read(self, partitions: Sequence[Mapping[str, Any]], gives_up: Callable[[], bool]) -> list[dict[str, Any] | None]:
+    def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[dict[str, Any] | None]:
         raise NotImplementedError("a task knows where to go on")
 
     def write(self, offsets: Pairs, timeout: float) -> None:

@@ -277,7 +277,7 @@ class History(Users):
         if replace(host.spec, group=0) != spec_of(spec):
             self.overlaps.append(f"{unit} is for {spec_of(spec)} and starts on {host}, which is for {host.spec}")
         # Who is suspended, or knows that it may do nothing any more, may not have ended what it ran.
-        if other is not None and not other.suspended and other.in_touch() and unit not in other.abandoned:
+        if other is not None and not other.suspended and other.holds_lease() and unit not in other.abandoned:
             self.overlaps.append(f"{unit} starts on {host} while it runs on {other}")
         self.runners[unit] = host
 

@@ -148,7 +148,7 @@ class HistoryHost(MemoryHost):
 
     def step(self) -> None:
         self.stepped_at = self.cluster.now
-        lost = self.state.is_readable and not self.in_touch()
+        lost = self.state.is_readable and not self.holds_lease()
         if lost:
             self._readable(False)
             self._unsent.clear()
@@ -162,7 +162,7 @@ class HistoryHost(MemoryHost):
         self._cut_off = self.cut
         self._give_up()
         super().step()
-        if not self.dead and self.tasks and self.cluster.emitting and self.in_touch() and not self.cut:
+        if not self.dead and self.tasks and self.cluster.emitting and self.holds_lease() and not self.cut:
             unit = self.cluster.pick(list(self.tasks))
             if not self.tasks[unit].abandoned:
                 self.cluster.works(unit, self)
@@ -195,7 +195,7 @@ class HistoryHost(MemoryHost):
             self.cluster.ended(unit, self)
             self._drop(unit, store=False)
 
-    def in_touch(self) -> bool:
+    def holds_lease(self) -> bool:
         return self.cluster.now - self._seen_at < self.cluster.session_ms * 0.75
 
     def _is_dead(self, held: assignment_records.Held) -> bool:
@@ -233,7 +233,7 @@ class HistoryHost(MemoryHost):
                 self._unsent.clear()
         super()._perform(effect)
 
-    def _run(self, spec: UnitSpec, target: TargetState, wish: int) -> None:
+    def _run(self, spec: UnitSpec, target: TargetState, desired_offset: int) -> None:
         unit = spec.unit
         if not unit.is_connector and target is TargetState.STARTED and unit not in self.tasks:
             use = TopicUse(lambda: self._announced.of(unit), lambda topic: self._announce(unit, topic))
@@ -241,7 +241,7 @@ class HistoryHost(MemoryHost):
                 self.tasks[unit] = ExactlyOnceTask(self.cluster, spec, self.epochs[unit], use)
             else:
                 self.tasks[unit] = (SinkTask if unit.connector == SINK else SourceTask)(self.cluster, unit, use)
-        super()._run(spec, target, wish)
+        super()._run(spec, target, desired_offset)
 
     def _announce(self, unit: UnitId, topic: str) -> None:
         self._announced.of(unit).add(topic)
@@ -257,7 +257,7 @@ class HistoryHost(MemoryHost):
         task = self.tasks.pop(unit, None)
         if task is None:
             return
-        if self.cut or not self.in_touch():
+        if self.cut or not self.holds_lease():
             task.silence(self.cluster.now)
             return
         if store:

@@ -197,7 +197,7 @@ def _infos(office: Office, plugin: str, config: Properties) -> Procedure[Body]:
     infos = yield from ask(effects.Validate(plugin, dict(config)))
     before = office.desk.log.config.connectors.get(config.get("name") or "")
     if before is not None:
-        topic_creation.pardon(infos, config, before.properties)
+        topic_creation.without_old_errors(infos, config, before.properties)
     return infos
 
 

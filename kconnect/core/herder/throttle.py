@@ -1,5 +1,6 @@
 """
-How often decisions may follow each other. Held by whoever decides again and again: `leader.py` and `placing.py`.
+Throttles decisions: how often they may follow each other. Held by whoever decides again and again: `leader.py` and
+`placing.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Pace:
+class Throttle:
     """
     Lets steps go on at once as long as they are rare, and every `milliseconds` when they are many.
 
@@ -25,9 +26,9 @@ class Pace:
         return max(now, self._spent_until - (self.burst - 1) * self.milliseconds)
 
 
-def decisions_pace() -> Pace:
+def decisions_throttle() -> Throttle:
     """A handover takes no more steps than may follow each other at once; a flood of connectors, four times a second."""
-    return Pace(250, burst=4)
+    return Throttle(250, burst=4)
 
 
 class Looks:
@@ -37,9 +38,9 @@ class Looks:
     """
 
     def __init__(self) -> None:
-        self._pace = Pace(0, burst=8)
+        self._throttle = Throttle(0, burst=8)
 
     def after(self, connectors: int, now: int) -> int:
         """When the look after this one may be."""
-        self._pace.milliseconds = connectors // 4
-        return self._pace.free_at(now)
+        self._throttle.milliseconds = connectors // 4
+        return self._throttle.free_at(now)

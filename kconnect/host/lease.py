@@ -11,7 +11,7 @@ _SHORTEST_PAUSE_S = 1.0
 """The log's end is asked for three times as often, which less would make costly."""
 
 
-class Touch:
+class Lease:
     """
     All times are seconds of one monotonic clock. `grace_s` is for how long the leader waits for hosts that it has told to leave
     (`handover.grace.ms`) before it gives what they had to others, whether they have read that or not.
@@ -29,7 +29,7 @@ class Touch:
         """Whether it is time to ask where the log ends."""
         return now - self.seen_at >= min(self.turn_s, self._pause_s / 3)
 
-    def is_close(self, now: float) -> bool:
+    def is_held(self, now: float) -> bool:
         """Whether nothing that ran here can be somebody else's yet. Otherwise wait: for this, or until it is lost."""
         return now - self.seen_at < self._pause_s
 

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from kconnect.core.herder.pace import Looks, Pace
+from kconnect.core.herder.throttle import Looks, Throttle
 
 
-def steps(pace: Pace, start: int, end: int) -> list[int]:
+def steps(throttle: Throttle, start: int, end: int) -> list[int]:
     """When each step is taken by somebody who always wants the next one."""
     now, taken = start, []
     while now < end:
         taken.append(now)
-        now = pace.free_at(now)
+        now = throttle.free_at(now)
     return taken
 
 
 def test_a_few_steps_follow_at_once_and_many_are_spaced() -> None:
-    assert steps(Pace(250, burst=4), 0, 1200) == [0] * 4 + [250, 500, 750, 1000]
+    assert steps(Throttle(250, burst=4), 0, 1200) == [0] * 4 + [250, 500, 750, 1000]
 
 
 def test_a_rest_restores_the_burst() -> None:
-    pace = Pace(250, burst=4)
-    steps(pace, 0, 1000)
-    assert steps(pace, 10_000, 10_600) == [10_000] * 4 + [10_250, 10_500]
+    throttle = Throttle(250, burst=4)
+    steps(throttle, 0, 1000)
+    assert steps(throttle, 10_000, 10_600) == [10_000] * 4 + [10_250, 10_500]
 
 
 def test_steps_that_are_rare_never_wait() -> None:
-    pace = Pace(250, burst=4)
-    assert all(pace.free_at(now) == now for now in range(0, 100_000, 300))
+    throttle = Throttle(250, burst=4)
+    assert all(throttle.free_at(now) == now for now in range(0, 100_000, 300))
 
 
 def test_the_more_there_is_to_look_at_the_rarer_it_is_looked_at() -> None:

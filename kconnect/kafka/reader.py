@@ -1,0 +1,145 @@
+"""
+Reads topics from one offset to another, outside of any group, and commits nothing: for commands, with no worker alive.
+
+Used by `stamped.py`, by the commands of internal topics and of dead letter queues, and by authors' tests. Only what is
+committed is read. `log.py` is the workers' own reader, `sample.py` that of previews.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import confluent_kafka as ck
+
+from kconnect.errors import UnavailableError
+from kconnect.kafka.codes import AWAY, MOVING
+from kconnect.kafka.failures import failure, persistently
+from kconnect.kafka.positions import Place, Positions, Span
+
+Message = ck.Message
+BEGINNING: int = ck.OFFSET_BEGINNING
+
+_ANSWER_S = 30.0
+_STEP_S = 5.0
+"""Python hears no Ctrl-C while the client waits."""
+_SILENCE_S = 60.0
+"""A broker that sends nothing for so long, while something is left to be read, is away."""
+_MANY = 2000
+_T = TypeVar("_T")
+
+
+class Reader:
+    """`client` are librdkafka's settings. Use it in a `with`, from one thread."""
+
+    def __init__(self, client: Mapping[str, Any], group: str = "kconnect-cli") -> None:
+        self._client = dict(client)
+        self._settings = {
+            **client,
+            # Of no member: the client insists on a name.
+            "group.id": group,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 100,
+            "allow.auto.create.topics": False,
+        }
+        self._consumer = ck.Consumer(self._settings)
+        self.positions: dict[Place, int] = {}
+        """The offset that comes next, of each partition that is being read."""
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    @property
+    def metadata(self) -> Any:
+        """The consumer group's, for a transaction."""
+        return self._consumer.consumer_group_metadata()
+
+    def partitions(self, topic: str) -> list[int]:
+        """None if there is no such topic. UnavailableError if no broker answers for a while."""
+        what = f"the topic {topic}"
+        found = self._persistently(lambda: self._consumer.list_topics(topic, timeout=_STEP_S).topics[topic], AWAY, what)
+        if found.error is None:
+            return sorted(found.partitions)
+        if found.error.code() in (ck.KafkaError.UNKNOWN_TOPIC_OR_PART, ck.KafkaError.TOPIC_EXCEPTION):
+            return []
+        raise failure(found.error, what, self._client)
+
+    def span(self, place: Place) -> Span:
+        """What the partition holds that is committed."""
+        asked = ck.TopicPartition(*place)
+        what = f"the partition {place}"
+        span = self._persistently(lambda: self._consumer.get_watermark_offsets(asked, timeout=_ANSWER_S), MOVING, what)
+        return Span(*span)
+
+    def held_back(self, ends: Mapping[Place, int]) -> list[Place]:
+        """Those partitions that go on behind `ends`, where open transactions keep what is there from readers."""
+        spans = Positions(self._client).spans(ends)
+        # Asked the second time: what was committed in between is no open transaction.
+        return [place for place in ends if self.span(place).end < spans[place].end]
+
+    def committed(self, places: Iterable[Place], settled: bool = True) -> list[tuple[Place, int, str | None]]:
+        """
+        What the group has committed, with the text beside it; the offset is negative where nothing is. Unless `settled`, what
+        a transaction that is still open has written is not waited for.
+        """
+        asked = [ck.TopicPartition(*place) for place in places]
+        consumer = self._consumer if settled else ck.Consumer({**self._settings, "isolation.level": "read_uncommitted"})
+        what = f"the group {self._settings['group.id']}"
+        found = self._persistently(lambda: consumer.committed(asked, timeout=_ANSWER_S), (), what)
+        for each in found:
+            if each.error is not None:
+                raise failure(each.error, what, self._client)
+        return [(Place(each.topic, each.partition), each.offset, each.metadata) for each in found]
+
+    def begin(self, starts: Mapping[Place, int]) -> None:
+        self.positions = dict(starts)
+        self._consumer.assign([ck.TopicPartition(*place, start) for place, start in starts.items()])
+
+    def until(self, ends: Mapping[Place, int], starts: Mapping[Place, int] | None = None) -> Iterator[list[Message]]:
+        """
+        All from `starts`, or the beginnings, to `ends`; nothing of what is behind them. A list a turn, which may be empty.
+
+        UnavailableError if brokers send nothing for a minute.
+        """
+        starts = starts or {}
+        self.begin({place: starts.get(place, BEGINNING) for place, end in ends.items() if end > max(0, starts.get(place, 0))})
+        heard, before = time.monotonic(), dict(self.positions)
+        while left := sorted(place for place, at in self.positions.items() if at < ends[place]):
+            found = self.some(1.0)
+            if self.positions != before:
+                heard, before = time.monotonic(), dict(self.positions)
+            elif time.monotonic() - heard > _SILENCE_S:
+                silent = ", ".join(map(str, left))
+                raise UnavailableError(f"Brokers have sent nothing of {silent} for {_SILENCE_S:.0f} s. Check that they run.")
+            yield [each for each in found if (each.offset() or 0) < ends[_place(each)]]
+        self._consumer.unassign()
+
+    def some(self, timeout: float) -> list[Message]:
+        """What has come, after `timeout` seconds at most."""
+        found = []
+        first = self._consumer.poll(timeout)
+        for message in () if first is None else (first, *self._consumer.consume(_MANY, timeout=0)):
+            error = message.error()
+            if error is None:
+                self.positions[_place(message)] = (message.offset() or 0) + 1
+                found.append(message)
+            elif error.code() == ck.KafkaError._PARTITION_EOF:
+                # Markers of transactions take offsets that no record fills.
+                self.positions[_place(message)] = message.offset() or 0
+            elif error.fatal() or error.code() not in (*AWAY, *MOVING, ck.KafkaError._RESOLVE):
+                raise failure(error, f"the topic {message.topic()}", self._client)
+        return found
+
+    def _persistently(self, ask: Callable[[], _T], passing: Collection[int], what: str) -> _T:
+        return persistently(ask, passing, what, self._client, _ANSWER_S)
+
+
+def _place(message: Message) -> Place:
+    return Place(str(message.topic()), message.partition() or 0)
