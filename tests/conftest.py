@@ -1,8 +1,8 @@
 """
-Shared by all tests: one broker and one worker with Spark for the whole run, the marker `integration` for everything under
-`tests/integration`, `tests/kip` and `tests/parity`, and `process` for tests that start other processes, sandboxes mostly.
+Shared by all tests: one broker and one worker with Spark for the whole run, and the marks that they bring along.
 
-Plain `pytest -m "not integration"` needs neither a broker nor Spark.
+Who uses a fixture that starts something has its mark, `integration` or `process`; who starts something himself says so with
+the mark. A test without a mark that starts a process fails: plain `pytest -m "not integration and not process"` computes only.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import itertools
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -24,7 +25,7 @@ from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
 from tests.rig.systems.connect import ConnectProcess
-from tests.support import EXPLORE
+from tests.support import EXPLORE, marks_of_fixtures, starts
 
 # How long an example takes says something about the machine only.
 hypothesis.settings.register_profile("kconnect", deadline=None, derandomize=not EXPLORE)
@@ -33,20 +34,54 @@ hypothesis.settings.load_profile("kconnect")
 # Whoever runs the tests may have contexts of their own; nobody reads or writes a file there.
 os.environ["KCONNECT_CONFIG"] = "/proc/no-contexts/config.yaml"
 
-_HERE = Path(__file__).parent
-_INTEGRATION = [_HERE / name for name in ("integration", "kip", "parity")]
-_PROCESSES = [_HERE / name for name in ("cli", "docker", "docs", "local", "plugins", "tls")]
-_PROCESSES += [_HERE / "rest" / name for name in ("test_fuzz.py", "test_tls.py")]
+_MARKS = ("integration", "process", "lint")
+"""With one of these a test may start processes."""
+
+_STARTS = frozenset(f"{module}.{name}" for module, names in (
+    ("os", ("exec", "fork", "forkpty", "posix_spawn", "spawn", "system")), ("subprocess", ("Popen",))
+) for name in names)  # fmt: skip
+_started: list[str] = []
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    # Called for whatever the interpreter tells of, thousands of times a second.
+    if event in _STARTS:
+        _started.append(f"{event}({arguments[0]!r})" if arguments else event)
+
+
+sys.addaudithook(_watch)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _is_in(item, _INTEGRATION):
-            item.add_marker("integration")
-        elif _is_in(item, _PROCESSES):
-            item.add_marker("process")
+        for mark in marks_of_fixtures(item):
+            item.add_marker(mark)
     # Quick ones first: who broke something wants to know soon.
     items.sort(key=lambda item: item.get_closest_marker("integration") is not None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    _started.clear()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fixtures are set up by now, so what they started counts too."""
+    result = yield
+    if _started and not any(map(item.get_closest_marker, _MARKS)):
+        needed = "the mark `process` is missing, or `integration` if that is a broker"
+        pytest.fail(f"A process was started, {_started[0]}: {needed}", pytrace=False)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
+    """Half characters, which names of files may have, can't be sent between the processes of pytest-xdist."""
+    report = yield
+    report.sections = [(name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections]
+    return report
 
 
 def pytest_collection_finish() -> None:
@@ -63,11 +98,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             file.write(json.dumps([report.nodeid, processes]) + "\n")
 
 
-def _is_in(item: pytest.Item, places: list[Path]) -> bool:
-    return any(place in (item.path, *item.path.parents) for place in places)
-
-
 @pytest.fixture(scope="session")
+@starts("integration")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One real broker on a free port, for the whole run. A test that kills it starts it again."""
     started = Broker(tmp_path_factory.mktemp("broker"))
@@ -107,6 +139,7 @@ QUICK = {
 
 
 @pytest.fixture(scope="session")
+@starts("integration")
 def worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """One worker for the whole run; each test deletes the connectors that it made."""
     directory = tmp_path_factory.mktemp("worker")
@@ -136,6 +169,7 @@ def worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="session")
+@starts("integration")
 def peer(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectProcess]:
     """
     One worker of Apache Kafka Connect 4.3.1 on the same broker, for the whole run, with topics of its own and Kafka's file
@@ -164,6 +198,7 @@ def unique() -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="module")
+@starts("integration")
 def bootstrap(request: pytest.FixtureRequest) -> str:
     given = os.environ.get("KCONNECT_TEST_BROKER")
     return given or request.getfixturevalue("broker").bootstrap_servers

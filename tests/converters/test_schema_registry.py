@@ -369,6 +369,7 @@ def test_each_url_has_its_own_login(server: Server) -> None:
         assert made.from_connect_data("t", s.STRING_SCHEMA, "a") is not None
 
 
+@pytest.mark.process
 def test_the_client_is_imported_when_a_registry_is_opened_over_http() -> None:
     program = """if True:
         import sys

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import starts
+
 
 @pytest.fixture(scope="session", params=["kconnect", "connect"])
+@starts("integration")
 def cluster_url(request: pytest.FixtureRequest) -> str:
     """The URL of `worker`, and then that of `peer`; each starts once."""
     found: str = request.getfixturevalue({"kconnect": "worker", "connect": "peer"}[request.param]).url

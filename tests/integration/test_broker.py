@@ -21,6 +21,8 @@ from kconnect.local import jars
 from kconnect.local.broker import Broker
 from tests.support import wait_until
 
+pytestmark = pytest.mark.integration
+
 TOPIC = "kept"
 
 

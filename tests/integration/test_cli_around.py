@@ -14,6 +14,8 @@ from tests.cli.calls import call, complete
 from tests.rig.systems.connect import ConnectProcess
 from tests.support import wait_until
 
+pytestmark = pytest.mark.integration
+
 LIMIT_S = 240.0
 
 

@@ -9,7 +9,6 @@ cases there are, `KCONNECT_FRESH_SEED` repeats those of a run; without one they 
 from __future__ import annotations
 
 import os
-import random
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,13 @@ from tests.rest.cluster import ClusterHerder
 from tests.rest.conftest import ADVERTISED, Http
 from tests.rig.golden import fresh, oracle, run
 from tests.rig.golden.errors import TEXTS_OF_THE_JVM
-from tests.support import EXPLORE
+from tests.support import seed
 
 # As long as the oracle may take, in a JVM of its own.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
 
 COUNT = int(os.environ.get("KCONNECT_FRESH_CASES") or 200)
-SEED = int(os.environ.get("KCONNECT_FRESH_SEED") or (random.SystemRandom().randrange(1_000_000) if EXPLORE else 1))
+SEED = seed("KCONNECT_FRESH_SEED")
 
 
 def test_fresh_cases(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from tests.rig.systems.holding_proxy import Api, HoldingProxy
 from tests.rig.systems.proxy import broker_behind
 from tests.support import wait_until
 
+pytestmark = pytest.mark.integration
+
 _TOOK_IT, _OLD_EPOCH = 0, 47
 _LIMIT_S = 60.0
 

@@ -215,6 +215,7 @@ class Peer:
         self._socket.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["PEM", "PKCS12", "JKS", "inline"])
 def test_a_client_shows_what_its_keystore_has_with_all_between_it_and_the_root(kind: str, tmp_path: Path) -> None:
     authority = Authority("root")

@@ -11,9 +11,11 @@ from kconnect.testing.processes import WorkerProcess
 from tests.conftest import QUICK
 from tests.integration.secured import Secured
 from tests.rig.systems import scripted, verifiable
+from tests.support import starts
 
 
 @pytest.fixture(scope="session")
+@starts("integration")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     made = Secured(tmp_path_factory.mktemp("secured"))
     made.broker.start()
@@ -22,6 +24,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 @pytest.fixture(scope="session")
+@starts("integration")
 def eos_worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """
     A worker with exactly-once sources, the verifiable and the scripted connectors; its group is `eos`. Each test deletes the

@@ -13,6 +13,7 @@ import pytest
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from tests.rig.systems.plugin_packages import PluginPackage
+from tests.support import starts
 
 CONNECTORS = '''
 import os, signal, subprocess, sys, time
@@ -203,6 +204,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+@starts("process")
 def sandbox(plugin_path: list[str]) -> Iterator[Sandbox]:
     sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, timeout=30, worker_group="workers")
     yield sandbox

@@ -18,6 +18,7 @@ import pytest
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.rest.app import RestSettings, build
+from tests.support import starts
 
 from .cluster import ClusterHerder
 from .conftest import ADVERTISED, FILE_SOURCE, Http
@@ -44,6 +45,7 @@ class Cluster(Http):
 
 
 @pytest.fixture(scope="module")
+@starts("process")
 def sandbox() -> Iterator[Sandbox]:
     sandbox = Sandbox(Registry.scan(None))
     yield sandbox

@@ -124,6 +124,7 @@ def scripts_golden(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
+@pytest.mark.process
 def test_the_command(tmp_path: Path) -> None:
     lines = (ROOT / "tests/golden/predicates.jsonl").read_text("utf-8")
     (tmp_path / "predicates.jsonl").write_text(lines, "utf-8")

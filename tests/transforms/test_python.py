@@ -209,6 +209,7 @@ class TestInATask:
         assert transform.worker == {PATH: str(folder)}
 
 
+@pytest.mark.process
 class TestInValidation:
     def rows(self, folder: Path | None, **settings: str) -> dict[str, list[str]]:
         known: Mapping[str, str] = {} if folder is None else {PATH: str(folder)}
