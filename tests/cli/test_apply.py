@@ -412,6 +412,7 @@ def with_offsets(state: str | None) -> None:
     Path("a.json").write_text(json.dumps({key: value for key, value in found.items() if value is not None}))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("state", "at"), [("running", 0), ("running", 1), ("paused", 1), ("stopped", 1), ("running", 2)])
 def test_an_apply_that_was_cut_short_is_done_by_the_next(url: str, run: Any, herder: Herder, state: str, at: int) -> None:
     """Where a connector can't be created at its offsets: killed behind its first writes, `at` of which have arrived."""
@@ -623,6 +624,7 @@ def shown() -> list[str]:
     return Path("shown").read_text().split("=====")
 
 
+@pytest.mark.process
 def test_edit_applies_what_was_saved(run: Any, herder: Herder, editor: Any) -> None:
     write("a", state="paused")
     run("apply", "-f", "a.yaml")
@@ -637,6 +639,7 @@ def test_edit_applies_what_was_saved(run: Any, herder: Herder, editor: Any) -> N
     assert yaml.safe_load(shown()[0]) == {"name": "a", "state": "paused", "config": CONFIG}
 
 
+@pytest.mark.process
 def test_edit_without_a_change_does_nothing(run: Any, herder: Herder, editor: Any) -> None:
     write("a")
     run("apply", "-f", "a.yaml")
@@ -649,6 +652,7 @@ def test_edit_without_a_change_does_nothing(run: Any, herder: Herder, editor: An
     assert run("edit", "nobody", EDITOR=editor({}), VISUAL="").status == 4
 
 
+@pytest.mark.process
 def test_edit_opens_again_with_what_is_wrong_and_keeps_the_text(run: Any, herder: Herder, editor: Any) -> None:
     write("a")
     run("apply", "-f", "a.yaml")
@@ -671,6 +675,7 @@ def test_edit_opens_again_with_what_is_wrong_and_keeps_the_text(run: Any, herder
     assert (done.status, herder.configs["a"]["topic"]) == (0, "good")
 
 
+@pytest.mark.process
 def test_edit_keeps_the_text_of_an_editor_that_fails(run: Any, herder: Herder, editor: Any) -> None:
     write("a")
     run("apply", "-f", "a.yaml")
@@ -688,6 +693,7 @@ def test_edit_keeps_the_text_of_an_editor_that_fails(run: Any, herder: Herder, e
     assert herder.configs["a"] == {"name": "a", **CONFIG}
 
 
+@pytest.mark.process
 def test_edit_knows_what_state_its_last_try_has_left(run: Any, herder: Herder, editor: Any) -> None:
     write("a")
     run("apply", "-f", "a.yaml")
@@ -697,6 +703,7 @@ def test_edit_knows_what_state_its_last_try_has_left(run: Any, herder: Herder, e
     assert (done.status, herder.configs["a"]["topic"], herder.targets["a"].name) == (0, "good", "STARTED"), done
 
 
+@pytest.mark.process
 def test_edit_does_not_undo_what_somebody_else_did(run: Any, herder: Herder, editor: Any, url: str) -> None:
     write("a")
     run("apply", "-f", "a.yaml")

@@ -80,6 +80,7 @@ def test_without_a_terminal_it_is_wrong_use(url: str, herder: MemoryHerder) -> N
     assert sorted(herder.configs) == ["a", "b"]
 
 
+@pytest.mark.process
 def test_on_a_real_terminal(url: str, herder: MemoryHerder, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Terminal("delete", "a", "--url", url, env={}, out=out) as terminal:

@@ -83,6 +83,7 @@ def test_nothing_to_say_is_nothing_said(url: str) -> None:
     assert complete("kconnect get co --state f") == ["failed"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_scripts(shell: str) -> None:
     called = call("completion", shell)
@@ -91,6 +92,7 @@ def test_the_scripts(shell: str) -> None:
     assert call("completion", "csh").status == 2
 
 
+@pytest.mark.process
 def test_bash_takes_its_script() -> None:
     done = subprocess.run(["bash", "-n"], input=call("completion", "bash").out, text=True, capture_output=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -11,6 +11,8 @@ from kconnect.local.broker import free_port
 from tests.cli.calls import call
 from tests.integration.doctored import be_patient, worker_file
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize(
     ("text", "told"),

@@ -33,6 +33,7 @@ def test_a_pipe_that_nobody_writes_into_is_told(pipe: Path, monkeypatch: pytest.
         files.text_of(pipe)
 
 
+@pytest.mark.process
 def test_a_pipe_is_read_whenever_its_writer_writes(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen([sys.executable, "-c", WRITES, str(pipe)], stdin=subprocess.PIPE, text=True) as writer:
         assert writer.stdin is not None

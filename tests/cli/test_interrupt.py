@@ -13,6 +13,8 @@ import pytest
 from kconnect.cli import interrupt
 from tests.cli.calls import call
 
+pytestmark = pytest.mark.process
+
 _LIMIT_S = 120
 _BEGIN = """
 import signal, sys, threading

@@ -129,6 +129,7 @@ def test_wrong_use(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert shown(capsys, "orders", "-f", "--file", log, "--file", log)[0] == 2
 
 
+@pytest.mark.process
 def test_a_pipe_is_read_as_it_comes() -> None:
     command = [sys.executable, "-m", "kconnect", "logs", "orders"]
     done = subprocess.run(command, input=KCONNECT, text=True, capture_output=True, check=False, timeout=120)
@@ -151,6 +152,7 @@ with socket.create_server(("127.0.0.1", 0)) as server:
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("to_a_file", [True, False])
 def test_without_a_file_it_is_the_log_of_the_worker_on_this_machine(to_a_file: bool, tmp_path: Path) -> None:
     path = tmp_path / "worker.log"
@@ -174,6 +176,7 @@ def test_without_a_file_it_is_the_log_of_the_worker_on_this_machine(to_a_file: b
         assert f"the worker's process {worker.pid} writes it to a terminal or a pipe. Give --file FILE" in done.stderr
 
 
+@pytest.mark.process
 def test_a_worker_of_another_machine_has_no_log_here(tmp_path: Path) -> None:
     # 192.0.2.0/24 is nobody's.
     command = [sys.executable, "-m", "kconnect", "logs", "orders", "--url", "http://192.0.2.1:8083"]
@@ -182,6 +185,7 @@ def test_a_worker_of_another_machine_has_no_log_here(tmp_path: Path) -> None:
     assert "http://192.0.2.1:8083 was not found: it is on another machine" in done.stderr
 
 
+@pytest.mark.process
 def test_follows_a_file_that_is_rotated(tmp_path: Path) -> None:
     path, told = tmp_path / "worker.log", tmp_path / "told"
     line = "2026-11-22 03:44:46.764 INFO    kconnect.x [orders|task-0] number "

@@ -23,6 +23,7 @@ def run(*arguments: str) -> int:
     return int(str(ended.value.code))
 
 
+@pytest.mark.process
 def test_help_lists_the_commands_and_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom kconnect.cli.main import main\n"
@@ -42,6 +43,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"kconnect, version {kconnect.__version__}\n"
 
 
+@pytest.mark.process
 def test_as_a_module_it_is_the_same() -> None:
     done = subprocess.run([sys.executable, "-m", "kconnect", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout.split()[0]) == (0, "kconnect,")

@@ -24,6 +24,8 @@ from tests.rest.herder import MemoryHerder
 from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
+pytestmark = pytest.mark.process
+
 TRANSFORM = """
 import flatlib
 from kconnect.api import ConfigDef, Transformation

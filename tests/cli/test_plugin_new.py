@@ -52,12 +52,14 @@ def runs(projects: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
         process.communicate()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_project_passes_its_own_tests(runs: dict[str, subprocess.Popen[str]], kind: str) -> None:
     output, _ = runs[kind].communicate(timeout=240)
     assert runs[kind].returncode == 0 and " passed" in output, output
 
 
+@pytest.mark.process
 def test_new_projects_are_clean_for_the_linter(projects: Path) -> None:
     linter = start("ruff", "check", "--no-cache", "--select", "E,F,W,I,B,UP,SIM", ".", directory=projects)
     output, _ = linter.communicate(timeout=240)

@@ -274,6 +274,7 @@ def test_nothing_in_a_record_reaches_the_terminal_as_a_command(files: Path, caps
     assert "[bold]" in out
 
 
+@pytest.mark.process
 def test_an_output_without_unicode(files: Path) -> None:
     write([PAYMENT])
     command = [sys.executable, "-m", "kconnect", "preview", "-f", "connector.json", "--input", "records.jsonl"]
@@ -323,6 +324,7 @@ def test_whether_it_is_a_source_or_a_sink(
     assert "offset" in found["in"]
 
 
+@pytest.mark.process
 def test_limit_and_standard_input(files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     write([PLAIN, PLAIN, PLAIN])
     assert len(preview(capsys, "--limit", "2")) == 2

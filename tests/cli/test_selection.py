@@ -114,6 +114,7 @@ class Slow(MemoryHerder):
         return super().submit(request)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("count", [3, 6], ids=["without a bar", "with a bar"])
 def test_ctrl_c_tells_what_was_done(count: int) -> None:
     herder = Slow()

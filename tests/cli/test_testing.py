@@ -160,6 +160,7 @@ def test_yaml_as_people_mean_it() -> None:
 # --- docs/connectors.md ---
 
 
+@pytest.mark.process
 def test_the_page_shows_what_really_happens(tmp_path: Path) -> None:
     """Its commands, in their order, and below each what it prints."""
     page = (HERE.parents[1] / "docs" / "connectors.md").read_text("utf-8")

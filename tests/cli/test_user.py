@@ -20,6 +20,8 @@ from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder
 from tests.rest.test_credentials import quick
 
+pytestmark = pytest.mark.process
+
 KCONNECT = [sys.executable, "-m", "kconnect"]
 BOTH = ("basic", "token")
 SECRETS = ("KCONNECT_USER", "KCONNECT_PASSWORD", "KCONNECT_TOKEN", "KCONNECT_URL")

@@ -85,6 +85,7 @@ def test_times_that_are_none(url: str, given: str) -> None:
     assert f"{given} is not a number of seconds. Write --watch=2, or put --watch last" in refused.err
 
 
+@pytest.mark.process
 def test_until_ctrl_c_in_a_pipe(url: str, herder: MemoryHerder, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Terminal("get", "co", "-o", "name", "--watch=0.1", "--url", url, env={}, out=out) as terminal:
@@ -96,6 +97,7 @@ def test_until_ctrl_c_in_a_pipe(url: str, herder: MemoryHerder, tmp_path: Path) 
     assert set(out.read_text().splitlines()) == {"first", "second"}, "nothing but the data"
 
 
+@pytest.mark.process
 def test_until_ctrl_c_on_a_terminal(url: str, herder: MemoryHerder, server: Server) -> None:
     with Terminal("get", "co", "--watch=0.1", "--url", url, env={}) as terminal:
         terminal.expect("every 0.1 s, Ctrl-C ends it")

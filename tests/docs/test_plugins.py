@@ -21,6 +21,7 @@ ON_A_WORKER = "tests/test_on_a_worker.py"
 """Run by tests/integration/test_plugin_guide.py."""
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
     reader = Reader(tmp_path, HOME=str(tmp_path))
@@ -31,6 +32,7 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
     reader.run("ruff check --no-cache --select E,F,W,I,B,UP --ignore E501 .")
 
 
+@pytest.mark.process
 def test_a_new_plugin_is_built_and_installed_as_the_guide_says(tmp_path: Path) -> None:
     reader = Reader(tmp_path, HOME=str(tmp_path))
     reader.follow("plugins.md")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 MARK = "mark-of-this-test"
 
 

@@ -14,6 +14,8 @@ import pytest
 from kconnect.errors import ConnectError
 from kconnect.local import jars
 
+pytestmark = pytest.mark.process
+
 POM = """<project><modelVersion>4.0.0</modelVersion>
   <groupId>org.example</groupId><artifactId>{name}</artifactId><version>1.0</version>
   <dependencies>{dependencies}</dependencies></project>"""

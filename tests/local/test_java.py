@@ -9,6 +9,8 @@ import pytest
 from kconnect.errors import ConnectError
 from kconnect.local import java
 
+pytestmark = pytest.mark.process
+
 
 def fake_java(home: Path, version: str) -> Path:
     program = home / "bin" / "java"

@@ -7,7 +7,11 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from kconnect.local import lock
+
+pytestmark = pytest.mark.process
 
 HOLDER = """
 import sys, time

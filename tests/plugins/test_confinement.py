@@ -21,6 +21,8 @@ from kconnect.plugins.sandbox import Sandbox
 from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
+pytestmark = pytest.mark.process
+
 MEMORY = 512 * 2**20
 
 HARMFUL = '''

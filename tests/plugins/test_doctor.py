@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kconnect.plugins import doctor
 from tests.rig.systems.plugin_packages import PluginPackage
 
@@ -25,6 +27,7 @@ BAD = {
 }
 
 
+@pytest.mark.process
 def test_each_class_is_tried(tmp_path: Path) -> None:
     for name, code in {"good": GOOD, **{name: code for name, (code, _) in BAD.items()}}.items():
         PluginPackage(name, "1", {f"{name}.py": code}, {"kconnect.transforms": {name: f"{name}:Flat"}}).install(tmp_path)

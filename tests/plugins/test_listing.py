@@ -22,6 +22,8 @@ from kconnect.plugins.sandbox_child import frame
 from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
+pytestmark = pytest.mark.process
+
 
 def is_over(pid: int) -> bool:
     try:

@@ -15,6 +15,8 @@ from kconnect.plugins.sandbox import Sandbox
 from tests.rig.systems.plugin_packages import PluginPackage
 from tests.support import wait_until
 
+pytestmark = pytest.mark.process
+
 CANARY = "canary-7e42"
 
 CODE = '''

@@ -39,6 +39,7 @@ def own_settings(sandbox: Sandbox) -> set[str]:
     return {row["definition"]["name"] for row in rows if row["definition"]["name"].startswith("since")}
 
 
+@pytest.mark.process
 def test_the_sandbox_answers_by_what_is_there_now(tmp_path: Path) -> None:
     registry = Registry.scan([str(tmp_path)])
     sandbox = Sandbox(registry, [str(tmp_path)], 60)

@@ -74,6 +74,7 @@ def test_one_that_hangs_is_killed(sandbox: Sandbox) -> None:
     assert ask(sandbox, "DemoSource") is False
 
 
+@pytest.mark.process
 def test_references_are_resolved_for_the_connector_and_shown_to_nobody(plugin_path: list[str], tmp_path: Path) -> None:
     (tmp_path / "secrets").write_text("password=canary-5c1d\n")
     provider = "org.apache.kafka.common.config.provider.FileConfigProvider"

@@ -245,6 +245,7 @@ def readable_by_all() -> Iterator[Path]:
         yield Path(directory)
 
 
+@pytest.mark.process
 def test_what_may_not_be_read(readable_by_all: Path) -> None:
     root = readable_by_all
     closed = {

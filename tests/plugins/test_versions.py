@@ -13,6 +13,8 @@ from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from tests.rig.systems.plugin_packages import PluginPackage
 
+pytestmark = pytest.mark.process
+
 MODULE = """
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.connector import SourceConnector

@@ -109,6 +109,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.process
 def test_a_process_without_files_goes_on_and_says_it_once() -> None:
     command = [sys.executable, "-c", WITHOUT_FILES]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

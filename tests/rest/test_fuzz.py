@@ -32,6 +32,8 @@ from kconnect.rest.operation import Operation
 from .cluster import ClusterHerder
 from .conftest import ADVERTISED, FILE_SOURCE
 
+pytestmark = pytest.mark.process
+
 EXAMPLES = int(os.environ.get("KCONNECT_FUZZ_EXAMPLES", "10"))
 STATES = {"lines": None, "paused": "PAUSED", "stopped": "STOPPED"}
 KNOWN: dict[str, list[Any]] = {

@@ -91,6 +91,7 @@ def test_https_beside_http(serve: Callable[..., Server]) -> None:
         assert made.headers["location"] == f"https://127.0.0.1:{secure}/connectors/x"
 
 
+@pytest.mark.process
 def test_a_jks_keystore_serves(serve: Callable[..., Server], tmp_path: Path) -> None:
     store = java_key_store(tmp_path / "srv.jks", key_store(tmp_path / "srv.p12", SRV, CA.root))
     own = {"keystore_location": store, "keystore_password": STORE_PASSWORD, "key_password": "key-s3cret"}
@@ -230,6 +231,7 @@ def test_names_in_certificates_are_checked_unless_switched_off(serve: Callable[.
     assert forwarded(serve, leader, texts=pem(endpoint_identification_algorithm="")).status_code == 201
 
 
+@pytest.mark.process
 def test_workers_with_one_self_signed_keystore_and_no_truststore(serve: Callable[..., Server], tmp_path: Path) -> None:
     """The least that people set: the same keystore everywhere."""
     shared = key_store(tmp_path / "shared.p12", Authority("Shared").root)

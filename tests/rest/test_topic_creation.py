@@ -16,6 +16,8 @@ from kconnect.rest.app import RestSettings, build
 from .cluster import NAME, ClusterHerder, PluginWorker
 from .conftest import ADVERTISED, FILE_SOURCE, Http
 
+pytestmark = pytest.mark.process
+
 PREFIX = "topic.creation.default."
 RULES = {f"{PREFIX}partitions": "1", f"{PREFIX}replication.factor": "1", "topic.creation.groups": "mine"}
 

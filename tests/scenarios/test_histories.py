@@ -3,7 +3,8 @@ Thousands of random histories of a cluster in memory (`tests/rig/histories/histo
 I1 to I12 (`tests/rig/histories/invariants.py`).
 
 A failing one prints its seed and its actions: `History(seed, workers).play(actions)` plays it again. `scripts/test` plays
-10,000, `--pure` 300; the variable KCONNECT_HISTORIES says otherwise, and KCONNECT_EXPLORE has other ones drawn each time.
+1,000, `--pure` 300, `--long` 10,000; the variable KCONNECT_HISTORIES says otherwise, and with KCONNECT_EXPLORE, as in `--long`,
+other ones are drawn each time.
 Below, each checker is shown a cluster that breaks its invariant, mostly one in which a rule of the protocol is switched off.
 """
 

@@ -35,6 +35,7 @@ def program(directory: Path, name: str, script: str) -> Path:
 # --- Java ---
 
 
+@pytest.mark.process
 def test_java(monkeypatch: pytest.MonkeyPatch) -> None:
     found = one(machine.check_java(), "java")
     assert (found.severity, found.message[:5]) == (OK, "Java ")
@@ -53,6 +54,7 @@ def test_java_home_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert found.severity == ERROR and f"JAVA_HOME is {tmp_path}" in found.message
 
 
+@pytest.mark.process
 def test_an_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program(tmp_path, "bin/java", """echo 'openjdk version "11.0.2" 2019-01-15' >&2""")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -136,6 +138,7 @@ def test_a_library_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.severity == ERROR and "confluent-kafka is 1.0, and >=2.13 is needed" in found.message
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("script", "severity", "said"),
     [
@@ -152,6 +155,7 @@ def test_the_executors_python(tmp_path: Path, script: str, severity: str, said: 
     assert found.severity == severity and said in found.message, found
 
 
+@pytest.mark.process
 def test_no_python_for_executors() -> None:
     (*_, found) = machine.check_python({"spark.pyspark.python": "/no/such/python"})
     assert found.severity == ERROR and "can't be run" in found.message
