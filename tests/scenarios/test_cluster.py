@@ -358,15 +358,19 @@ def test_a_failed_task_is_started_again_as_its_connector_asks(seed: int) -> None
 def test_a_write_on_a_follower_names_the_leader_and_waits_while_there_is_none(seed: int) -> None:
     cluster = with_connector(seed, ("a:1", "b:1"))
     follower = next(name for name in cluster.workers if name != leader(cluster))
-    answer = cluster.submit(follower, DeleteConnector("x"))
-    cluster.run_until(lambda: answer.settled)
+
+    def answered() -> Any:
+        answer = cluster.submit(follower, DeleteConnector("x"))
+        cluster.run_until(lambda: answer.settled)
+        return answer
+
+    answer = answered()
     assert isinstance(answer.error, ForwardError)
     assert answer.error.url == f"http://{leader(cluster)}/"
     cluster.kill_worker(leader(cluster))
     # Until it has noticed, it names the dead one: REST finds nobody there and asks again.
     for _ in range(1000):
-        answer = cluster.submit(follower, DeleteConnector("x"))
-        cluster.run_until(lambda answer=answer: answer.settled)
+        answer = answered()
         if not isinstance(answer.error, ForwardError):
             break
         cluster.step()
