@@ -82,8 +82,8 @@ def _start(consumer: ck.Consumer, topic: str, partition: int, limit: int, offset
     if offset is None:
         return int(max(low, high - limit))
     if not low <= offset < high:
-        there = f"{low} to {high - 1}" if high > low else "none"
-        raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: it has {there}")
+        there = f"its offsets are {low} to {high - 1}" if high > low else "it is empty"
+        raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: {there}")
     return offset
 
 

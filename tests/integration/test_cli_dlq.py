@@ -199,7 +199,7 @@ def test_what_a_change_makes_come_out_otherwise(sink: Sink, tmp_path: Path) -> N
     now = call("preview", *asked, *kafka)
     assert (now.status, now.out.splitlines()[-1]) == (0, "2 records: 2 skipped")
     then = call("preview", *asked, *kafka, "-f", str(changes))
-    assert (then.status, then.out.splitlines()[-1]) == (1, "2 records: 2 come out otherwise, 0 as now")
+    assert (then.status, then.out.splitlines()[-1]) == (1, "2 records: 2 differ, 0 unchanged")
     assert then.out.count("~ record  skipped at VALUE_CONVERTER: DataException") == 2
     changes.write_text("tasks.max: 2\n")
     same = call("preview", *asked, *kafka, "-f", str(changes))
@@ -216,7 +216,7 @@ def test_letters_without_headers(worker: Any, bootstrap: str, topic: str, tmp_pa
         sink.start()
         try:
             assert "Letters of these connectors do not say why they failed" in sink.kconnect("list").err
-            assert "not told" in sink.kconnect("show", sink.queue, "-n", "1").out
+            assert "unknown: it does not have" in sink.kconnect("show", sink.queue, "-n", "1").out
             assert sink.json("show", sink.queue, "--topic", "*") == []
             left = sink.kconnect("replay", sink.queue, "--yes")
             assert (left.status, left.out.count("do not name the topic that it came from: give --to-topic")) == (0, 3)

@@ -144,7 +144,7 @@ def test_what_can_not_be_read_or_written_is_said_in_words(
 
     found = call("topics", "check", *at, "--config-topic", plain)
     assert found.status == 6
-    assert f"{plain} is no config topic" in found.err
+    assert f"{plain} is not the config topic" in found.err
 
     one_gone = {**names, Topic.STATUS: unique("nothing")}
     found = call("topics", "check", *options(broker, one_gone), "-o", "json")

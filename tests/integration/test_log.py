@@ -100,7 +100,7 @@ def test_what_is_too_large_is_refused_and_nothing_of_it_written(
     else:
         writer = LogWriter(client, topics)
     large = b"x" * (2_000_000 if limit == "the client" else 10_000)
-    with pytest.raises(BadRequestError, match=f"larger than the internal topic {topics[Topic.CONFIG]} takes"):
+    with pytest.raises(BadRequestError, match=f"larger than the internal topic {topics[Topic.CONFIG]} accepts"):
         writer.write([Entry(Topic.CONFIG, b"large", large)], 60)
     writer.write([Entry(Topic.CONFIG, b"small", b"x")], 60)
     reader = LogReader(client, topics)

@@ -123,7 +123,7 @@ serialization error: """ in out
     [
         (["--topic", "no-such-topic"], 4, "The topic no-such-topic can't be read: "),
         (["--partition", "7"], 4, " has no partition 7; its last one is 1"),
-        (["--partition", "0", "--offset", "3"], 4, "-0 has no record at offset 3: there are 0 to 2"),
+        (["--partition", "0", "--offset", "3"], 4, "-0 has no record at offset 3: its offsets are 0 to 2"),
         (["--bootstrap-server", "127.0.0.1:9"], 3, "No broker answers at bootstrap.servers=127.0.0.1:9: "),
     ],
 )

@@ -24,6 +24,7 @@ _KNOWN_S = 30.0
 _STOP_S = 120.0
 _WRITE_S = 60.0
 _PAUSE_S = 0.3
+_SHOWN_S = 10.0
 
 _NOT_YET = ("must be in the STOPPED state", "haven't stopped completely yet")
 """In Connect's refusals while the tasks of a stopped connector end."""
@@ -145,8 +146,14 @@ def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: E
             if not _not_yet(error) or time.monotonic() > end:
                 raise explained(client, name, error) from error
         time.sleep(_PAUSE_S)
-    found = client.offsets(name)
-    wrong = entries.differences(found, []) if wanted is None else entries.unlike(wanted, found)
+    end = time.monotonic() + _SHOWN_S
+    while True:
+        found = client.offsets(name)
+        wrong = entries.differences(found, []) if wanted is None else entries.unlike(wanted, found)
+        if not wrong or time.monotonic() > end:
+            break
+        # A worker reads its offsets from Kafka, and may show what it wrote a moment later.
+        time.sleep(_PAUSE_S)
     if wrong:
         first = wrong[0]
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""

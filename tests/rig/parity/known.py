@@ -213,7 +213,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "unknown-topic",
-        "altering a sink's offsets for a topic that is not there",
+        "altering a sink's offsets for a topic that does not exist",
         r"sink offsets: unknown topic",
         (Place(r"body\.message", '"Failed to alter .*', '"Failed to alter .*: there is no topic .*'),),
     ),
