@@ -99,7 +99,7 @@ def test_a_worker_whose_topics_are_deleted(broker: Broker, tmp_path: Path, uniqu
         wait_until(lambda: topics.running() == UNITS and topics.position() == expected, 240)
 
         topics.delete(Topic.CONFIG)
-        wait_until(lambda: f"The config topic {group}-configs was deleted and made anew" in worker.log.read_text(), 120)
+        wait_until(lambda: f"The config topic {group}-configs was deleted and recreated" in worker.log.read_text(), 120)
         with pytest.raises(RestError, match="kconnect topics restore") as refused:
             client.create("y", config)
         assert refused.value.status == 503
