@@ -91,8 +91,10 @@ def uses(source: str) -> Iterator[tuple[int, str, str]]:
     names: dict[str, str] = {"open": "open"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {each.asname or each.name.partition(".")[0]: each.name if each.asname else each.name.partition(".")[0]
-                      for each in node.names}
+            names |= {
+                each.asname or each.name.partition(".")[0]: each.name if each.asname else each.name.partition(".")[0]
+                for each in node.names
+            }
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""The linter, the types and the import contracts are part of the tests."""
+"""The linter, the formatter, the types and the import contracts are part of the tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 
 
-@pytest.mark.parametrize("command", [["ruff", "check", "."], ["mypy"], ["lint-imports"]], ids=lambda command: command[0])
+COMMANDS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_findings(command: list[str]) -> None:
     done = subprocess.run([str(BIN / command[0]), *command[1:]], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -114,9 +114,7 @@ class OneOf:
     def __call__(self, name: str, value: Any) -> None:
         if self.ignore_case:
             if value is None or value.upper() not in {known.upper() for known in self.values}:
-                raise ConfigError(
-                    name, value, f"String must be one of (case insensitive): {', '.join(self.values)}"
-                )
+                raise ConfigError(name, value, f"String must be one of (case insensitive): {', '.join(self.values)}")
         elif value not in self.values:
             raise ConfigError(name, value, f"String must be one of: {', '.join(self.values)}")
 

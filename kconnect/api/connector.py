@@ -115,8 +115,6 @@ class SourceConnector(Connector):
 class SinkConnector(Connector):
     """Takes data out of Kafka."""
 
-    def alter_offsets(
-        self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]
-    ) -> bool:
+    def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """As `SourceConnector.alter_offsets`, by partitions of Kafka."""
         return False

@@ -30,9 +30,7 @@ class Converter(ABC):
         """The bytes for Kafka; None is a null, and so a tombstone. DataError if the value can't be converted."""
 
     @abstractmethod
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         """What the bytes from Kafka mean. DataError if they mean nothing to this converter."""
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:

@@ -167,9 +167,7 @@ class SinkTask(Task):
     def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         """Everything that was put below `offsets` must be safe when this returns: they are committed next."""
 
-    def pre_commit(
-        self, offsets: dict[TopicPartition, OffsetAndMetadata]
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
+    def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Which of `offsets` may be committed. For tasks that flush by themselves; others implement `flush`."""
         self.flush(offsets)
         return offsets

@@ -152,14 +152,10 @@ def equal(frame: Frame, left: Any, right: Any) -> bool:
         frame.spend(len(left) + 1)
         if len(left) != len(right):
             return False
-        return all(
-            (there := _lookup(right, key)) is not _ABSENT and equal(frame, item, there) for key, item in left.items()
-        )
+        return all((there := _lookup(right, key)) is not _ABSENT and equal(frame, item, there) for key, item in left.items())
     elif kind is Struct:
         frame.spend(len(left.values) + 1)
-        return left.schema == right.schema and all(
-            equal(frame, one, two) for one, two in zip(left.values, right.values)
-        )
+        return left.schema == right.schema and all(equal(frame, one, two) for one, two in zip(left.values, right.values))
     elif kind not in PLAIN:
         return equal(frame, plain(left), plain(right))
     return bool(left == right)

@@ -16,9 +16,7 @@ _SECOND = datetime.timedelta(seconds=1)
 _MICRO = datetime.timedelta(microseconds=1)
 _LONGEST = datetime.timedelta(seconds=315_576_000_000)
 
-_TIMESTAMP = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
-)
+_TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII)
 _DURATION = re.compile(r"([+-]?)((?:(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(?:h|ms|m|s|us|ns))+|0)", re.ASCII)
 _PART = re.compile(r"(\d*)\.?(\d*)(h|ms|m|s|us|ns)", re.ASCII)
 _NANOS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -77,9 +75,7 @@ def duration(text: str) -> datetime.timedelta:
 def timestamp_text(time: datetime.datetime) -> str:
     time = time.astimezone(datetime.timezone.utc)
     fraction = f".{time.microsecond:06}".rstrip("0").rstrip(".") if time.microsecond else ""
-    return (
-        f"{time.year:04}-{time.month:02}-{time.day:02}T{time.hour:02}:{time.minute:02}:{time.second:02}{fraction}Z"
-    )
+    return f"{time.year:04}-{time.month:02}-{time.day:02}T{time.hour:02}:{time.minute:02}:{time.second:02}{fraction}Z"
 
 
 def duration_text(length: datetime.timedelta) -> str:

@@ -294,4 +294,3 @@ class Fit:
         if kind not in _OF_CLASS and kind is not Struct:
             raise CelError(f"a {type_name(value)} can't be in a record; make it a text or a number, as by string(...)")
         return value
-

@@ -231,9 +231,7 @@ class AvroConverter(Converter):
             raise DataError(f"Failed to serialize Avro data from topic {topic}: {error}") from error
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             # fastavro's message may have the value in it; it stays in the cause.
-            raise DataError(
-                f"Failed to serialize Avro data from topic {topic}: a value does not fit its schema"
-            ) from error
+            raise DataError(f"Failed to serialize Avro data from topic {topic}: a value does not fit its schema") from error
         return out.getvalue()
 
     def _writing(self, topic: str, schema: Schema | None) -> Writing:
@@ -279,9 +277,7 @@ class AvroConverter(Converter):
 
     # --- from Kafka ---
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         if data is None:
             return NULL
         head, last = data[:5], self._last
@@ -302,8 +298,7 @@ class AvroConverter(Converter):
             raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
         except (EOFError, ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError) as error:
             raise DataError(
-                f"Failed to deserialize data for topic {topic} to Avro: the bytes are not of schema "
-                f"{_HEAD.unpack(head)[1]}"
+                f"Failed to deserialize data for topic {topic} to Avro: the bytes are not of schema {_HEAD.unpack(head)[1]}"
             ) from error
 
     def _reading(self, topic: str, head: bytes) -> Reading:

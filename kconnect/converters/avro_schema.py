@@ -291,8 +291,7 @@ class _Translation:
             if self._dialect.text_keys(schema):
                 return {key: self._default(schema.value_schema, item) for key, item in value.items()}
             return [
-                [self._default(schema.key_schema, key), self._default(schema.value_schema, item)]
-                for key, item in value.items()
+                [self._default(schema.key_schema, key), self._default(schema.value_schema, item)] for key, item in value.items()
             ]
         if kind is SchemaType.STRUCT:
             return self._default_struct(schema, value)

@@ -543,9 +543,7 @@ class Defaults:
             if kind == "map":
                 return {key: self.of(avro.item(), item) for key, item in default.items()}
             if kind == "record":
-                return {
-                    field.name: self.of(field.type, default.get(field.name, field.default)) for field in avro.fields
-                }
+                return {field.name: self.of(field.type, default.get(field.name, field.default)) for field in avro.fields}
             if kind in ("float", "double"):
                 return float(default)
             if type(default) is not {"int": int, "long": int, "boolean": bool}.get(kind, str):

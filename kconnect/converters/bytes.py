@@ -28,7 +28,5 @@ class ByteArrayConverter(AnyConverter):
             return bytes(value)
         raise DataError(f"ByteArrayConverter is not compatible with objects of type class {java_class(value)}")
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         return SchemaAndValue(OPTIONAL_BYTES_SCHEMA, data)

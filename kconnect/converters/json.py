@@ -161,9 +161,7 @@ class JsonConverter(AnyConverter):
 
     # --- from Kafka ---
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         if data is None:
             return NULL
         if not self._enveloped:

@@ -276,7 +276,5 @@ def _read_time(plain: Any) -> datetime.datetime:
 
 def _read_timestamp(plain: Any) -> datetime.datetime:
     if type(plain) is not int:
-        raise DataError(
-            f"Invalid type for Timestamp, underlying representation should be integral but was {node_type(plain)}"
-        )
+        raise DataError(f"Invalid type for Timestamp, underlying representation should be integral but was {node_type(plain)}")
     return date_of(wrapped(plain))

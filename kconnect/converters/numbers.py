@@ -43,9 +43,7 @@ class NumberConverter(AnyConverter):
             return self.FORMAT.pack(float32(value))
         raise DataError(f"Failed to serialize to {self.NAME} (was class {kind}): ")
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         if data is None:
             return SchemaAndValue(self.SCHEMA, None)
         try:
@@ -96,9 +94,7 @@ class BooleanConverter(AnyConverter):
             raise DataError(f"BooleanConverter is not compatible with objects of type class {java_class(value)}")
         return b"\x01" if value else b"\x00"
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         value = None if data is None else _BOOLEANS.get(bytes(data))
         if data is not None and value is None:
             raise DataError("Failed to deserialize boolean: ")

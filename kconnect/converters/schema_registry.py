@@ -124,9 +124,7 @@ class MemoryRegistry:
         with self._mutex:
             return {subject: [self._schemas[id - 1] for id in ids] for subject, ids in self._subjects.items()}
 
-    def register(
-        self, subject: str, text: str, references: tuple[Reference, ...] = (), normalize: bool = False
-    ) -> int:
+    def register(self, subject: str, text: str, references: tuple[Reference, ...] = (), normalize: bool = False) -> int:
         with self._mutex:
             id = self._id_of(text, references)
             if id is None:

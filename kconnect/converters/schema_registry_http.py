@@ -54,9 +54,7 @@ class HttpRegistry:
     def __repr__(self) -> str:
         return f"HttpRegistry({', '.join(base for base, _ in self._clients)})"
 
-    def register(
-        self, subject: str, text: str, references: tuple[Reference, ...] = (), normalize: bool = False
-    ) -> int:
+    def register(self, subject: str, text: str, references: tuple[Reference, ...] = (), normalize: bool = False) -> int:
         schema = _schema(text, references)
         return self._call(
             f"register a schema for subject {subject}",

@@ -50,9 +50,7 @@ CONFIG_KEYS = (
     ),
     _auth(BASIC_USER, Type.PASSWORD, "user:password, for the source USER_INFO."),
     _auth(f"{PREFIX}{BASIC_USER}", Type.PASSWORD, "The same as basic.auth.user.info, by its older name."),
-    _auth(
-        BEARER_SOURCE, Type.STRING, "Where a token comes from; of Confluent's sources only STATIC_TOKEN.", "STATIC_TOKEN"
-    ),
+    _auth(BEARER_SOURCE, Type.STRING, "Where a token comes from; of Confluent's sources only STATIC_TOKEN.", "STATIC_TOKEN"),
     _auth(BEARER_TOKEN, Type.PASSWORD, "A token, sent as it is."),
     _auth("sasl.jaas.config", Type.PASSWORD, "The Kafka client's login, for the source SASL_INHERIT."),
     _auth(CONNECT_TIMEOUT, Type.INT, "How long a connection may take, in ms.", 60_000),

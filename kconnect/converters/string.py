@@ -76,9 +76,7 @@ class StringConverter(AnyConverter):
         mark = self._wide[0] if text and self._encoding == "utf-16" else b""
         return mark + text.encode(f"{self._encoding}-be", self._errors)
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         if data is None:
             return _NULL
         if self._wide is None:

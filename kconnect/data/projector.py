@@ -56,9 +56,7 @@ def _check(source: Schema, target: Schema) -> None:
     if source is target:
         return
     if source.type is not target.type and not _widens(source.type, target.type):
-        raise ProjectionError(
-            f"Schema type mismatch. source type: {source.type.value} and target type: {target.type.value}"
-        )
+        raise ProjectionError(f"Schema type mismatch. source type: {source.type.value} and target type: {target.type.value}")
     if source.name != target.name:
         raise ProjectionError(
             f"Schema name mismatch. source name: {source.name or 'null'} and target name: {target.name or 'null'}"

@@ -387,8 +387,7 @@ def _where(field: str | None, part: str) -> str:
 def _misfit(schema: Schema, value: Any, where: str) -> DataError:
     name = "" if schema.name is None else f'"{schema.name}" '
     return DataError(
-        f"Invalid Java object for schema {name}with type {schema.type.value}: class {java_class(value)} "
-        f"for {where}"
+        f"Invalid Java object for schema {name}with type {schema.type.value}: class {java_class(value)} for {where}"
     )
 
 

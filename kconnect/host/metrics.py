@@ -48,9 +48,7 @@ class _Said:
 class Reporter:
     """Of one host, called from its thread: `report` in each turn, `started` and `ended` for each unit."""
 
-    def __init__(
-        self, settings: WorkerSettings, host: int, incarnation: str, worker_incarnation: str, memory: Memory
-    ) -> None:
+    def __init__(self, settings: WorkerSettings, host: int, incarnation: str, worker_incarnation: str, memory: Memory) -> None:
         self._interval_s = settings.metrics_report_interval_ms / 1000
         self._where = (settings.worker_id, host, incarnation)
         self._worker_incarnation = worker_incarnation

@@ -321,14 +321,10 @@ _NAMED: dict[str, _Made] = {
     "javaUnicodeIdentifierStart": lambda any_case: (
         categories("L", "Nl") | CharSet.of(0x1885, 0x1886, 0x2118, 0x212E, 0x309B, 0x309C)
     ),
-    "javaUnicodeIdentifierPart": lambda any_case: (
-        categories("L", "Nl", "Pc", "Nd", "Mc", "Mn") | _java_ignorable() | _OTHER_ID
-    ),
+    "javaUnicodeIdentifierPart": lambda any_case: categories("L", "Nl", "Pc", "Nd", "Mc", "Mn") | _java_ignorable() | _OTHER_ID,
     "javaIdentifierIgnorable": _lazily(_java_ignorable),
     "javaSpaceChar": _category("Z"),
-    "javaWhitespace": lambda any_case: (
-        (unicode("Z") - CharSet.of(0xA0, 0x2007, 0x202F)) | CharSet.of((9, 13), (0x1C, 0x1F))
-    ),
+    "javaWhitespace": lambda any_case: (unicode("Z") - CharSet.of(0xA0, 0x2007, 0x202F)) | CharSet.of((9, 13), (0x1C, 0x1F)),
     "javaISOControl": _set(CharSet.of((0, 0x1F), (0x7F, 0x9F))),
     "javaMirrored": _category("Bidi_Mirrored"),
 }

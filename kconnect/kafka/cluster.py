@@ -116,10 +116,7 @@ class Cluster:
 
     def create(self, topics: Iterable[TopicShape]) -> None:
         """Those that are there by then are fine. Returns when brokers know of all."""
-        new = [
-            NewTopic(each.name, each.partitions, each.copies, config=dict(each.settings))
-            for each in topics
-        ]
+        new = [NewTopic(each.name, each.partitions, each.copies, config=dict(each.settings)) for each in topics]
         if not new:
             return
         for name, future in self._admin.create_topics(new, request_timeout=_CHANGE_S).items():

@@ -68,9 +68,7 @@ class Entrance:
     there. One that has just died is there for as long as its session lasts, so this is waited for.
     """
 
-    def __init__(
-        self, find: Callable[[], Sequence[Member]], group_id: str, url: str, topic: str, session_ms: int
-    ) -> None:
+    def __init__(self, find: Callable[[], Sequence[Member]], group_id: str, url: str, topic: str, session_ms: int) -> None:
         self._find = find
         self._what = group_id, url, topic
         self._limit_s = session_ms / 1000 + _PATIENCE_S

@@ -64,9 +64,9 @@ def _login(line: str, given: Mapping[str, str]) -> dict[str, str]:
     names = _LOGINS.get(module)
     if names is None:
         raise ConfigError(
-            _JAAS, "[hidden]", (
-                f"The login module must be one of {', '.join(_LOGINS)}: Java's other login modules can't run here"
-            )
+            _JAAS,
+            "[hidden]",
+            (f"The login module must be one of {', '.join(_LOGINS)}: Java's other login modules can't run here"),
         )
     options = {match[1]: _unescaped(match[2]) if match[2] is not None else match[3] for match in _OPTION.finditer(line)}
     found = {setting: options[option] for option, setting in names.items() if option in options}

@@ -187,5 +187,3 @@ def _exists(own: OwnTopic) -> bool:
         where = f"at {own.admin.get('bootstrap.servers')}"
         raise ConnectError(f"The offset topic {own.topic} {where} can't be described: {cause.str()}") from error
     return True
-
-

@@ -126,9 +126,7 @@ TABLE: Mapping[str, Row] = {
     "partitioner.class": _PARTITIONER,
     "partitioner.adaptive.partitioning.enable": _PARTITIONER,
     "partitioner.availability.timeout.ms": _PARTITIONER,
-    "ssl.endpoint.identification.algorithm": _renamed(
-        "ssl.endpoint.identification.algorithm", lambda v: v.lower() or "none"
-    ),
+    "ssl.endpoint.identification.algorithm": _renamed("ssl.endpoint.identification.algorithm", lambda v: v.lower() or "none"),
     "key.serializer": _CONVERTERS,
     "value.serializer": _CONVERTERS,
     "key.deserializer": _CONVERTERS,

@@ -117,9 +117,7 @@ def resolve(name: str, coordinates: Sequence[str], progress: Progress | None = N
     return directory
 
 
-def _fetch(
-    program: str, cache: Path, name: str, directory: Path, coordinates: Sequence[str], progress: Progress
-) -> None:
+def _fetch(program: str, cache: Path, name: str, directory: Path, coordinates: Sequence[str], progress: Progress) -> None:
     # Ivy's own cache survives an interruption, so the next call goes on where this one stopped.
     work = cache / "ivy" / name
     fresh = work / "jars"

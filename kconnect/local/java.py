@@ -27,8 +27,7 @@ def find(environ: Mapping[str, str] | None = None) -> str:
         program = Path(home) / "bin" / "java"
         if not os.access(program, os.X_OK):
             raise ConnectError(
-                f"JAVA_HOME is {home}, but {program} does not exist: point JAVA_HOME at a Java {OLDEST} "
-                "or newer, or unset it"
+                f"JAVA_HOME is {home}, but {program} does not exist: point JAVA_HOME at a Java {OLDEST} or newer, or unset it"
             )
         return str(program)
     found = shutil.which("java", path=environ.get("PATH"))

@@ -23,9 +23,7 @@ ConfigMap = Mapping[str, "str | None"]
 class Asking:
     """One request's. Keeps the stage that plugin code is in, `secrets` that no message may quote, `warnings` for the log."""
 
-    def __init__(
-        self, registry: Registry, announce: Callable[[dict[str, str]], None], worker: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, registry: Registry, announce: Callable[[dict[str, str]], None], worker: Mapping[str, Any]) -> None:
         self.registry, self.worker = registry, worker
         self.secrets: set[str] = set()
         self.warnings: list[str] = []

@@ -33,9 +33,7 @@ KINDS = {
 """Kinds of plugins, and what Connect calls the interface of each."""
 
 _JAVA_NAMES = {
-    "kconnect.connectors.file_source:FileStreamSourceConnector": (
-        "org.apache.kafka.connect.file.FileStreamSourceConnector"
-    ),
+    "kconnect.connectors.file_source:FileStreamSourceConnector": ("org.apache.kafka.connect.file.FileStreamSourceConnector"),
     "kconnect.connectors.file_sink:FileStreamSinkConnector": "org.apache.kafka.connect.file.FileStreamSinkConnector",
     "kconnect.converters.avro:AvroConverter": "io.confluent.connect.avro.AvroConverter",
     "kconnect.converters.bytes:ByteArrayConverter": "org.apache.kafka.connect.converters.ByteArrayConverter",
@@ -45,9 +43,7 @@ _JAVA_NAMES = {
     "kconnect.converters.numbers:IntegerConverter": "org.apache.kafka.connect.converters.IntegerConverter",
     "kconnect.converters.numbers:LongConverter": "org.apache.kafka.connect.converters.LongConverter",
     "kconnect.converters.numbers:ShortConverter": "org.apache.kafka.connect.converters.ShortConverter",
-    "kconnect.converters.simple_header:SimpleHeaderConverter": (
-        "org.apache.kafka.connect.storage.SimpleHeaderConverter"
-    ),
+    "kconnect.converters.simple_header:SimpleHeaderConverter": ("org.apache.kafka.connect.storage.SimpleHeaderConverter"),
     "kconnect.converters.json:JsonConverter": "org.apache.kafka.connect.json.JsonConverter",
     "kconnect.converters.string:StringConverter": "org.apache.kafka.connect.storage.StringConverter",
     "kconnect.transforms.cast:CastKey": "org.apache.kafka.connect.transforms.Cast$Key",

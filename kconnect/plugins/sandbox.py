@@ -162,9 +162,7 @@ class Sandbox:
             raise ConfigError(found["error"])
         return WorkerTexts(found["texts"], found["covered"], tuple(found["settings"]))
 
-    def resolve_config(
-        self, config: Mapping[str, str], timeout: float | None = None
-    ) -> tuple[dict[str, str], dict[str, str]]:
+    def resolve_config(self, config: Mapping[str, str], timeout: float | None = None) -> tuple[dict[str, str], dict[str, str]]:
         """
         Settings of a connector with their references replaced, and by what must not be shown, the references to show instead.
         ConfigError, naming setting and reference, if one can't be had.

@@ -148,9 +148,7 @@ def _nothing(names: list[str]) -> str:
     return f"it has no metadata of a package (a directory that ends with .dist-info): {remedy}"
 
 
-def _distributions(
-    entries: Iterable[str], location: str, broken: list[BrokenPlugin]
-) -> Iterator[metadata.Distribution]:
+def _distributions(entries: Iterable[str], location: str, broken: list[BrokenPlugin]) -> Iterator[metadata.Distribution]:
     """Those in entries of `sys.path` that have entry points of plugins."""
     for entry in entries:
         try:
@@ -182,9 +180,7 @@ class _Readable:
     entries: list[metadata.EntryPoint]
 
 
-def _readable(
-    location: str, distributions: Iterable[metadata.Distribution], broken: list[BrokenPlugin]
-) -> Iterator[_Readable]:
+def _readable(location: str, distributions: Iterable[metadata.Distribution], broken: list[BrokenPlugin]) -> Iterator[_Readable]:
     for distribution in distributions:
         try:
             # Of what has no version `distribution.version` is None, or raises; that depends on the version of Python.

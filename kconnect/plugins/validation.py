@@ -121,9 +121,7 @@ class Validation:
     ) -> None:
         if EXACTLY_ONCE_SUPPORT.read(given).lower() == "required":
             if not self._asking.worker.get("exactly_once"):
-                errors.append(
-                    ("exactly.once.support", "This worker does not have exactly-once source support enabled.")
-                )
+                errors.append(("exactly.once.support", "This worker does not have exactly-once source support enabled."))
             self._asking.at("exactly_once_support()", found)
             try:
                 support = connector.exactly_once_support(dict(given))

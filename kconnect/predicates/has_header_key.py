@@ -9,9 +9,7 @@ from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, Predi
 
 class HasHeaderKey(Predicate):
     CONFIG = ConfigDef(
-        ConfigKey(
-            "name", Type.STRING, importance=Importance.MEDIUM, doc="The header's name.", validator=NonEmptyString()
-        )
+        ConfigKey("name", Type.STRING, importance=Importance.MEDIUM, doc="The header's name.", validator=NonEmptyString())
     )
 
     def config(self) -> ConfigDef:

@@ -19,6 +19,7 @@ class _NonEmptyRegex:
     def __str__(self) -> str:
         return "non-empty string, valid regex"
 
+
 class TopicNameMatches(Predicate):
     of_topic = True
     CONFIG = ConfigDef(

@@ -318,9 +318,7 @@ def worker_settings(
     return WorkerSettings.from_properties(worker_file.resolved(texts, in_sandbox=False).texts, {})
 
 
-def _resolved(
-    config: Mapping[str, str], settings: WorkerSettings, plugins: Registry
-) -> tuple[dict[str, str], dict[str, str]]:
+def _resolved(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> tuple[dict[str, str], dict[str, str]]:
     """
     The config with the references of its chain resolved, by the worker's providers, and what is to be covered. ConfigError for
     one that can't be had; of others, such as passwords of the connector's own, nothing is asked: nothing here uses them.
@@ -447,4 +445,3 @@ def _plugins(config: Mapping[str, str]) -> Iterator[tuple[str, aliases.Alias]]:
 
 def _base64(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
-

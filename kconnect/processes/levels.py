@@ -82,9 +82,7 @@ def _names(name: str) -> tuple[str, ...]:
 
 def _known() -> dict[str, logging.Logger]:
     found = {
-        name: logger
-        for name, logger in sorted(logging.root.manager.loggerDict.items())
-        if isinstance(logger, logging.Logger)
+        name: logger for name, logger in sorted(logging.root.manager.loggerDict.items()) if isinstance(logger, logging.Logger)
     }
     return {**found, ROOT: logging.root}
 

@@ -155,6 +155,4 @@ def _text(key: str, value: object, expected: str) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     kind = "a list" if isinstance(value, list) else "an object"
-    raise BadRequestError(
-        f"The value of '{key}' is {kind}, but must be text, a number, true, false or null; {expected}."
-    )
+    raise BadRequestError(f"The value of '{key}' is {kind}, but must be text, a number, true, false or null; {expected}.")

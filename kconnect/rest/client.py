@@ -135,9 +135,7 @@ class ConnectClient:
     def __enter__(self) -> ConnectClient:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     # -- worker -------------------------------------------------------------------------------------------------------
@@ -413,9 +411,7 @@ class ConnectClient:
         except orjson.JSONDecodeError:
             raise RestError(response.status_code, f"{self.url} is not a worker: {_kind(response)}") from None
 
-    def _call(
-        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None
-    ) -> httpx.Response:
+    def _call(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> httpx.Response:
         with self._waiting(f"the worker at {self.url} ({method} {path})"):
             return self._asked(method, path, body, params)
 

@@ -245,10 +245,13 @@ OPERATIONS = (
         get_status,
         "The states of a connector and its tasks",
         Role.READ,
-        (Answer(200, "The states, as last reported.", "ConnectorStateInfo"), refused(
-            404,
-            "No state has been reported for it.",
-        )),
+        (
+            Answer(200, "The states, as last reported.", "ConnectorStateInfo"),
+            refused(
+                404,
+                "No state has been reported for it.",
+            ),
+        ),
     ),
     Operation(
         "GET",

@@ -47,9 +47,7 @@ def render(operations: Sequence[Operation], address: str) -> str:
         for key, (name, text) in openapi.GROUPS.items()
     ]
     groups = [group for group in groups if group[2]]
-    navigation = "".join(
-        f"<h2>{html.escape(name)}</h2><ul>{''.join(map(_link, rows))}</ul>" for name, _, rows in groups
-    )
+    navigation = "".join(f"<h2>{html.escape(name)}</h2><ul>{''.join(map(_link, rows))}</ul>" for name, _, rows in groups)
     body = "".join(
         f"<h2>{html.escape(name)}</h2><p>{_text(text)}</p>" + "".join(_operation(row, address) for row in rows)
         for name, text, rows in groups
@@ -134,8 +132,7 @@ def _operation(row: Operation, address: str) -> str:
 
 def _parameters(row: Operation) -> str:
     rows = [
-        (f"<code>{name}</code>", "path", _text(schemas.PATH_PARAMETERS[name]["description"]))
-        for name in row.path_parameters
+        (f"<code>{name}</code>", "path", _text(schemas.PATH_PARAMETERS[name]["description"])) for name in row.path_parameters
     ]
     for each in row.query:
         text = [_text(each.summary), _choice(each.schema), "May be given several times." if each.many else ""]

@@ -45,9 +45,7 @@ _WORKER = Answer(
 )
 
 OPERATIONS = (
-    Operation(
-        "GET", "/", get_worker, "The worker's version and its Kafka cluster", Role.READ, (_WORKER,)
-    ),
+    Operation("GET", "/", get_worker, "The worker's version and its Kafka cluster", Role.READ, (_WORKER,)),
     Operation(
         "GET",
         "/health",

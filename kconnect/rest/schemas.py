@@ -228,9 +228,7 @@ SCHEMAS: dict[str, Schema] = {
         },
         {"offsets_status": {**_TEXT, "description": "With `initial_offsets`: what was done, as altering offsets tells it."}},
     ),
-    "Tasks": _list(
-        "A connector's tasks.", _object("A task and its config.", {"id": ref("TaskId"), "config": ref("Config")})
-    ),
+    "Tasks": _list("A connector's tasks.", _object("A task and its config.", {"id": ref("TaskId"), "config": ref("Config")})),
     "ConnectorState": _object("The state of a connector instance.", _STATE, _STATE_EXTRAS),
     "TaskState": _object("The state of a task.", {"id": _NUMBER, **_STATE}, _STATE_EXTRAS),
     "ConnectorStateInfo": _object(

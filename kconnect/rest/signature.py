@@ -100,9 +100,7 @@ def given(algorithms: Sequence[str], headers: Mapping[str, str]) -> Given:
         raise BadRequestError(f"Internal request with a signature that can't be read: {error}") from None
 
 
-def check(
-    keys: Sequence[SessionKey], given: Given, worker: str, method: str, path: str, body: bytes, seen: Seen
-) -> None:
+def check(keys: Sequence[SessionKey], given: Given, worker: str, method: str, path: str, body: bytes, seen: Seen) -> None:
     """
     Pass a request to `worker`, which is this one, that one of `keys` has signed, once.
 

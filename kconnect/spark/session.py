@@ -124,9 +124,7 @@ def _address_towards(master: str) -> str | None:
     return None
 
 
-def start(
-    user: Mapping[str, str], preload: str, hosts: int, output: Output, hidden: Iterable[str] = ()
-) -> SparkSession:
+def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hidden: Iterable[str] = ()) -> SparkSession:
     """
     Start the JVM and the session: 4 to 8 seconds, or a minute if the cluster does not answer. `output` is for its standard
     error; other arguments as of `settings`.
@@ -156,8 +154,8 @@ def start(
             output.up()
             return found
         except Exception as error:
-            where = "" if conf["spark.master"].startswith("local") else (
-                ": check that it runs, and that it can reach this machine"
+            where = (
+                "" if conf["spark.master"].startswith("local") else (": check that it runs, and that it can reach this machine")
             )
             raise SparkLost(f"Spark did not start at {conf['spark.master']} ({reason(error)}){where}") from error
 

@@ -85,9 +85,7 @@ def _target(text: str) -> SchemaType:
         )
     found = SchemaType[name]
     if found not in TARGETS:
-        raise ConfigError(
-            f"Cast transformation does not support casting to {name}; supported types are [{_names(TARGETS)}]"
-        )
+        raise ConfigError(f"Cast transformation does not support casting to {name}; supported types are [{_names(TARGETS)}]")
     return found
 
 

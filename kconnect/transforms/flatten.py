@@ -91,9 +91,7 @@ class Flatten(OnPart):
             if preset is None and default is not None:
                 preset = default.get(field.name)
             if inner.type is SchemaType.MAP:
-                raise DataError(
-                    f"Flatten transformation does not support MAP for record with schemas (for field {name})."
-                )
+                raise DataError(f"Flatten transformation does not support MAP for record with schemas (for field {name}).")
             if inner.type is SchemaType.STRUCT:
                 parts.append((inner.default, may_lack, self._collect(inner, name, may_lack, preset, fields)))
             else:

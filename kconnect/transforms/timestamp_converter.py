@@ -234,9 +234,7 @@ def _text_reader(texts: dates.SimpleDateFormat | None) -> Callable[[Any], int]:
         try:
             return texts.parse(text)
         except dates.ParseError as error:
-            raise DataError(
-                f"Could not parse timestamp: value ({text}) does not match pattern ({texts.pattern})"
-            ) from error
+            raise DataError(f"Could not parse timestamp: value ({text}) does not match pattern ({texts.pattern})") from error
 
     return read
 

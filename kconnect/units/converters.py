@@ -42,13 +42,9 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
     return Converters(converter("key"), converter("value"), header, names)
 
 
-def class_names(
-    config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry
-) -> tuple[str, str, str]:
+def class_names(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> tuple[str, str, str]:
     """Of the converters of keys, values and headers."""
-    key, value, header = (
-        class_name(part(which, config, settings, plugins).load(plugins)) for which, _ in chain.CONVERTERS
-    )
+    key, value, header = (class_name(part(which, config, settings, plugins).load(plugins)) for which, _ in chain.CONVERTERS)
     return key, value, header
 
 

@@ -239,7 +239,7 @@ def of_file(path: str) -> bool | None:
         return None
     path = os.path.realpath(path)
     if path.startswith(_PACKAGE):
-        return of_module(f"kconnect.{path[len(_PACKAGE):].removesuffix('.py').replace(os.sep, '.')}")
+        return of_module(f"kconnect.{path[len(_PACKAGE) :].removesuffix('.py').replace(os.sep, '.')}")
     for place in _PACKAGES:
         if (start := path.rfind(f"{os.sep}{place}{os.sep}")) >= 0:
             top = path[start + len(place) + 2 :].split(os.sep)[0]

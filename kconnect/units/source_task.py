@@ -209,9 +209,7 @@ class SourceLoop:
 class _Context:
     """What `kconnect.api.task.SourceTaskContext` promises."""
 
-    def __init__(
-        self, properties: dict[str, str], offsets: StoredOffsets, transactions: TransactionContext | None
-    ) -> None:
+    def __init__(self, properties: dict[str, str], offsets: StoredOffsets, transactions: TransactionContext | None) -> None:
         self._properties = properties
         self.offsets = offsets
         self.transaction_context = transactions

@@ -50,9 +50,7 @@ def measure(worker: WorkerProcess, directory: Path, count: int, idle_seconds: fl
     before = worker.memory()
     began = time.monotonic()
     for number in range(count):
-        config = (
-            {"connector.class": "FileStreamSource", "file": str(empty), "topic": TOPIC} if number % 2 else sink(directory)
-        )
+        config = {"connector.class": "FileStreamSource", "file": str(empty), "topic": TOPIC} if number % 2 else sink(directory)
         worker.client.create(f"idle-{number}", {**config, "tasks.max": "1"})
     created = time.monotonic() - began
     while (running := count_running(worker)) < count + 1:

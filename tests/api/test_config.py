@@ -83,8 +83,12 @@ def test_refusing(type: Type, value: Any, message: str) -> None:
     [
         (Range.at_least(1), "[1,...]", [1, 9], {0: "Value must be at least 1", None: "Value must be non-null"}),
         (Range.between(0, 9), "[0,...,9]", [0, 9], {10: "Value must be no more than 9", -1: "Value must be at least 0"}),
-        (OneOf(("none", "all")), "[none, all]", ["all"], {"ALL": "String must be one of: none, all",
-                                                          None: "String must be one of: none, all"}),
+        (
+            OneOf(("none", "all")),
+            "[none, all]",
+            ["all"],
+            {"ALL": "String must be one of: none, all", None: "String must be one of: none, all"},
+        ),
         (
             OneOf(("NUMERIC", "BASE64"), ignore_case=True),
             "(case insensitive) [NUMERIC, BASE64]",
@@ -172,9 +176,7 @@ def test_recommenders_get_parsed_values() -> None:
 
 
 def test_the_json_of_a_setting() -> None:
-    key = ConfigKey(
-        "tags", Type.LIST, ["a", "b"], Importance.LOW, "Tags.", None, "G", 3, Width.LONG, "The tags", ("name",)
-    )
+    key = ConfigKey("tags", Type.LIST, ["a", "b"], Importance.LOW, "Tags.", None, "G", 3, Width.LONG, "The tags", ("name",))
     assert key.info() == {
         "name": "tags",
         "type": "LIST",

@@ -14,8 +14,17 @@ SINK = SinkRecord("t", 1, STRING_SCHEMA, "k", STRING_SCHEMA, "v", 42, 7, Timesta
 @pytest.mark.parametrize("record", [SOURCE, SINK], ids=["source", "sink"])
 @pytest.mark.parametrize(
     "change",
-    [{"topic": "u"}, {"partition": 2}, {"key": None}, {"key_schema": None}, {"value": None}, {"value_schema": None},
-     {"timestamp": None}, {"headers": ()}, {}],
+    [
+        {"topic": "u"},
+        {"partition": 2},
+        {"key": None},
+        {"key_schema": None},
+        {"value": None},
+        {"value_schema": None},
+        {"timestamp": None},
+        {"headers": ()},
+        {},
+    ],
     ids=lambda change: next(iter(change), "nothing"),
 )
 def test_a_copy_differs_in_what_was_asked_for_only(record: SourceRecord | SinkRecord, change: dict[str, object]) -> None:

@@ -129,13 +129,16 @@ def test_a_context_of_brokers_alone_goes_with_any_worker(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost", "http://", "http://:8083", "http://[::1", "http://h:abc", "http://h:99999", "http://a..b", "http://a\nb"]
+    "url",
+    ["localhost", "http://", "http://:8083", "http://[::1", "http://h:abc", "http://h:99999", "http://a..b", "http://a\nb"],
 )
 def test_urls_that_no_client_can_use(folder: Path, url: str) -> None:
     assert "is not a worker's URL. Give one like http://localhost:8083" in " ".join(ask("--url", url).split())
 
 
-@pytest.mark.parametrize("url", ["http://my_worker:8083", "https://[::1]:8083/", "http://bücher.example", "http://h.:80/connect"])
+@pytest.mark.parametrize(
+    "url", ["http://my_worker:8083", "https://[::1]:8083/", "http://bücher.example", "http://h.:80/connect"]
+)
 def test_urls_that_a_client_can_use(folder: Path, url: str) -> None:
     assert ask("--url", url)[0] == Target(url)
 

@@ -55,7 +55,7 @@ def test_a_worker_file_that_lacks_what_a_worker_must_have(monkeypatch: pytest.Mo
     assert called.status == 1
     wrong, *others = json.loads(called.out)["findings"]
     assert (wrong["severity"], wrong["location"]) == ("error", f"File {file}")
-    assert "Missing required configuration \"config.storage.topic\"" in wrong["message"]
+    assert 'Missing required configuration "config.storage.topic"' in wrong["message"]
     assert "group.id" not in wrong["message"]
     assert {"java", "connection"} <= {each["check"] for each in others}
     # The control: with them it is one that a worker starts with.

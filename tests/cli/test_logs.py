@@ -157,13 +157,16 @@ with socket.create_server(("127.0.0.1", 0)) as server:
 def test_without_a_file_it_is_the_log_of_the_worker_on_this_machine(to_a_file: bool, tmp_path: Path) -> None:
     path = tmp_path / "worker.log"
     path.write_text(KCONNECT, "utf-8")
-    with path.open("a") as errors, subprocess.Popen(
-        [sys.executable, "-c", LISTENS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors if to_a_file else subprocess.PIPE,
-        text=True,
-    ) as worker:
+    with (
+        path.open("a") as errors,
+        subprocess.Popen(
+            [sys.executable, "-c", LISTENS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors if to_a_file else subprocess.PIPE,
+            text=True,
+        ) as worker,
+    ):
         assert worker.stdin is not None and worker.stdout is not None
         url = f"http://localhost:{int(worker.stdout.readline())}"
         command = [sys.executable, "-m", "kconnect", "logs", "orders", "--url", url]

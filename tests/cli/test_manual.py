@@ -144,7 +144,7 @@ def accepted(call: list[str], line: str) -> None:
     [
         ("kconnect get 'orders-*' -o json | jq .", [["get", "orders-*", "-o", "json"]]),
         ("cat x.json | kconnect apply -f - && kconnect get", [["apply", "-f", "-"], ["get"]]),
-        ("A=1 B=\"x y\" .venv/bin/kconnect cluster > file  # words", [["cluster"]]),
+        ('A=1 B="x y" .venv/bin/kconnect cluster > file  # words', [["cluster"]]),
         ("echo kconnect", []),
         ("kconnect user ann --role read >> users", [["user", "ann", "--role", "read"]]),
     ],

@@ -377,9 +377,7 @@ def test_a_run_that_was_killed_is_started_again(
 
 
 @pytest.mark.parametrize(("number", "answered"), [step for step in _STEPS if step[0] < 5])
-def test_a_run_that_was_killed_is_taken_back(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch, number: int, answered: bool
-) -> None:
+def test_a_run_that_was_killed_is_taken_back(pair: Pair, monkeypatch: pytest.MonkeyPatch, number: int, answered: bool) -> None:
     create(pair.old, "a", "Source", 7)
     assert _interrupted(pair, monkeypatch, number, answered, "a")
     found = pair.migrate("a", "--back")
@@ -391,9 +389,7 @@ def test_a_run_that_was_killed_is_taken_back(
 
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("answered", [False, True])
-def test_a_way_back_that_was_killed_goes_on(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch, number: int, answered: bool
-) -> None:
+def test_a_way_back_that_was_killed_goes_on(pair: Pair, monkeypatch: pytest.MonkeyPatch, number: int, answered: bool) -> None:
     create(pair.old, "a")
     assert _interrupted(pair, monkeypatch, 3, True, "a")
     assert _interrupted(pair, monkeypatch, number, answered, "a", "--back")

@@ -74,9 +74,7 @@ def children(path: Path) -> list[str]:
     return sorted(child.name for child in path.iterdir()) if path.exists() else []
 
 
-def test_versions_beside_each_other_and_away_again(
-    wheels: Path, path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_versions_beside_each_other_and_away_again(wheels: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert install(wheels, path, "flat<2", "--dry-run") == 0
     assert capsys.readouterr().out.splitlines() == [
         f"Would install flat 1.0 in {path / 'flat-1.0'}",

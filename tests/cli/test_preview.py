@@ -195,7 +195,9 @@ def test_golden_chains(case: dict[str, Any], files: Path, capsys: pytest.Capture
 
 def test_only_what_changed_is_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write([PAYMENT, TOMBSTONE, ODD])
-    assert said(capsys, status=1) == """\
+    assert (
+        said(capsys, status=1)
+        == """\
 Record 1: orders
   before   topic           orders
            key             "k-1"  string
@@ -231,6 +233,7 @@ Record 3: orders
 
 3 records: 1 out, 1 dropped, 1 failed
 """
+    )
 
 
 def test_a_value_that_becomes_another_kind_of_thing(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +244,9 @@ def test_a_value_that_becomes_another_kind_of_thing(files: Path, capsys: pytest.
         **{"transforms.add.type": "InsertField$Value", "transforms.add.topic.field": "from"},
     }
     write([{**PAYMENT, "offset": 3, "partition": 1}], config)
-    assert said(capsys).split('header payment  "visa"')[1] == """
+    assert (
+        said(capsys).split('header payment  "visa"')[1]
+        == """
 ✓ take   ~ value           struct com.acme.Order v2 → 7  int64
 ✓ wrap   ~ value           7  int64 → struct
          + value.n         7  int64
@@ -255,6 +260,7 @@ def test_a_value_that_becomes_another_kind_of_thing(files: Path, capsys: pytest.
            value.n         7  int64
            value.from      "orders"  string?
            """
+    )
 
 
 def test_rows_are_not_cut_where_nobody_looks(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,9 @@ def test_the_examples_of_kip_585(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_different_is_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("test", "cases.yaml") == 1
-    assert capsys.readouterr().out == """\
+    assert (
+        capsys.readouterr().out
+        == """\
 ✓ renamed
 ✗ not renamed
     out.topic
@@ -63,6 +65,7 @@ def test_what_is_different_is_shown(files: Path, capsys: pytest.CaptureFixture[s
       got:      1
 2 cases: 1 passed, 1 failed
 """
+    )
 
 
 def test_contexts_and_urls_that_are_wrong_matter_only_where_a_worker_is_asked(files: Path) -> None:
@@ -87,7 +90,7 @@ def test_the_way_of_a_record_that_fails(files: Path, capsys: pytest.CaptureFixtu
 
 def test_a_report_for_a_ci(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("other.yaml").write_text(
-        "- {name: \"bad \\x01 config\", config: {transforms: x}, in: {topic: a}, expect: {dropped: true}}\n"
+        '- {name: "bad \\x01 config", config: {transforms: x}, in: {topic: a}, expect: {dropped: true}}\n'
     )
     assert run("test", "cases.yaml", "other.yaml", "--junit", "report.xml") == 1
     out = capsys.readouterr().out

@@ -82,8 +82,10 @@ class TestCheck:
         fine = written(tmp_path, healthy().offset("old", {"a": 1}, {"b": 1}), "fine")
         warned = written(tmp_path, healthy().running("old"), "warned")
         wrong = written(tmp_path, healthy().config("connector-x", b"{"), "wrong")
-        statuses = {name: [call("topics", "check", "--snapshot", name, *more).status for more in ([], ["--strict"])]
-                    for name in (fine, warned, wrong)}
+        statuses = {
+            name: [call("topics", "check", "--snapshot", name, *more).status for more in ([], ["--strict"])]
+            for name in (fine, warned, wrong)
+        }
         assert statuses == {fine: [0, 0], warned: [0, 1], wrong: [1, 1]}
 
     def test_each_finding_says_what_helps(self, tmp_path: Path) -> None:
@@ -158,5 +160,3 @@ def test_wrong_use(words: list[str], status: int, said: str) -> None:
     found = call("topics", *words)
     assert (found.status, found.out) == (status, "")
     assert said in found.err
-
-

@@ -317,9 +317,7 @@ def test_one_task_whatever_is_allowed() -> None:
         ({"filename": "f"}, {"position": -1}, "should be a non-negative value"),
     ],
 )
-def test_offsets_that_make_no_sense_are_refused(
-    partition: dict[str, Any] | None, offset: dict[str, Any], message: str
-) -> None:
+def test_offsets_that_make_no_sense_are_refused(partition: dict[str, Any] | None, offset: dict[str, Any], message: str) -> None:
     with pytest.raises(ConnectError, match=message):
         FileStreamSourceConnector().alter_offsets({"file": "f"}, [(partition, offset)])
 

@@ -69,13 +69,13 @@ POINT_AVRO = {
                 "connect.name": "n",
             },
         ),
-        (Schema(SchemaType.STRING, parameters={"avro.java.string": "String"}),
-         {"type": "string", "connect.parameters": {"avro.java.string": "String"}, "avro.java.string": "String"}),
+        (
+            Schema(SchemaType.STRING, parameters={"avro.java.string": "String"}),
+            {"type": "string", "connect.parameters": {"avro.java.string": "String"}, "avro.java.string": "String"},
+        ),
         (s.decimal_schema(2), DECIMAL),
         (
-            Schema(
-                SchemaType.BYTES, name=s.DECIMAL, version=1, parameters={"scale": "2", "connect.decimal.precision": "9"}
-            ),
+            Schema(SchemaType.BYTES, name=s.DECIMAL, version=1, parameters={"scale": "2", "connect.decimal.precision": "9"}),
             {**DECIMAL, "precision": 9, "connect.parameters": {"scale": "2", "connect.decimal.precision": "9"}},
         ),
         (s.DATE_SCHEMA, logical("int", "Date", "date")),
@@ -154,9 +154,7 @@ POINT_AVRO = {
                         default=decimal.Decimal(255),
                     ),
                     "l": Schema(SchemaType.ARRAY, value_schema=s.INT32_SCHEMA, default=[1, 2]),
-                    "m": Schema(
-                        SchemaType.MAP, key_schema=s.INT32_SCHEMA, value_schema=s.STRING_SCHEMA, default={1: "a"}
-                    ),
+                    "m": Schema(SchemaType.MAP, key_schema=s.INT32_SCHEMA, value_schema=s.STRING_SCHEMA, default={1: "a"}),
                 },
                 name="R",
             ),
@@ -266,8 +264,6 @@ def test_names_that_avro_does_not_take_are_refused_or_replaced() -> None:
 
 
 # --- schemas, the other way ---
-
-
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,12 @@ def test_text_is_escaped_as_jackson_does(value: Any, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "name"),
-    [(2**63, "java.math.BigInteger"), (datetime.datetime.now(UTC), "java.util.Date"), (UTC, "datetime.timezone"),
-     ({"a": [{1, 2}]}, "builtins.set")],
+    [
+        (2**63, "java.math.BigInteger"),
+        (datetime.datetime.now(UTC), "java.util.Date"),
+        (UTC, "datetime.timezone"),
+        ({"a": [{1, 2}]}, "builtins.set"),
+    ],
 )
 def test_what_is_no_data_of_connect_is_refused(value: Any, name: str) -> None:
     with pytest.raises(DataError, match=f"^Java class class {name} does not have corresponding schema type.$"):
@@ -172,8 +176,22 @@ HEAD = b'{"schema":{"type":"int32","optional":true},"payload":'
 
 @pytest.mark.parametrize(
     "rest",
-    [b"1}", b"null}", b'"x"}', b"", b"}", b"1", b'1,"payload":2}', b'1,"x":2}', b'1}{"a":1}', b'"x"} y', b" 1 }", b"1 }\n",
-     b"99999999999999999999}", b"[1]}"],
+    [
+        b"1}",
+        b"null}",
+        b'"x"}',
+        b"",
+        b"}",
+        b"1",
+        b'1,"payload":2}',
+        b'1,"x":2}',
+        b'1}{"a":1}',
+        b'"x"} y',
+        b" 1 }",
+        b"1 }\n",
+        b"99999999999999999999}",
+        b"[1]}",
+    ],
 )
 def test_a_message_means_the_same_whatever_came_before_it(rest: bytes) -> None:
     def outcome(made: JsonConverter) -> Any:
@@ -188,7 +206,10 @@ def test_a_message_means_the_same_whatever_came_before_it(rest: bytes) -> None:
 
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
 )

@@ -39,8 +39,10 @@ POINT = s.struct({"x": s.INT32_SCHEMA, "y": s.OPTIONAL_STRING_SCHEMA, "z": s.FLO
         (decimal.Decimal("7E+2"), "7E+2"),
         (decimal.Decimal("-0.0"), "0.0"),
         (datetime.datetime(2023, 11, 5, 1, 2, 3, 4000, UTC), "Sun Nov 05 01:02:03 UTC 2023"),
-        (datetime.datetime(1970, 1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
-         "Thu Jan 01 00:00:00 UTC 1970"),
+        (
+            datetime.datetime(1970, 1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+            "Thu Jan 01 00:00:00 UTC 1970",
+        ),
     ],
 )
 def test_text(value: Any, text: str) -> None:
@@ -70,8 +72,17 @@ def test_doubles(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1.1, "1.1"), (16777216.0, "1.6777216E7"), (3.4028235e38, "3.4028235E38"), (1.4e-45, "1.4E-45"), (1e39, "Infinity"),
-     (0.1, "0.1"), (0.0, "0.0"), (100.0, "100.0"), (math.nan, "NaN")],
+    [
+        (1.1, "1.1"),
+        (16777216.0, "1.6777216E7"),
+        (3.4028235e38, "3.4028235E38"),
+        (1.4e-45, "1.4E-45"),
+        (1e39, "Infinity"),
+        (0.1, "0.1"),
+        (0.0, "0.0"),
+        (100.0, "100.0"),
+        (math.nan, "NaN"),
+    ],
 )
 def test_floats(value: float, text: str) -> None:
     assert float32_text(value) == text
@@ -92,8 +103,13 @@ def test_a_float_survives_its_text(value: float) -> None:
 
 @pytest.mark.parametrize(
     ("value", "name"),
-    [(1, "java.lang.Long"), (2**63, "java.math.BigInteger"), (decimal.Decimal(1), "java.math.BigDecimal"), (b"", "[B"),
-     (UTC, "datetime.timezone")],
+    [
+        (1, "java.lang.Long"),
+        (2**63, "java.math.BigInteger"),
+        (decimal.Decimal(1), "java.math.BigDecimal"),
+        (b"", "[B"),
+        (UTC, "datetime.timezone"),
+    ],
 )
 def test_names_of_java_classes(value: Any, name: str) -> None:
     assert java_class(value) == name
@@ -103,8 +119,11 @@ def test_names_of_java_classes(value: Any, name: str) -> None:
     ("text", "schema", "value"),
     [
         ("[1, 300]", s.array(s.INT16_SCHEMA), [1, 300]),
-        ('["a", 1, 300, 70000, 5000000000]', Schema(SchemaType.ARRAY),
-         ["a", s.Int8(1), s.Int16(300), s.Int32(70000), 5000000000]),
+        (
+            '["a", 1, 300, 70000, 5000000000]',
+            Schema(SchemaType.ARRAY),
+            ["a", s.Int8(1), s.Int16(300), s.Int32(70000), 5000000000],
+        ),
         ('["a", 1.5, 1e100]', Schema(SchemaType.ARRAY), ["a", s.Float32(1.5), 1e100]),
         ('{"a": 1, "b": true}', Schema(SchemaType.MAP, key_schema=s.STRING_SCHEMA), {"a": s.Int8(1), "b": True}),
         # The inner arrays have the schema of the last one.

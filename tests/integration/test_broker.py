@@ -132,9 +132,7 @@ def test_a_taken_port_is_named(own: Broker, tmp_path: Path) -> None:
     assert not Broker(tmp_path).running()
 
 
-def test_a_port_that_is_taken_meanwhile_is_named_too(
-    own: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_that_is_taken_meanwhile_is_named_too(own: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "require_free", lambda port: None)
     late = Broker(tmp_path, own.port)
     with pytest.raises(ConnectError, match=f"port {own.port}|Port {own.port}"):

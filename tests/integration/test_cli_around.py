@@ -47,9 +47,7 @@ def failed(cluster: WorkerProcess, unique: Callable[[str], str], tmp_path: Path)
             client.delete(name)
 
 
-def test_a_context_names_the_cluster_and_the_shell_its_connectors(
-    cluster: WorkerProcess, failed: str, tmp_path: Path
-) -> None:
+def test_a_context_names_the_cluster_and_the_shell_its_connectors(cluster: WorkerProcess, failed: str, tmp_path: Path) -> None:
     environment = {"KCONNECT_CONFIG": str(tmp_path / "contexts.yaml")}
     assert call("context", "set", "here", "--url", cluster.url, env=environment).status == 0
     assert call("context", "set", "nowhere", "--url", "http://127.0.0.1:9", env=environment).status == 0

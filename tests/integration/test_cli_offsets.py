@@ -39,9 +39,7 @@ def sent(servers: str, topic: str, number: int) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_a_sink_is_moved_compared_saved_and_restored(
-    cluster_url: str, broker: Broker, unique: Names, tmp_path: Path
-) -> None:
+def test_a_sink_is_moved_compared_saved_and_restored(cluster_url: str, broker: Broker, unique: Names, tmp_path: Path) -> None:
     servers, topic, name = broker.bootstrap_servers, unique("topic"), unique("offsets")
     out, saved = tmp_path / "out", tmp_path / "offsets.yaml"
     filled(servers, topic)

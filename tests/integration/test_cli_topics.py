@@ -25,8 +25,13 @@ _LIMIT_S = 120
 def names(broker: Broker, unique: Callable[[str], str]) -> dict[Topic, str]:
     """Fresh topics of a cluster that never had a worker."""
     found = {role: unique(f"raw-{role.value}") for role in (Topic.CONFIG, Topic.OFFSET, Topic.STATUS)}
-    create(broker, *(NewTopic(name, 1 if role is Topic.CONFIG else 3, 1, config={"cleanup.policy": "compact"})
-                     for role, name in found.items()))
+    create(
+        broker,
+        *(
+            NewTopic(name, 1 if role is Topic.CONFIG else 3, 1, config={"cleanup.policy": "compact"})
+            for role, name in found.items()
+        ),
+    )
     return found
 
 

@@ -274,5 +274,3 @@ def test_preparing_is_as_disabled(there: There) -> None:
     end(unit)
     assert (there.values(), host.states) == (numbers(100), ["RUNNING", "UNASSIGNED"])
     del other
-
-

@@ -36,9 +36,7 @@ def victim(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def transfer(
-    victim: WorkerProcess, broker: Broker, tmp_path: Path, unique: Callable[[str], str]
-) -> Iterator[Transfer]:
+def transfer(victim: WorkerProcess, broker: Broker, tmp_path: Path, unique: Callable[[str], str]) -> Iterator[Transfer]:
     made = Transfer(victim, broker.bootstrap_servers, tmp_path, unique("fault"), LINES)
     made.begin()
     yield made

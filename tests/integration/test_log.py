@@ -50,9 +50,7 @@ def read_all(reader: LogReader, count: int = 0) -> list[LogRecord]:
     return found
 
 
-def test_a_log_that_ends_with_a_transaction_marker_is_read_to_its_end(
-    client: dict[str, str], topics: dict[Topic, str]
-) -> None:
+def test_a_log_that_ends_with_a_transaction_marker_is_read_to_its_end(client: dict[str, str], topics: dict[Topic, str]) -> None:
     leader = LeaderWriter(client, topics, topics[Topic.CONFIG])
     leader.fence(60)
     written = leader.write([Entry(Topic.CONFIG, b"a", b"1"), Entry(Topic.CONFIG, b"b", None)], 60)
@@ -82,9 +80,7 @@ def test_a_fenced_leader_writes_nothing_more(client: dict[str, str], topics: dic
 
 
 # A transaction that only the topic's limit fails does not say so: librdkafka tells of its purged records.
-@pytest.mark.parametrize(
-    ("kind", "limit"), [(LogWriter, "the client"), (LogWriter, "the topic"), (LeaderWriter, "the client")]
-)
+@pytest.mark.parametrize(("kind", "limit"), [(LogWriter, "the client"), (LogWriter, "the topic"), (LeaderWriter, "the client")])
 def test_what_is_too_large_is_refused_and_nothing_of_it_written(
     broker: Broker, client: dict[str, str], unique: Callable[[str], str], kind: type, limit: str
 ) -> None:

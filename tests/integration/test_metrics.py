@@ -63,9 +63,7 @@ def test_totals_are_the_records_that_were_moved_and_lag_falls_to_0(
         240,  # The hosts may still be starting.
     )
     sunk = {"sink_task_sink_record_read_total": 2000, "sink_task_sink_record_send_total": 2000}
-    wait_until(
-        lambda: has(worker, (snk, "0"), **sunk, sink_task_sink_record_lag=0, sink_task_sink_record_active_count=0), 240
-    )
+    wait_until(lambda: has(worker, (snk, "0"), **sunk, sink_task_sink_record_lag=0, sink_task_sink_record_active_count=0), 240)
     wait_until(lambda: has(worker, (src, "running"), connector_status=1), 120)
     wait_until(lambda: has(worker, (snk, "0", "running"), connector_task_status=1), 120)
     samples = scraped(worker)
@@ -80,9 +78,7 @@ def test_totals_are_the_records_that_were_moved_and_lag_falls_to_0(
     wait_until(lambda: not {src, snk} & {at[0] for values in scraped(worker).values() for at in values if at}, 120)
 
 
-def test_what_can_not_start_has_its_failed_gauge_and_is_counted(
-    worker: WorkerProcess, unique: Names, tmp_path: Path
-) -> None:
+def test_what_can_not_start_has_its_failed_gauge_and_is_counted(worker: WorkerProcess, unique: Names, tmp_path: Path) -> None:
     client, name = worker.client, unique("snk")
     before = scraped(worker)["worker_task_startup_failure_total"][()]
     path = tmp_path / "nowhere" / "out"

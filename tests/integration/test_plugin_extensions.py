@@ -25,7 +25,7 @@ from tests.rig.systems.plugin_packages import PluginPackage
 from ..conftest import QUICK
 from ..support import wait_until
 
-CONNECTOR = '''
+CONNECTOR = """
 import importlib
 import time
 
@@ -59,7 +59,7 @@ class HashTask(SourceTask):
             "orjson": [orjson.__version__, importlib.import_module("orjson.orjson").__file__],
         }}).decode()
         return [SourceRecord({{}}, {{"n": self._number}}, self._topic, None, None, None, STRING_SCHEMA, text)]
-'''
+"""
 
 GROUPS = {"kconnect.connectors": {"HashSource": "hash_source:HashSource"}}
 NEEDS = {"1.0": ("xxhash==3.5.0", "orjson==3.10.18"), "2.0": ("xxhash==3.6.0", "orjson>=3.10")}
@@ -68,9 +68,7 @@ ONE_S_HASH = "b7b41276360564d4"
 
 
 @pytest.mark.timeout(900)  # it starts two installations and a worker
-def test_two_versions_of_c_extensions_move_data_at_once(
-    broker: Broker, tmp_path: Path, unique: Callable[[str], str]
-) -> None:
+def test_two_versions_of_c_extensions_move_data_at_once(broker: Broker, tmp_path: Path, unique: Callable[[str], str]) -> None:
     assert orjson.__version__ != "3.10.18", "the plugin is to bring another version than kconnect's own"
     plugins = tmp_path / "plugins"
     install(tmp_path, plugins)

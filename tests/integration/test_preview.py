@@ -94,7 +94,8 @@ def test_for_people(bootstrap: str, filled: str, capsys: pytest.CaptureFixture[s
     Path("worker.properties").write_text(f"bootstrap.servers={bootstrap}\nclient.id=someone\n")
     assert run("preview", "-f", "connector.json", "--topic", filled, "-w", "worker.properties") == 1
     out = capsys.readouterr().out
-    assert f"""\
+    assert (
+        f"""\
 Record 2: {filled}-1@0
   bytes    key        k1  (2 bytes)
            value      {{"n": 1}}  (8 bytes)
@@ -108,13 +109,18 @@ Record 2: {filled}-1@0
 – drop     not applied: tombstone is false
 ✓ take   ~ value      object → 1
   after    topic      {filled}
-""" in out
+"""
+        in out
+    )
     assert f"Record 6: {filled}-1@2\n" in out
-    assert """
+    assert (
+        """
   bytes       key    k5  (2 bytes)
               value  {  (1 byte)
 ✗ converter   failed in VALUE_CONVERTER: DataException: Converting byte[] to Kafka Connect data failed due to \
-serialization error: """ in out
+serialization error: """
+        in out
+    )
     assert out.endswith("\n6 records: 4 out, 1 dropped, 1 failed\n")
 
 

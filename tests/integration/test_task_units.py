@@ -37,6 +37,7 @@ from .units import (
 
 pytestmark = pytest.mark.integration
 
+
 class TestSource:
     def host(self, bootstrap: str, made: list[Numbers], task: type[Numbers] = Numbers, **settings: str) -> MemoryHost:
         def make() -> Numbers:
@@ -107,9 +108,7 @@ class TestSource:
         assert values(bootstrap, topic) == numbers(30)
         assert host.writes == [{"last": 30}]
 
-    def test_a_record_that_kafka_refuses_fails_the_task_and_its_offset_is_not_stored(
-        self, bootstrap: str, topic: str
-    ) -> None:
+    def test_a_record_that_kafka_refuses_fails_the_task_and_its_offset_is_not_stored(self, bootstrap: str, topic: str) -> None:
         class Grows(Numbers):
             def record(self, number: int) -> SourceRecord:
                 made = super().record(number)
@@ -138,9 +137,7 @@ class TestSource:
         assert all(offset is not None and offset["last"] in there for offset in host.writes)
         assert max(offset["last"] for offset in host.writes if offset) <= 20
 
-    def test_stop_is_called_while_poll_waits_and_a_stop_that_hangs_holds_nobody_up(
-        self, bootstrap: str, topic: str
-    ) -> None:
+    def test_stop_is_called_while_poll_waits_and_a_stop_that_hangs_holds_nobody_up(self, bootstrap: str, topic: str) -> None:
         release = threading.Event()
 
         class Hangs(Numbers):
@@ -263,15 +260,11 @@ class TestSink:
     def config(self, topic: str, **more: str) -> dict[str, str]:
         return {"name": f"sink-{topic}", "connector.class": "Shelf", "topics": topic, **more}
 
-    def test_a_topic_goes_to_a_file_and_what_is_written_is_committed(
-        self, bootstrap: str, topic: str, tmp_path: Path
-    ) -> None:
+    def test_a_topic_goes_to_a_file_and_what_is_written_is_committed(self, bootstrap: str, topic: str, tmp_path: Path) -> None:
         create(bootstrap, topic)
         write(bootstrap, topic, numbers(5000))
         file, host = tmp_path / "out.txt", MemoryHost(bootstrap)
-        unit = host.unit(
-            {"name": f"sink-{topic}", "connector.class": "FileStreamSink", "file": str(file), "topics": topic}
-        )
+        unit = host.unit({"name": f"sink-{topic}", "connector.class": "FileStreamSink", "file": str(file), "topics": topic})
         until(lambda: file.exists() and file.read_text().count("\n") == 5000)
         until(lambda: committed(bootstrap, f"connect-sink-{topic}", topic) == {0: 5000})
         write(bootstrap, topic, ["last"])

@@ -162,9 +162,7 @@ def test_an_error_in_a_predicate_fails_the_task_and_names_the_transform(bootstra
         ({"transforms": "a", "transforms.a.type": "Drop", "transforms.a.predicate": "p"}, "there is no predicate of that"),
     ],
 )
-def test_a_chain_that_can_t_be_built_fails_the_task(
-    bootstrap: str, topic: str, config: dict[str, str], message: str
-) -> None:
+def test_a_chain_that_can_t_be_built_fails_the_task(bootstrap: str, topic: str, config: dict[str, str], message: str) -> None:
     host = source_host(bootstrap, [])
     unit = host.unit({"connector.class": "Numbers", "topic": topic, **config})
     until(lambda: "FAILED" in host.states)

@@ -37,13 +37,9 @@ class Transfer:
 
     def begin(self) -> None:
         client = self.worker.client
-        client.create(
-            self.sink_name, {"connector.class": "FileStreamSink", "file": str(self.target), "topics": self.topic}
-        )
+        client.create(self.sink_name, {"connector.class": "FileStreamSink", "file": str(self.target), "topics": self.topic})
         client.wait_for(self.sink_name, "RUNNING", tasks=1, timeout=240)
-        client.create(
-            self.source_name, {"connector.class": "FileStreamSource", "file": str(self.source), "topic": self.topic}
-        )
+        client.create(self.source_name, {"connector.class": "FileStreamSource", "file": str(self.source), "topic": self.topic})
 
     def arrived(self) -> int:
         return self.target.stat().st_size // WIDTH if self.target.exists() else 0

@@ -144,9 +144,7 @@ class MemoryHost:
     def states(self) -> list[str]:
         return [state.value for state, _ in self.statuses]
 
-    def unit(
-        self, config: dict[str, str], task: int | None = 0, target: TargetState = TargetState.STARTED
-    ) -> Unit:
+    def unit(self, config: dict[str, str], task: int | None = 0, target: TargetState = TargetState.STARTED) -> Unit:
         """A unit, started."""
         config = {"name": "unit", **config}
         spec = UnitSpec(config["name"], task, config, None if task is None else dict(config), 7, 0)

@@ -38,9 +38,10 @@ from kconnect.java import properties
         ("a=x\u2028y\x85z", {"a": "x\u2028y\x85z"}),
         ("\ufeffa=b", {"a": "b"}),
         ("", {}),
-        ("sasl.jaas.config=x required \\\n  username=\"u\" \\\n  password=\"p\";", {
-            "sasl.jaas.config": 'x required username="u" password="p";'
-        }),
+        (
+            'sasl.jaas.config=x required \\\n  username="u" \\\n  password="p";',
+            {"sasl.jaas.config": 'x required username="u" password="p";'},
+        ),
     ],
 )
 def test_loading(text: str, found: dict[str, str]) -> None:

@@ -54,10 +54,7 @@ def test_javas_settings_become_librdkafkas(given: dict[str, str | None], made: d
 
 
 def test_a_login_line_becomes_user_and_password() -> None:
-    line = (
-        "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        'username="al" password="a\\"b=c; \'d" ;'
-    )
+    line = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="al" password="a\\"b=c; \'d" ;'
     assert translate({"sasl.jaas.config": line}) == {"sasl.username": "al", "sasl.password": "a\"b=c; 'd"}
 
 

@@ -43,6 +43,7 @@ def test_rights_and_logins(
     admin = AdminClient({"bootstrap.servers": secured.broker.bootstrap_servers})
     for future in admin.create_topics([NewTopic(f"{name}-configs", 1, 1), NewTopic(f"{name}-offsets", 1, 1)]).values():
         future.result()
+
     # A broker that has just been started has no coordinator for a group yet, and takes its time.
     def has_coordinator() -> bool:
         try:
@@ -66,7 +67,6 @@ def test_rights_and_logins(
     assert f"The user may not describe the topic {name}-offsets" in errors
     assert f"The user may not describe the group {name}" in errors
     assert errors[f"Write on the topic {name}-configs: not allowed"].endswith(f"--operation Write --topic {name}-configs")
-
 
 
 def test_a_wrong_password(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,9 +206,7 @@ def test_a_task_that_produces_to_its_own_offsets_topic_fails(scripted: Scripted,
         ({**BY_CONNECTOR, "boundaries": "false"}, "transaction.boundary", "does not support connector-defined transaction"),
     ],
 )
-def test_preflight_validation(
-    eos_worker: WorkerProcess, config: dict[str, str], setting: str | None, message: str
-) -> None:
+def test_preflight_validation(eos_worker: WorkerProcess, config: dict[str, str], setting: str | None, message: str) -> None:
     given = {
         "connector.class": "ScriptedSource",
         "name": "preflight",

@@ -105,9 +105,7 @@ def test_a_source_s_own_topic(worker: WorkerProcess, broker: Broker, unique: Nam
     client.delete(name)
 
 
-def test_another_cluster(
-    worker: WorkerProcess, broker: Broker, secured: Secured, unique: Names, tmp_path: Path
-) -> None:
+def test_another_cluster(worker: WorkerProcess, broker: Broker, secured: Secured, unique: Names, tmp_path: Path) -> None:
     servers = secured.broker.bootstrap_servers
     source = Source(worker, unique("away"), tmp_path / "in", servers)
     client, name, own = worker.client, source.name, source.offsets_topic

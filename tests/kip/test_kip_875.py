@@ -339,9 +339,7 @@ except ck.KafkaException as error:
 
 
 @pytest.mark.parametrize("verb", ["alter", "reset"])
-def test_a_zombie_s_late_commit_can_t_undo_the_change(
-    worker: WorkerProcess, broker: Broker, unique: Names, verb: str
-) -> None:
+def test_a_zombie_s_late_commit_can_t_undo_the_change(worker: WorkerProcess, broker: Broker, unique: Names, verb: str) -> None:
     """A task's process that is suspended, and wakes up after its membership was over and the offsets were changed."""
     client, name = worker.client, unique("snk")
     topic, servers = f"{name}-topic", broker.bootstrap_servers

@@ -329,9 +329,7 @@ def test_the_settings_of_a_version(fleet: Fleet, plugin: str, setting: str) -> N
     with pytest.raises(RestError) as refused:
         fleet.client.plugin_config(plugin, "9.9")
     assert refused.value.status == 400
-    assert refused.value.message.endswith(
-        "not found that matches the version range [9.9,9.9], available versions: [1.9, 1.10]"
-    )
+    assert refused.value.message.endswith("not found that matches the version range [9.9,9.9], available versions: [1.9, 1.10]")
 
 
 def status_records(fleet: Fleet, name: str) -> dict[str, dict[str, Any]]:
@@ -551,8 +549,7 @@ def test_a_version_that_was_removed_fails_what_asks_for_it(upgraded: Upgraded, n
     wait_until(lambda: client.status(name)["connector"]["state"] == "FAILED", 240)
     status = client.status(name)
     assert (
-        f"Plugin fleet.FleetSourceConnector not found that matches the version range {range}, "
-        "available versions: [1.10, 2.0]"
+        f"Plugin fleet.FleetSourceConnector not found that matches the version range {range}, available versions: [1.10, 2.0]"
     ) in status["connector"]["trace"]
     assert status["connector"]["version"] is None
     # And nothing else.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.rig.systems.plugin_packages import PluginPackage
 
-SOURCE = '''
+SOURCE = """
 import threading
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.connector import SourceConnector
@@ -49,9 +49,9 @@ class FleetSourceTask(SourceTask):
         where = self.props["topic"], 0
         return [SourceRecord({{"s": 1}}, {{"n": 1}}, *where, None, None, STRING_SCHEMA, value, None, headers)]
     def stop(self): self.stopped.set()
-'''
+"""
 
-CONVERTER = '''
+CONVERTER = """
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.data.schema import SchemaAndValue
@@ -71,9 +71,9 @@ class StampHeaderConverter(HeaderConverter):
     def from_connect_header(self, topic, key, schema, value):
         return f"{{value}}; stamp {{tally.VERSION}} ({{self.given}})".encode()
     def to_connect_header(self, topic, key, data): return SchemaAndValue(None, data)
-'''
+"""
 
-TRANSFORM = '''
+TRANSFORM = """
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.transformation import Transformation
 import tally_of_mark as tally
@@ -85,7 +85,7 @@ class Mark(Transformation):
         return record.new_record(value=f"{{record.value}}; mark {{tally.VERSION}} ({{self.given}})")
     def config(self):
         return ConfigDef(ConfigKey("ink.{version}", Type.STRING, None), ConfigKey("version", Type.STRING, None))
-'''
+"""
 
 PREDICATE = '''
 from kconnect.api.config import ConfigDef, ConfigKey, Type

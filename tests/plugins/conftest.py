@@ -152,7 +152,7 @@ class NotAConnector: ...
 
 BROKEN = "import a_module_that_is_not_there\n"
 
-CONVERTER = '''
+CONVERTER = """
 from kconnect.api.config import ConfigDef, ConfigKey, OneOf, Type
 from kconnect.api.converter import Converter
 
@@ -164,9 +164,9 @@ class UpperConverter(Converter):
     def config(self):
         return ConfigDef(ConfigKey("converter.type", Type.STRING, validator=OneOf(("key", "value", "header"))),
                          ConfigKey("upper", Type.BOOLEAN, True, group="Case", order=1))
-'''
+"""
 
-CHAIN = '''
+CHAIN = """
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.predicate import Predicate
 from kconnect.api.transformation import Transformation
@@ -184,14 +184,15 @@ class Named(Predicate):
     def configure(self, configs): ...
     def test(self, record): return True
     def config(self): return ConfigDef(ConfigKey("size", Type.INT, doc="its size"))
-'''
+"""
 
 
 @pytest.fixture(scope="session")
 def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     root = tmp_path_factory.mktemp("plugins")
-    classes = [line.split("(")[0].split(":")[0].removeprefix("class ") for line in CONNECTORS.splitlines()
-               if line.startswith("class ")]
+    classes = [
+        line.split("(")[0].split(":")[0].removeprefix("class ") for line in CONNECTORS.splitlines() if line.startswith("class ")
+    ]
     names = {name: f"demo_connectors:{name}" for name in classes}
     modules = {"demo_connectors.py": CONNECTORS, "demo_broken.py": BROKEN}
     demo = {"kconnect.connectors": {**names, "BrokenSource": "demo_broken:BrokenSource"}}

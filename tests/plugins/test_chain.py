@@ -88,9 +88,7 @@ def test_what_is_installed_beside_kconnect_is_beside_nothing() -> None:
     assert part.find(Registry(found)).version == "2.0"
 
 
-@pytest.mark.parametrize(
-    ("of_worker", "expected"), [({}, "3.0"), ({"key_converter_plugin_version": "2.0"}, "2.0")]
-)
+@pytest.mark.parametrize(("of_worker", "expected"), [({}, "3.0"), ({"key_converter_plugin_version": "2.0"}, "2.0")])
 def test_a_converter_of_the_worker_s_has_the_worker_s_version_or_the_newest(
     plugins: Registry, of_worker: dict[str, str], expected: str
 ) -> None:

@@ -31,6 +31,7 @@ def is_over(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
 
+
 CONNECTOR = """
 import os, signal, sys, time
 import helper
@@ -72,16 +73,12 @@ def listed(tmp_path: Path, request: pytest.FixtureRequest) -> Listed:
             made.append(Sandbox(Registry.scan([str(tmp_path)]), [str(tmp_path)], 240))
             request.addfinalizer(made[0].close)
         rows = made[0].list_plugins(connectors_only=True)
-        return [
-            (row["class"].split(".")[1], row["type"], row["version"]) for row in rows if row["class"].startswith("common_")
-        ]
+        return [(row["class"].split(".")[1], row["type"], row["version"]) for row in rows if row["class"].startswith("common_")]
 
     return ask
 
 
-def test_plugins_that_would_not_go_with_each_other(
-    tmp_path: Path, listed: Listed, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_plugins_that_would_not_go_with_each_other(tmp_path: Path, listed: Listed, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(20):
         plugin(tmp_path, f"C{number:02}", f"1.{number}", "SinkConnector" if number % 2 else "SourceConnector")
     with caplog.at_level(logging.WARNING):
@@ -135,9 +132,7 @@ def test_those_that_hang_are_ended_and_not_asked_again(tmp_path: Path, caplog: p
     assert calls == [4]
 
 
-def test_one_that_dies_takes_nobody_with_it(
-    tmp_path: Path, listed: Listed, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_that_dies_takes_nobody_with_it(tmp_path: Path, listed: Listed, caplog: pytest.LogCaptureFixture) -> None:
     plugin(tmp_path, "Aborting", before="os.abort()")
     plugin(tmp_path, "Exiting", before="sys.exit(3)")
     plugin(tmp_path, "Leaving", before="os._exit(3)")

@@ -100,9 +100,7 @@ def test_validators_get_values_and_the_answer_has_references(told: Sandbox, capl
     found = rows(infos)
     assert found["login"]["value"] == found["secret"]["value"] == found["must"]["value"] == "${v:canary}"
     assert found["login"]["errors"] == ["${v:canary} is refused, '${v:canary}'"]
-    assert found["must"]["errors"] == [
-        "Invalid value ${v:canary} for configuration must: ${v:canary} must start with x"
-    ]
+    assert found["must"]["errors"] == ["Invalid value ${v:canary} for configuration must: ${v:canary} must start with x"]
     assert found["rows"]["recommended_values"] == ["${v:canary}"]
     assert (found["made.up"]["value"], found["made.up"]["errors"]) == ("of ${v:canary}", ["made of ${v:canary}"])
     assert infos["error_count"] == 3
@@ -183,9 +181,7 @@ def test_a_worker_file_is_resolved_in_the_sandbox(told: Sandbox) -> None:
     assert CANARY not in repr(found)
 
 
-def test_parameters_of_a_provider_may_refer_to_another(
-    told: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parameters_of_a_provider_may_refer_to_another(told: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text("canary-token")
     texts = {
         "config.providers": "v,dir",

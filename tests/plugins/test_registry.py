@@ -156,8 +156,11 @@ def test_the_newest_of_several_versions(tmp_path: Path) -> None:
         *(("[1.9,1.10-alpha)", "1.9"), ("(,1.9],[5,)", "1.9"), ("1.9.0", "1.9")),
     ):
         assert registry.find("Thing", "connector", wanted).location == str(tmp_path / f"thing-{version}"), wanted
-    with pytest.raises(PluginVersionError, match=r"^Plugin thing.ThingConnector not found that matches the version range "
-                                                 r"\[2,2\], available versions: \[1.9, 1.10rc1, 1.10\]$"):
+    with pytest.raises(
+        PluginVersionError,
+        match=r"^Plugin thing.ThingConnector not found that matches the version range "
+        r"\[2,2\], available versions: \[1.9, 1.10rc1, 1.10\]$",
+    ):
         registry.find("Thing", "connector", "2")
     with pytest.raises(BadRequestError, match=r"^Unbounded range: \[1$"):
         registry.find("Thing", "connector", "[1")

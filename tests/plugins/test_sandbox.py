@@ -88,9 +88,7 @@ def test_a_converter_of_another_directory(sandbox: Sandbox) -> None:
     submitted = config("DemoSource", **{"value.converter": "Upper", "value.converter.upper": "maybe"})
     infos = sandbox.validate("DemoSource", submitted)
     assert errors(infos) == {
-        "value.converter.upper": [
-            "Invalid value maybe for configuration upper: Expected value to be either true or false"
-        ]
+        "value.converter.upper": ["Invalid value maybe for configuration upper: Expected value to be either true or false"]
     }
     assert infos["groups"][-1] == "Case"
     unknown = sandbox.validate("DemoSource", config("DemoSource", **{"key.converter": "Nope"}))
@@ -147,9 +145,7 @@ def test_a_chain_s_settings_come_by_alias(sandbox: Sandbox) -> None:
         ({"transforms": "r, r"}, "transforms", "Duplicate alias provided."),
     ],
 )
-def test_what_is_wrong_with_a_chain(
-    sandbox: Sandbox, change: dict[str, str | None], setting: str, message: str
-) -> None:
+def test_what_is_wrong_with_a_chain(sandbox: Sandbox, change: dict[str, str | None], setting: str, message: str) -> None:
     changed = {name: value for name, value in {**CHAIN, **change}.items() if value is not None}
     found = errors(sandbox.validate("DemoSource", config("DemoSource", **changed)))
     assert any(message in text for text in found[setting]), found
@@ -380,8 +376,11 @@ def test_closing_ends_a_call_that_hangs(plugin_path: list[str]) -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    wait_for(lambda: any(child.stage == {"stage": "validate()", "class": "demo_connectors.HangingSource"}
-                         for child in list(sandbox._busy)))
+    wait_for(
+        lambda: any(
+            child.stage == {"stage": "validate()", "class": "demo_connectors.HangingSource"} for child in list(sandbox._busy)
+        )
+    )
     sandbox.close()
     thread.join(20)  # less than the sandbox gives it
     assert len(raised) == 1
@@ -417,9 +416,7 @@ def test_children_inherit_no_sockets_and_die_with_their_parent(plugin_path: list
 def children() -> list[psutil.Process]:
     """Sandbox children of the sandboxes made here; those of the shared one are in its own care."""
     return [
-        child
-        for child in psutil.Process().children()
-        if child.status() != psutil.STATUS_ZOMBIE and child.pid not in _SHARED
+        child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE and child.pid not in _SHARED
     ]
 
 

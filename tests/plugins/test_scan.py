@@ -63,9 +63,7 @@ def test_of_two_copies_the_first_counts_and_the_other_is_told(tmp_path: Path, ca
         plugins = [each for each in Registry.scan([str(tmp_path)]).plugins if each.name == "Flat"]
     assert [each.location for each in plugins] == [str(tmp_path / "a")]
     (told,) = caplog.messages
-    assert told == (
-        f"The transformation flat.Flat in version 1 of {tmp_path / 'b'} is not used: {tmp_path / 'a'} has the same"
-    )
+    assert told == (f"The transformation flat.Flat in version 1 of {tmp_path / 'b'} is not used: {tmp_path / 'a'} has the same")
 
 
 def test_a_link_is_a_plugin_like_any_other(tmp_path: Path) -> None:

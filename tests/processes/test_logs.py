@@ -136,7 +136,7 @@ def test_levels_by_logger() -> None:
 
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_secrets_are_blotted_out_wherever_they_are(format: str) -> None:
-    canary, quoted = "canary-5f1d", 'pass"word\\9\'s'
+    canary, quoted = "canary-5f1d", "pass\"word\\9's"
 
     def write() -> None:
         logs.hide_secrets({"db.password": canary, "name": "orders", "ssl.key.password": "no", "sasl.jaas.config": quoted})

@@ -184,9 +184,7 @@ class MemoryHerder:
     def _target(self, request: SetTargetState | StopConnector) -> None:
         if request.name not in self.configs:
             raise NotFoundError(f"Unknown connector {request.name}")
-        self.targets[request.name] = (
-            request.state if isinstance(request, SetTargetState) else TargetState.STOPPED
-        )
+        self.targets[request.name] = request.state if isinstance(request, SetTargetState) else TargetState.STOPPED
 
     def _restart(self, request: RestartConnector) -> Any:
         name = request.name
@@ -278,8 +276,7 @@ class MemoryHerder:
     def _status_of(self, name: str) -> dict[str, Any]:
         state = SHOWN[self.targets[name]]
         tasks: list[dict[str, Any]] = [
-            {"id": task, "state": state, "worker_id": WORKER, "version": "4.3.1"}
-            for task in range(self._task_count(name))
+            {"id": task, "state": state, "worker_id": WORKER, "version": "4.3.1"} for task in range(self._task_count(name))
         ]
         for task in tasks:
             if (name, task["id"]) in self.failed:

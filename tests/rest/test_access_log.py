@@ -52,9 +52,7 @@ def test_quotes_and_control_characters_are_escaped() -> None:
     assert r'"a\" 200\x0a\x1b\\"' in line
 
 
-def test_one_line_a_request_to_logger_and_file(
-    http: Http, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_line_a_request_to_logger_and_file(http: Http, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "access.log"
     path.write_text("from before\n")
     caplog.set_level(logging.INFO, "kconnect.rest.access")

@@ -147,8 +147,15 @@ def test_an_encoded_slash_is_none_of_the_path_s_own(http: Http, path: str) -> No
 
 @pytest.mark.parametrize(
     ("name", "encoded"),
-    [("my src", "my%20src"), ("a+b", "a+b"), ("50%", "50%25"), ("a/b", "a%2Fb"), ("/", "%2f"), ("a/../b/", "a%2F..%2fb%2F"),
-     ("Zürich?", "Z%C3%BCrich%3F")],
+    [
+        ("my src", "my%20src"),
+        ("a+b", "a+b"),
+        ("50%", "50%25"),
+        ("a/b", "a%2Fb"),
+        ("/", "%2f"),
+        ("a/../b/", "a%2F..%2fb%2F"),
+        ("Zürich?", "Z%C3%BCrich%3F"),
+    ],
 )
 def test_names_are_percent_decoded(http: Http, name: str, encoded: str) -> None:
     http.create(name)
@@ -187,9 +194,7 @@ def test_no_body_needs_no_type(http: Http, method: str, action: str, status: int
     assert http(method, f"/connectors/src/{action}", headers=headers).status_code == status
 
 
-@pytest.mark.parametrize(
-    "accept", ["text/plain", "text/html, application/xml", "application/json;q=0", "application/*;q=0.0"]
-)
+@pytest.mark.parametrize("accept", ["text/plain", "text/html, application/xml", "application/json;q=0", "application/*;q=0.0"])
 def test_answer_that_is_not_wanted(http: Http, accept: str) -> None:
     assert_framework_error(http("GET", "/connectors", headers={"accept": accept}), 406, "HTTP 406 Not Acceptable")
 

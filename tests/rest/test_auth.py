@@ -411,9 +411,7 @@ def test_a_refusal_does_not_wait_for_a_large_body(serve: Callable[..., str], her
 # -- two workers ------------------------------------------------------------------------------------------------------
 
 
-def test_a_forwarded_request_is_the_same_user_s_at_the_leader(
-    serve: Callable[..., str], users: Path, tmp_path: Path
-) -> None:
+def test_a_forwarded_request_is_the_same_user_s_at_the_leader(serve: Callable[..., str], users: Path, tmp_path: Path) -> None:
     leader, logs = MemoryHerder(), {name: tmp_path / name for name in ("leader", "follower")}
     files = {name: audit.open_file(str(path)) for name, path in logs.items()}
     leader_url = serve(leader, RestSettings("http://127.0.0.1:0/", gate=gate(users), audit_file=files["leader"]))

@@ -133,7 +133,10 @@ def test_answer_that_is_no_connect_worker() -> None:
     [
         (httpx.Response(200, html="<html>"), "http://x is not a worker: the answer of /connectors is text/html"),
         (httpx.Response(200, json={"detail": 1}), "http://x is not a worker: the answer of its /connectors has another form"),
-        (httpx.Response(302, headers={"Location": "https://x/"}), "HTTP 302 Found: http://x/connectors has moved to https://x/"),
+        (
+            httpx.Response(302, headers={"Location": "https://x/"}),
+            "HTTP 302 Found: http://x/connectors has moved to https://x/",
+        ),
         (httpx.Response(404, json={"message": {}}), "http://x is not a Connect worker (HTTP 404 Not Found (the"),
         (
             httpx.Response(404, json={"message": "HTTP 404 Not Found"}),

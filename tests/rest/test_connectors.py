@@ -264,9 +264,7 @@ def test_reads_of_an_unknown_connector(http: Http, path: str, message: str) -> N
         ("PUT", "stop", 204, TargetState.STOPPED),
     ],
 )
-def test_target_states(
-    http: Http, herder: MemoryHerder, method: str, action: str, status: int, target: TargetState
-) -> None:
+def test_target_states(http: Http, herder: MemoryHerder, method: str, action: str, status: int, target: TargetState) -> None:
     http.create("src")
     for _ in range(2):
         response = http(method, f"/connectors/src/{action}")
@@ -303,9 +301,7 @@ def test_plain_restart(http: Http, herder: MemoryHerder, query: str) -> None:
         ("includeTasks=true&includeTasks=false", "RESTARTING", ["RESTARTING", "RESTARTING"]),
     ],
 )
-def test_restart_with_parameters(
-    http: Http, herder: MemoryHerder, query: str, connector: str, tasks: list[str]
-) -> None:
+def test_restart_with_parameters(http: Http, herder: MemoryHerder, query: str, connector: str, tasks: list[str]) -> None:
     http.create("src", **{"tasks.max": "2"})
     herder.failed.add(("src", 1))
     response = http("POST", f"/connectors/src/restart?{query}")

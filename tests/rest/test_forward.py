@@ -58,7 +58,9 @@ class Follower(MemoryHerder):
 class Worker:
     def __init__(self, herder: MemoryHerder, timeout: float = 10.0) -> None:
         self.herder = herder
-        self.server = Server(build(herder, RestSettings("http://127.0.0.1:0/", request_timeout=timeout)), ["http://127.0.0.1:0"])
+        self.server = Server(
+            build(herder, RestSettings("http://127.0.0.1:0/", request_timeout=timeout)), ["http://127.0.0.1:0"]
+        )
         self.server.start()
         self.url = f"http://127.0.0.1:{self.server.port}/"
 

@@ -138,9 +138,7 @@ CASES = [
 def test_made_up_requests(world: World, row: Operation, mode: GenerationMode) -> None:
     strategy = world.schema[row.path][row.method].as_strategy(generation_mode=mode)
 
-    @settings(
-        max_examples=EXAMPLES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(strategy, st.data(), st.booleans())
     def run(case: Case, data: st.DataObject, usable: bool) -> None:
         world.furnish()

@@ -156,8 +156,15 @@ def test_bodies_as_editors_save_them(http: Cluster, encoding: str) -> None:
     assert http("GET", "/connectors").json() == ["Größe 🦆"]
 
 
-@pytest.mark.parametrize("method_and_path", ["POST /connectors", "PUT /connectors/src/config", "PATCH /connectors/src/config",
-                                             "PUT /connector-plugins/FileStreamSource/config/validate"])
+@pytest.mark.parametrize(
+    "method_and_path",
+    [
+        "POST /connectors",
+        "PUT /connectors/src/config",
+        "PATCH /connectors/src/config",
+        "PUT /connector-plugins/FileStreamSource/config/validate",
+    ],
+)
 def test_a_config_that_fits_no_record_is_refused_at_once(sandbox: Sandbox, method_and_path: str) -> None:
     http = Cluster(sandbox, max_record_bytes=2**20)
     http.create("src")

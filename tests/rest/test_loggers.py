@@ -95,9 +95,7 @@ def test_a_name_of_javas_leads_to_the_logger_that_does_the_same(http: Http) -> N
 
 @pytest.mark.parametrize("scope", ["worker", "cluster"])
 @pytest.mark.parametrize("end", ["connect.mirror.MirrorSourceTask", "connect.runtime.Nothing", "raft"])
-def test_a_name_of_javas_that_would_change_nothing_is_refused(
-    http: Http, herder: MemoryHerder, end: str, scope: str
-) -> None:
+def test_a_name_of_javas_that_would_change_nothing_is_refused(http: Http, herder: MemoryHerder, end: str, scope: str) -> None:
     name = f"org.apache.kafka.{end}"
     refused = http("PUT", f"/admin/loggers/{name}?scope={scope}", json={"level": "DEBUG"})
     assert refused.status_code == 404 and refused.json()["message"].startswith(f"Logger {name} not found. It is a Java class")

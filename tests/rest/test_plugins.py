@@ -54,9 +54,7 @@ def test_validate(http: Http, plugin: str, named: str) -> None:
 
 @pytest.mark.parametrize("plugin", ["FileStreamSink", "my.FileStreamSource"])
 def test_validate_the_config_of_another_plugin(http: Http, plugin: str) -> None:
-    response = http(
-        "PUT", f"/connector-plugins/{plugin}/config/validate", json={"connector.class": "FileStreamSource"}
-    )
+    response = http("PUT", f"/connector-plugins/{plugin}/config/validate", json={"connector.class": "FileStreamSource"})
     text = f"Included connector type FileStreamSource does not match request type {plugin}"
     assert_error(response, 400, text)
 

@@ -116,7 +116,8 @@ def test_a_body_that_does_not_arrive(serve: Callable[..., Server], herder: Memor
 
 def test_location_on_the_wire(serve: Callable[..., Server]) -> None:
     response = httpx.post(
-        f"http://127.0.0.1:{serve().port}/connectors", json={"name": "my src", "config": FILE_SOURCE}, timeout=60)
+        f"http://127.0.0.1:{serve().port}/connectors", json={"name": "my src", "config": FILE_SOURCE}, timeout=60
+    )
     assert (response.status_code, response.headers["location"]) == (201, "http://worker-1:8083/connectors/my%20src")
 
 

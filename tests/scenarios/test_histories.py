@@ -112,9 +112,7 @@ def drawn(seed: int, kinds: Sequence[str]) -> list[Action]:
     return [*beginning(seed), *more]
 
 
-def found_by(
-    name: str, spoil: Callable[[History], object] = lambda _: None, kinds: Sequence[str] = (), first: int = 0
-) -> bool:
+def found_by(name: str, spoil: Callable[[History], object] = lambda _: None, kinds: Sequence[str] = (), first: int = 0) -> bool:
     """
     Whether some history, of some `kinds` of action and spoilt at its end, is found to break the invariant. `first` is where
     to begin: a seed that once found it, where that was a rare one.

@@ -51,10 +51,14 @@ class Authority:
 def _issue(name: str, host: str | None, by: Issued | None, authority: bool) -> Issued:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    names: list[x509.GeneralName] = [x509.DNSName(host)] if host else [
-        x509.DNSName("localhost"),
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-    ]
+    names: list[x509.GeneralName] = (
+        [x509.DNSName(host)]
+        if host
+        else [
+            x509.DNSName("localhost"),
+            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        ]
+    )
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -13,11 +13,7 @@ from tests.golden import envelopes
 
 from .test_golden import PLUGINS, chain_config, record_of
 
-CASES = [
-    case
-    for case in envelopes.load("transforms.jsonl")
-    if case["error"] is None or case["error"]["phase"] != "configure"
-]
+CASES = [case for case in envelopes.load("transforms.jsonl") if case["error"] is None or case["error"]["phase"] != "configure"]
 PASSES = {"topic": "any", "partition": 0, "timestamp": 5, "offset": 3, "key": None, "value": None, "headers": []}
 
 

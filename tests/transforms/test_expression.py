@@ -312,4 +312,3 @@ class TestPredicate:
             self.made("topic")
         with pytest.raises(ConfigError, match='Missing required configuration "expression"'):
             Predicate().configure({})
-

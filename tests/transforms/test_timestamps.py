@@ -23,8 +23,13 @@ def converted(schema: Schema | None, value: Any, **config: str) -> Any:
 
 @pytest.mark.parametrize(
     "schema",
-    [s.INT64_SCHEMA, s.OPTIONAL_STRING_SCHEMA, s.INT64_SCHEMA.replace(default=3), s.array(s.INT64_SCHEMA),
-     s.mapping(s.STRING_SCHEMA, s.INT64_SCHEMA)],
+    [
+        s.INT64_SCHEMA,
+        s.OPTIONAL_STRING_SCHEMA,
+        s.INT64_SCHEMA.replace(default=3),
+        s.array(s.INT64_SCHEMA),
+        s.mapping(s.STRING_SCHEMA, s.INT64_SCHEMA),
+    ],
 )
 def test_a_null_that_is_no_struct_has_no_field(schema: Schema) -> None:
     with pytest.raises(DataError, match="Cannot list fields on non-struct type"):

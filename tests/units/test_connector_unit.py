@@ -65,9 +65,7 @@ def host(made: Made, base: type[Any] | None = None) -> MemoryHost:
 CONFIG = {"name": "c", "connector.class": "Watched", "tasks.max": "2"}
 
 
-def test_a_started_connector_publishes_its_task_configs_with_the_offset_they_come_from(
-    made: Made, units: list[Unit]
-) -> None:
+def test_a_started_connector_publishes_its_task_configs_with_the_offset_they_come_from(made: Made, units: list[Unit]) -> None:
     there = host(made)
     units.append(there.unit(CONFIG, task=None))
     until(lambda: there.configs)

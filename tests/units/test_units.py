@@ -197,9 +197,7 @@ def test_a_queue_whose_brokers_can_never_be_found_fails_the_task(there: MemoryHo
     assert "No broker can be found at bootstrap.servers=no..host:1" in (there.statuses[-1][1] or "")
 
 
-def test_a_source_waits_for_brokers_with_its_first_letter(
-    there: MemoryHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_waits_for_brokers_with_its_first_letter(there: MemoryHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin, "_TIMEOUT", 0.1)
     asked: list[str] = []
     monkeypatch.setattr(reports, "ensure_topic", lambda *args: (asked.append(args[1]), admin.ensure_topic(*args)))

@@ -77,9 +77,7 @@ def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
     return {name for name, found in offsets.items() if not found}
 
 
-def perform(
-    client: ConnectClient, steps: Sequence[Step], timeout: float | None, verbose: bool = True
-) -> tuple[set[str], int]:
+def perform(client: ConnectClient, steps: Sequence[Step], timeout: float | None, verbose: bool = True) -> tuple[set[str], int]:
     """
     Do them, and wait if there is a `timeout`; gives the names of those that failed, and the exit status: that which all
     failures share, else 1. What is to be deleted comes last, if nothing failed before.

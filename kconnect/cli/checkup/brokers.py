@@ -36,8 +36,8 @@ def check_server(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
         reaching.reach(host.strip("[]").rpartition("://")[2], int(port), run.LIMIT_S)
     except reaching.Unreachable as error:
         named = error.stage == reaching.DNS
-        remedy = "correct bootstrap.servers, or the name server" if named else (
-            "start the broker, or let connections through to it"
+        remedy = (
+            "correct bootstrap.servers, or the name server" if named else ("start the broker, or let connections through to it")
         )
         yield Finding(ERROR, error.stage, where, str(error), remedy)
         return

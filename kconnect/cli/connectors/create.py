@@ -32,6 +32,7 @@ def create(target: Target, paths: tuple[Path, ...], recursive: bool, wait: bool,
     """
     wanted = {manifest.name: manifest for manifest in read(paths, recursive)}
     with target.connect() as client:
+
         def one(name: str) -> str:
             apply_run.do(client, apply_plan.make([wanted[name]], {}, {})[0])
             said = f"created {name}"

@@ -15,12 +15,8 @@ from datetime import datetime, timezone
 LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _SAME = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
-_KCONNECT = re.compile(
-    r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) (?P<level>[A-Z]+) +\S+(?: \[(?P<whose>[^\]]*)\])? "
-)
-_CONNECT = re.compile(
-    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (?P<level>[A-Z]+) +(?:\[(?P<whose>[^\]]*)\] )?"
-)
+_KCONNECT = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) (?P<level>[A-Z]+) +\S+(?: \[(?P<whose>[^\]]*)\])? ")
+_CONNECT = re.compile(r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (?P<level>[A-Z]+) +(?:\[(?P<whose>[^\]]*)\] )?")
 _TASK = re.compile(r"^(?P<connector>.*)\|task-(?P<task>\d+)(?:\|.*)?$|^(?P<instance>.*)\|worker(?:\|.*)?$")
 
 

@@ -156,9 +156,7 @@ class Restart:
                 return False
             return seen >= set(now) or time.monotonic() - begun >= _UNSEEN_S
 
-        self._client.wait_until(
-            self._name, reached, "seen to start again", timeout, Seen(f"{self._name} to start again")
-        )
+        self._client.wait_until(self._name, reached, "seen to start again", timeout, Seen(f"{self._name} to start again"))
 
     @staticmethod
     def _rows(status: Mapping[str, Any]) -> dict[int | None, dict[str, Any]]:

@@ -76,8 +76,10 @@ def _numbers(found: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]
     numbers, lag, errors = found["numbers"] or {}, found["lag"], found["errors"]
     if numbers.get("skipped"):
         where = errors["topic"]
-        look = f"`kconnect dlq show {quote(where)}`" if where else (
-            "they are lost, because errors.deadletterqueue.topic.name is not set"
+        look = (
+            f"`kconnect dlq show {quote(where)}`"
+            if where
+            else ("they are lost, because errors.deadletterqueue.topic.name is not set")
         )
         yield f"{int(numbers['skipped'])} records failed and were dropped since its tasks started: {look}"
     if lag and lag["total"] and numbers.get("in_per_s") == 0 and found["state"] == "RUNNING" and not failed:

@@ -59,7 +59,7 @@ def of(name: str, stamped: Iterable[Stamped]) -> History:
     found = History()
     config: Config | None = None
     tasks: int | None = None
-    for (record, at_ms) in stamped:
+    for record, at_ms in stamped:
         if record.topic is Topic.STATUS:
             _status(found, name, records.decode_status(record), at_ms)
             continue

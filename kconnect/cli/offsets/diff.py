@@ -18,9 +18,7 @@ from kconnect.errors import ConnectError
 @click.option("--to-user", metavar="NAME", help="Your user name there, as --user is here.")
 @click.option("--to-name", metavar="NAME", help="The connector's name there, if it differs.")
 @connection.options
-def diff(
-    name: str, file: str | None, to_url: str | None, to_user: str | None, to_name: str | None, target: Target
-) -> int:
+def diff(name: str, file: str | None, to_url: str | None, to_user: str | None, to_name: str | None, target: Target) -> int:
     """
     Compare a connector's offsets with those of a file or of another cluster.
 

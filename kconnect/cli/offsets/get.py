@@ -87,5 +87,3 @@ def _sink(each: Subject, offsets: Entries, brokers: Brokers) -> list[tuple[str, 
         more = ("-", "-") if span is None else (str(span.end), str(max(span.end - offset, 0)))
         rows.append((each.name, place.topic, str(place.partition), str(offset), *more))
     return rows
-
-

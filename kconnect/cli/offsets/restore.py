@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 @stopped.options
 @asking.option
 @connection.options
-def import_(
-    file: str, names: tuple[str, ...], exact: bool, stop: bool, dry_run: bool, yes: bool, target: Target
-) -> int:
+def import_(file: str, names: tuple[str, ...], exact: bool, stop: bool, dry_run: bool, yes: bool, target: Target) -> int:
     """
     Set connectors' offsets to those in a file that export wrote.
 
@@ -124,9 +122,7 @@ def _wanted(now: Entries, saved: Saved, exact: bool) -> Entries:
     return saved.offsets + (_others(now, saved) if exact else [])
 
 
-def _import(
-    client: ConnectClient, todo: list[tuple[Subject, Saved]], exact: bool, stop: bool, failures: _Failures
-) -> None:
+def _import(client: ConnectClient, todo: list[tuple[Subject, Saved]], exact: bool, stop: bool, failures: _Failures) -> None:
     for of, saved in todo:
         with failures.of(of.name):
             with stopped.changing(client, of.name, stop):

@@ -40,9 +40,7 @@ def document(url: str, root: dict[str, Any], saved: Iterable[Saved], now: dateti
     return {
         "exported_at": now.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "cluster": {"url": url, "version": root.get("version"), "kafka_cluster_id": root.get("kafka_cluster_id")},
-        "connectors": [
-            {"name": each.name, "type": each.kind, "class": each.plugin, "offsets": each.offsets} for each in saved
-        ],
+        "connectors": [{"name": each.name, "type": each.kind, "class": each.plugin, "offsets": each.offsets} for each in saved],
     }
 
 

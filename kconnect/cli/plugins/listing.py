@@ -62,9 +62,7 @@ def _of_directories(plugin_path: list[Path]) -> tuple[list[dict[str, Any]], list
     found = sorted(
         registry.plugins, key=lambda each: (_ALL_KINDS.index(each.kind), each.class_name, versions.key(each.version))
     )
-    rows = [
-        {"class": each.class_name, "kind": each.kind, "version": each.version, "location": each.location} for each in found
-    ]
+    rows = [{"class": each.class_name, "kind": each.kind, "version": each.version, "location": each.location} for each in found]
     return rows, [{"location": each.location, "reason": each.reason} for each in registry.broken]
 
 

@@ -82,9 +82,7 @@ def directories(plugin_path: tuple[str, ...], worker_file: Path | None) -> list[
 
         given = list(connector_file.worker_of(worker_file).plugin_path or ())
         if not given:
-            raise InputError(
-                f"{worker_file} does not set plugin.path; add a line such as plugin.path=/opt/kconnect/plugins"
-            )
+            raise InputError(f"{worker_file} does not set plugin.path; add a line such as plugin.path=/opt/kconnect/plugins")
     else:
         given = [part.strip() for part in os.environ.get("CONNECT_PLUGIN_PATH", "").split(",")]
     return [Path(part).expanduser().absolute() for part in given if part]

@@ -69,9 +69,7 @@ def remove(
     return 0
 
 
-def _refuse_if_used(
-    directory: Path, directories: list[Path], worker_file: Path | None, target: Target
-) -> None:
+def _refuse_if_used(directory: Path, directories: list[Path], worker_file: Path | None, target: Target) -> None:
     """ConflictError, naming them, if connectors of that worker's cluster get something from the directory."""
     from kconnect.cli import connector_file
     from kconnect.core.settings.worker import converters

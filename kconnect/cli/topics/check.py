@@ -53,8 +53,10 @@ def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> i
         for each in found:
             _show(each)
         said = ", ".join(counted(count, severity.value) for severity, count in counts.items() if count) or "nothing found"
-        click.echo(f"{said[0].upper()}{said[1:]}: {counted(len(contents.records), 'record')} of "
-                   f"{', '.join(facts.name for facts in contents.topics.values())}.")
+        click.echo(
+            f"{said[0].upper()}{said[1:]}: {counted(len(contents.records), 'record')} of "
+            f"{', '.join(facts.name for facts in contents.topics.values())}."
+        )
     return 1 if counts[Severity.ERROR] or (strict and counts[Severity.WARNING]) else 0
 
 

@@ -56,7 +56,8 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     gets_lost = [
         name
         for name, each in now.config.connectors.items()
-        if name not in incomplete and (after := later.config.connectors.get(name)) is not None
+        if name not in incomplete
+        and (after := later.config.connectors.get(name)) is not None
         and (after.inconsistent or after.task_count != each.task_count)
     ]
     yield from about(
@@ -73,7 +74,9 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     outdated = [
         name
         for name, each in now.config.connectors.items()
-        if each.applied is not None and each.applied != each.properties and name not in unfinished
+        if each.applied is not None
+        and each.applied != each.properties
+        and name not in unfinished
         and now.config.target_state(name) is TargetState.STARTED
     ]
     yield from about(

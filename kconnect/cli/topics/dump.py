@@ -34,8 +34,9 @@ _ROLES = [role.value for role in Topic]
 @click.option("--since", metavar="TIME", help="Only newer records: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
 @click.option("-f", "--follow", is_flag=True, help="Then show new records as they are written.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--show-secrets", is_flag=True, help="Show the values of settings that look like secrets. Session keys are never "
-"shown.")
+@click.option(
+    "--show-secrets", is_flag=True, help="Show the values of settings that look like secrets. Session keys are never shown."
+)
 @asking.option
 def dump(
     brokers: Brokers,

@@ -142,8 +142,10 @@ def _config(record: Stored, decoded: Decoded, mask: Mask) -> Said:
                 told.append(f"tasks.max {given['tasks.max']}")
             return "connector", name, f"connector config of {name}: {', '.join(told)}"
         case records.TaskConfig(name, task, properties):
-            return "task", name, (
-                f"config of task {task} of {name}: {counted(len(properties), 'setting')}; in effect once committed"
+            return (
+                "task",
+                name,
+                (f"config of task {task} of {name}: {counted(len(properties), 'setting')}; in effect once committed"),
             )
         case records.TasksCommit(name, tasks):
             return "commit", name, f"commit of {counted(tasks, 'task') if tasks else 'no tasks'} of {name}"

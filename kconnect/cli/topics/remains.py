@@ -106,9 +106,7 @@ def _statuses(now: View, contents: Contents) -> Iterator[Finding]:
         "no-workers",
         Topic.STATUS,
         sorted(running),
-        lambda names, several: (
-            f"The group {contents.group} has no live worker, but by their last status these run: {names}."
-        ),
+        lambda names, several: f"The group {contents.group} has no live worker, but by their last status these run: {names}.",
     )
 
 

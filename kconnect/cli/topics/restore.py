@@ -23,11 +23,18 @@ if TYPE_CHECKING:
 @click.option("--to-config-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
 @click.option("--to-offset-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
 @click.option("--to-status-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
-@click.option("--group", metavar="NAME", help="The workers' group.id; all of them must be stopped. Default: --worker-file's, "
-"else as it was.")
+@click.option(
+    "--group",
+    metavar="NAME",
+    help="The workers' group.id; all of them must be stopped. Default: --worker-file's, else as it was.",
+)
 @click.option("--create", is_flag=True, help="Create missing topics, with the settings that they had.")
-@click.option("--replication-factor", type=click.IntRange(1), metavar="N", help="Replicas of topics that --create creates. "
-"Default: as it was.")
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Replicas of topics that --create creates. Default: as it was.",
+)
 @click.option(
     "--repartition",
     is_flag=True,

@@ -219,4 +219,3 @@ class SetLevel(Effect[None]):
 @dataclass(frozen=True, slots=True)
 class Bye(Effect[None]):
     """Nothing of this worker runs any more: it may leave the group and end."""
-

@@ -115,6 +115,18 @@ class ShutDown:
 
 
 Event = (
-    Read | CaughtUp | Remade | Requested | Cancelled | Done | Failed | Owned | Lost | Members
-    | HostsDead | SparkEnded | Tick | ShutDown
+    Read
+    | CaughtUp
+    | Remade
+    | Requested
+    | Cancelled
+    | Done
+    | Failed
+    | Owned
+    | Lost
+    | Members
+    | HostsDead
+    | SparkEnded
+    | Tick
+    | ShutDown
 )

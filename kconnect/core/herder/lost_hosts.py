@@ -57,9 +57,7 @@ class LostHosts:
     def units(self, state: AssignmentState, worker: str, now: int) -> set[UnitId]:
         """What the worker's lost hosts still list."""
         lost = self._lost(now)
-        return {
-            unit for held in (state.hosts_of(worker) if lost else ()) if _name(held) in lost for unit in held.units or ()
-        }
+        return {unit for held in (state.hosts_of(worker) if lost else ()) if _name(held) in lost for unit in held.units or ()}
 
     def _lost(self, now: int) -> set[Host]:
         lost = {host for host, since in self._dead_since.items() if now - since >= _REPLACED_MS or host in self._bereft}

@@ -55,9 +55,7 @@ def _sink_partition(partition: Any) -> TopicPartition:
     if partition is None:
         raise BadRequestError("The partition for a sink connector offset cannot be null or missing")
     if not isinstance(partition, dict) or not {TOPIC, PARTITION} <= partition.keys():
-        raise BadRequestError(
-            f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'"
-        )
+        raise BadRequestError(f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'")
     topic, number = partition[TOPIC], partition[PARTITION]
     if topic is None or isinstance(topic, dict | list):
         raise BadRequestError("Kafka topic names must be valid strings and may not be null")
@@ -76,9 +74,7 @@ def _sink_offset(offset: Any) -> int | None:
     if offset is None:
         return None
     if not isinstance(offset, dict) or OFFSET not in offset:
-        raise BadRequestError(
-            f"The offset for a sink connector should either be null or contain the key '{OFFSET}'"
-        )
+        raise BadRequestError(f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
     parsed = _number(offset[OFFSET])
     if parsed is None or parsed not in range(2**63):
         raise BadRequestError(

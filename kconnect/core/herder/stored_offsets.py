@@ -111,4 +111,3 @@ def _write(desk: Desk, entries: Sequence[Entry], failed: str) -> Procedure[None]
         raise BadRequestError(f"{failed}: {error}") from error
     except ConnectError as error:
         raise ConnectError(f"{failed}: {error}") from error
-

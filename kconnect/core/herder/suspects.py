@@ -220,9 +220,7 @@ class Suspects:
         trouble, and no unit is to blame.
         """
         return any(
-            number != host
-            and life.since <= since
-            and (life.held.worker, number, life.held.incarnation) not in dead
+            number != host and life.since <= since and (life.held.worker, number, life.held.incarnation) not in dead
             for number, life in self._lives.items()
         )
 

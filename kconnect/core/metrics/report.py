@@ -70,9 +70,7 @@ class Starts:
     failed: int = 0
 
     def __add__(self, other: Starts) -> Starts:
-        return Starts(
-            self.attempts + other.attempts, self.succeeded + other.succeeded, self.failed + other.failed
-        )
+        return Starts(self.attempts + other.attempts, self.succeeded + other.succeeded, self.failed + other.failed)
 
 
 Report = UnitReport | HostReport

@@ -117,9 +117,7 @@ class TaskMeter:
 class SourceMeter(TaskMeter):
     """`active()` says how many records wait for Kafka's acknowledgement; it is called from the host's thread as well."""
 
-    def __init__(
-        self, windows: Windows, errors: Counts, clock: Callable[[], float], active: Callable[[], int]
-    ) -> None:
+    def __init__(self, windows: Windows, errors: Counts, clock: Callable[[], float], active: Callable[[], int]) -> None:
         super().__init__(windows, errors, clock)
         self._active = active
         self._polls_ms, self._writes, self._actives = Sampled(windows), Sampled(windows), Sampled(windows)

@@ -95,9 +95,7 @@ def _conditional(config: Mapping[str, str]) -> Iterator[Alias]:
     return _aliases(config, "transforms", {"type", "plugin.version", "predicate"})
 
 
-def config_def(
-    kind: str, alias: str, versions: Sequence[str], own: ConfigDef | None, classes: Sequence[str] = ()
-) -> ConfigDef:
+def config_def(kind: str, alias: str, versions: Sequence[str], own: ConfigDef | None, classes: Sequence[str] = ()) -> ConfigDef:
     """
     The settings of one alias under their full names; `kind` is `transforms` or `predicates`.
 

@@ -94,9 +94,7 @@ class Resolved:
         """A text with its references replaced; one that could not be had is left. What takes its place is not looked into."""
         if "${" not in text:
             return text
-        return "".join(
-            literal if ref is None else literal + self.values.get(ref, ref.text) for literal, ref in _split(text)
-        )
+        return "".join(literal if ref is None else literal + self.values.get(ref, ref.text) for literal, ref in _split(text))
 
     def problems(self, raw: Mapping[str, str]) -> dict[str, list[str]]:
         """By setting, what is to be said of each of its references that could not be had."""
@@ -194,7 +192,10 @@ def of_the_worker(config: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """Settings that can't hold references and do, with what is to be said of it."""
     for setting in sorted(FOR_THE_WORKER & config.keys()):
         if find(config[setting]):
-            yield setting, (
-                f"Invalid value {config[setting]} for configuration {setting}: the worker itself reads this setting, and "
-                "resolves no references of connectors: write the value"
+            yield (
+                setting,
+                (
+                    f"Invalid value {config[setting]} for configuration {setting}: the worker itself reads this setting, and "
+                    "resolves no references of connectors: write the value"
+                ),
             )

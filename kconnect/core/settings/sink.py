@@ -143,13 +143,8 @@ def group_errors(config: Mapping[str, str | None], parsed: Mapping[str, Any], wo
     """What is wrong with a sink's consumer group: setting -> message. The workers' own group must stay theirs."""
     overridden = config.get(GROUP_ID)
     if overridden == worker_group:
-        return {
-            GROUP_ID: f"Consumer group {overridden} conflicts with Connect worker group "
-            f"{worker_group}"
-        }
+        return {GROUP_ID: f"Consumer group {overridden} conflicts with Connect worker group {worker_group}"}
     name = parsed.get("name")
     if not overridden and f"connect-{name}" == worker_group:
-        return {
-            "name": f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"
-        }
+        return {"name": f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"}
     return {}

@@ -106,8 +106,7 @@ def errors_message(infos: Mapping[str, Any]) -> str:
     lines = [
         f"Connector configuration is invalid and contains the following {infos['error_count']} error(s):",
         *(error for row in infos["configs"] for error in errors_of(row)),
-        "You can also find the above list of errors at the endpoint "
-        "`/connector-plugins/{connectorType}/config/validate`",
+        "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`",
     ]
     return "\n".join(lines)
 

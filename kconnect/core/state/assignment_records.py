@@ -20,6 +20,7 @@ from kconnect.core.state.records import Broken, Entry, LogRecord, Topic, UnitId,
 FORMAT = 1
 """Version of the assignment topic's records. A worker that meets a newer one does not lead."""
 
+
 @dataclass(frozen=True, slots=True)
 class Leader:
     """
@@ -148,8 +149,10 @@ class FencingFailed:
     def answers(self, worker: str, host: int, incarnation: str, wait: Wait) -> bool:
         """Whether that wait of that life of a host is among those."""
         known = self.hosts.get((worker, host))
-        return self.tasks_offset == wait.tasks_offset and known is not None and (
-            known[0] == incarnation and wait.sequence <= known[1]
+        return (
+            self.tasks_offset == wait.tasks_offset
+            and known is not None
+            and (known[0] == incarnation and wait.sequence <= known[1])
         )
 
 

@@ -73,9 +73,7 @@ class Steps:
     def __bool__(self) -> bool:
         return bool(self.steps)
 
-    def apply(
-        self, records: Sequence[Any], origins: Sequence[Any] | None = None, errors: Errors | None = None
-    ) -> Records:
+    def apply(self, records: Sequence[Any], origins: Sequence[Any] | None = None, errors: Errors | None = None) -> Records:
         """
         `origins` are the records as they came in, for reports. ConnectError, naming step and record, for the first failure
         that `errors` does not tolerate; without it, that is the very first.

@@ -11,9 +11,7 @@ WORKER = "n1:8083"
 
 
 def stamped(*entries: tuple[int, Entry]) -> list[Stamped]:
-    return [
-        Stamped(LogRecord(entry.topic, 0, place, entry.key, entry.value), at) for place, (at, entry) in enumerate(entries)
-    ]
+    return [Stamped(LogRecord(entry.topic, 0, place, entry.key, entry.value), at) for place, (at, entry) in enumerate(entries)]
 
 
 def status(state: State, task: int = -1, worker: str = WORKER) -> Entry:

@@ -88,7 +88,11 @@ def test_ranges_of_offsets() -> None:
         return RANGE.convert(text, None, None)
 
     assert [read("12"), read("12:40"), read("12:"), read(":40"), read("")] == [
-        (12, 12), (12, 40), (12, None), (None, 40), (None, None)
+        (12, 12),
+        (12, 40),
+        (12, None),
+        (None, 40),
+        (None, None),
     ]
     for text in (":", "a", "4:3", "1-2"):
         with pytest.raises(click.BadParameter):

@@ -55,10 +55,12 @@ def test_nor_has_a_connector_that_came_and_went() -> None:
 RECORDS: list[tuple[str, Callable[[Log], object], str, str, str]] = [
     (
         "a commit that says more tasks than were written",
-        lambda log: log.config("connector-x", {"properties": {"connector.class": "A"}})
-        .config("task-x-0", {"properties": {}})
-        .config("task-x-2", {"properties": {}})
-        .config("commit-x", {"tasks": 3}),
+        lambda log: (
+            log.config("connector-x", {"properties": {"connector.class": "A"}})
+            .config("task-x-0", {"properties": {}})
+            .config("task-x-2", {"properties": {}})
+            .config("commit-x", {"tasks": 3})
+        ),
         *("error", "commit-incomplete", "The commit of x is for 3 tasks, but the config of task 1 is missing"),
     ),
     (

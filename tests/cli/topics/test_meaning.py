@@ -71,8 +71,13 @@ USED = b'{"topic":{"name":"t1","connector":"my src","task":0,"discoverTimestamp"
             b'{"task-count":3}',
             *("fencing", "x", "3 tasks of x may have transactional producers (exactly-once)"),
         ),
-        ("session-key", KEY, "session-key", None, "session key for HmacSHA256, created 2026-11-21 04:38:18.081; the key is not "
-                                                  "shown"),
+        (
+            "session-key",
+            KEY,
+            "session-key",
+            None,
+            "session key for HmacSHA256, created 2026-11-21 04:38:18.081; the key is not shown",
+        ),
         (
             "logger-cluster-org.a",
             b'{"level":"debug"}',
@@ -146,9 +151,7 @@ UNITS = frozenset((UnitId("x"), UnitId("x", 0), UnitId("x", 1)))
         ),
         (ours.placement(ours.Placement("n1:1", None)), "placement", "placement of worker n1:1 removed"),
         (
-            ours.held(
-                ours.Held("n1:1", 2, UNITS, 7, 2, "i", "w", ("node", 42, 1.0), 1, {UnitId("x", 0): ours.Wait(1, 1)})
-            ),
+            ours.held(ours.Held("n1:1", 2, UNITS, 7, 2, "i", "w", ("node", 42, 1.0), 1, {UnitId("x", 0): ours.Wait(1, 1)})),
             "held",
             "host 2 of worker n1:1 holds 1 connector, 2 tasks: x, x-0, x-1 (generation 7, revision 2), pid 42 on node; "
             "waiting: x-0",

@@ -65,9 +65,7 @@ def placed(host: Alone, config_offset: int, *more: UnitId) -> None:
     """As its worker decided when it had read so much of the config topic."""
     units = {TASK, *more}
     placement = Placement("w", {0: dict.fromkeys(units, 0)}, 2, config_offset, "1", config_offset=config_offset)
-    host.write(
-        assignment_records.assignment(Assignment("w", frozenset(units), 2)), assignment_records.placement(placement)
-    )
+    host.write(assignment_records.assignment(Assignment("w", frozenset(units), 2)), assignment_records.placement(placement))
 
 
 def read_config(host: Alone, offset: int, name: str, **config: str) -> None:

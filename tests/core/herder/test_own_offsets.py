@@ -211,7 +211,7 @@ def test_a_source_is_created_with_its_offsets_and_forgets_others(seed: int, monk
     assert made.info["offsets_status"] == "The offsets for this connector have been altered successfully"
     assert made.created
     before = ["AskConnector", 'offset ["x",{"p":2}]=-', 'offset ["x",{"p":1}]={"n":7}', "config connector-x"]
-    assert [each.partition("={\"prop")[0] for each in done[:4]] == before
+    assert [each.partition('={"prop')[0] for each in done[:4]] == before
     assert seen(cluster) == [{"partition": {"p": 1}, "offset": {"n": 7}}]
     cluster.settle()
     assert UnitId("x", 0) in cluster.running()
@@ -223,7 +223,7 @@ def test_an_own_topic_has_them_before_the_connector_is_there(monkeypatch: pytest
     done = order(cluster, monkeypatch)
     made = cluster.call("w0:1", CreateConnector("x", OWN, "stopped", FIRST))
     assert "offsets_status" in made.info
-    assert [each.split(" {")[0].split("={\"prop")[0] for each in done[:7]] == [
+    assert [each.split(" {")[0].split('={"prop')[0] for each in done[:7]] == [
         "AskConnector",
         'offset ["x",{"p":2}]=-',
         'own ["x",{"p":2}]=-',

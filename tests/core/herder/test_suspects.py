@@ -45,9 +45,7 @@ class Cluster:
         self.hosts[host] = f"{next(self._lives):06d}"
         self.say(host)
 
-    def say(
-        self, host: int, life: str = "", stuck: Units = frozenset(), blamed: Mapping[UnitId, Blame] | None = None
-    ) -> None:
+    def say(self, host: int, life: str = "", stuck: Units = frozenset(), blamed: Mapping[UnitId, Blame] | None = None) -> None:
         units, life = frozenset(self.on(host)), life or self.hosts[host]
         held = Held(WORKER, host, units, incarnation=life, worker_incarnation=LIFE, stuck=stuck, blamed=blamed or {})
         self.texts += self.suspects.read(held, HostSpec(group=self.group(host)), self.now)

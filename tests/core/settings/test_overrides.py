@@ -54,9 +54,10 @@ def test_secrets_are_not_echoed() -> None:
 def test_a_null_is_shown_as_such() -> None:
     """That it is refused is said by the row without a definition, as of every null."""
     assert rows("source", {"producer.override.acks": None})["producer.override.acks"]["value"]["value"] is None
-    assert rows("source", {"producer.override.sasl.jaas.config": None})["producer.override.sasl.jaas.config"]["value"][
-        "value"
-    ] is None
+    assert (
+        rows("source", {"producer.override.sasl.jaas.config": None})["producer.override.sasl.jaas.config"]["value"]["value"]
+        is None
+    )
 
 
 def test_a_value_of_the_wrong_type() -> None:

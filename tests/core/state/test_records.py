@@ -93,9 +93,7 @@ class TestConfigTopic:
             (b"session-key", b'{"key":1}'),
         ],
     )
-    def test_unknown_keys_and_broken_values_are_broken_and_never_quoted(
-        self, key: bytes | None, value: bytes | None
-    ) -> None:
+    def test_unknown_keys_and_broken_values_are_broken_and_never_quoted(self, key: bytes | None, value: bytes | None) -> None:
         decoded = records.decode_config(read(Topic.CONFIG, key, value))
         assert isinstance(decoded, Broken)
         assert '"a"' not in decoded.reason
@@ -111,9 +109,7 @@ class TestStatusTopic:
     def test_a_status_is_written_in_connects_field_order(self) -> None:
         entry = records.status(UnitId("my src", 0), UnitStatus(State.RUNNING, "h:1", 4, None, "4.3.1"))
         assert entry.key == b"status-task-my src-0"
-        assert entry.value == (
-            b'{"state":"RUNNING","trace":null,"worker_id":"h:1","generation":4,"version":"4.3.1"}'
-        )
+        assert entry.value == (b'{"state":"RUNNING","trace":null,"worker_id":"h:1","generation":4,"version":"4.3.1"}')
 
     def test_statuses_without_version_come_from_older_workers(self) -> None:
         value = b'{"state":"RUNNING","trace":null,"worker_id":"h:1","generation":4}'
@@ -124,9 +120,7 @@ class TestStatusTopic:
         kip, apache = records.topic_use("c:x", "t", 0, 1795235898081, ["kip-558", "apache"])
         assert kip.key == b"topic-t:connector-c:x"
         assert apache.key == b"status-topic-t:connector-c:x"
-        assert apache.value == (
-            b'{"topic":{"name":"t","connector":"c:x","task":0,"discoverTimestamp":1795235898081}}'
-        )
+        assert apache.value == (b'{"topic":{"name":"t","connector":"c:x","task":0,"discoverTimestamp":1795235898081}}')
         assert records.decode_status(again(kip)) == TopicUse("c:x", "t", 0, "kip-558")
         assert records.decode_status(again(apache)) == TopicUse("c:x", "t", 0, "apache")
 
@@ -202,6 +196,6 @@ class TestOffsetTopic:
     def test_new_keys_are_compact_json(self) -> None:
         assert records.offset_key("my src", {"filename": "/data/in.txt"}) == b'["my src",{"filename":"/data/in.txt"}]'
 
-    @pytest.mark.parametrize("key", [None, b"x", b'"x"', b'["a"]', b'[1,{}]', b'["a",1]'])
+    @pytest.mark.parametrize("key", [None, b"x", b'"x"', b'["a"]', b"[1,{}]", b'["a",1]'])
     def test_other_keys_are_broken(self, key: bytes | None) -> None:
         assert isinstance(records.decode_offset(read(Topic.OFFSET, key, b"{}")), Broken)

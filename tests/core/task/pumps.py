@@ -132,9 +132,7 @@ class SourceWorld:
         chain = SourceChain(Converters(Text(), Text(), TextHeaders), errors)
         self.meter = SourceMeter(Windows(), errors.counts, lambda: self.now, lambda: self.producer.active)
         use = TopicUse(lambda: self.announced, self.announced.add)
-        ports = delivery.Ports(
-            self.life, self, self.store, self.topics, self.letters, use, errors, self.meter, tracks, 5.0
-        )
+        ports = delivery.Ports(self.life, self, self.store, self.topics, self.letters, use, errors, self.meter, tracks, 5.0)
         self.delivery: Delivery = AtLeastOnce(ports, self.producer, INTERVAL_S)
         if boundary is not None:
             self.delivery = ExactlyOnce(ports, self.producer, boundary, OFFSETS)

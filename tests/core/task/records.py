@@ -27,9 +27,7 @@ class Text(Converter):
             raise ValueError("can't be text")
         return self._null if value is None else str(value).encode()
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         self.asked += 1
         if data == b"bad":
             raise ValueError("can't be read")

@@ -97,9 +97,7 @@ class Member:
 
 
 class ChaosCluster:
-    def __init__(
-        self, directory: Path, workers: int = 3, exactly_once: bool = False, session_s: float = SESSION_S
-    ) -> None:
+    def __init__(self, directory: Path, workers: int = 3, exactly_once: bool = False, session_s: float = SESSION_S) -> None:
         self.directory = directory
         self.exactly_once, self.session_s = exactly_once, session_s
         self._churn_tasks = CHURN_TASKS_ONCE if exactly_once else CHURN_TASKS

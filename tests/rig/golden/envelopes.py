@@ -95,9 +95,7 @@ def _built(schema: Schema | None, payload: Any, types: Any, exact: bool) -> Any:
             for key, item, of_key, of_item in _pairs(payload, types)
         }
     if schema.type is SchemaType.STRUCT:
-        values = [
-            _built(field.schema, payload.get(field.name), _part(types, field.name), exact) for field in schema.fields
-        ]
+        values = [_built(field.schema, payload.get(field.name), _part(types, field.name), exact) for field in schema.fields]
         return Struct.unchecked(schema, values)
     return payload
 

@@ -126,9 +126,7 @@ class HistoryHost(MemoryHost):
 
     cluster: History
 
-    def __init__(
-        self, cluster: History, worker: str, number: int, worker_incarnation: str, life: int, spec: HostSpec
-    ) -> None:
+    def __init__(self, cluster: History, worker: str, number: int, worker_incarnation: str, life: int, spec: HostSpec) -> None:
         super().__init__(cluster, worker, number, worker_incarnation, life, spec)
         self.cut = False
         self.suspended = False

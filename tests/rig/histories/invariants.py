@@ -268,11 +268,7 @@ def _moved(whole: Folds) -> set[str]:
 
 def refused_wrote_nothing(history: History, whole: Folds) -> Iterator[str]:
     """I12: a request that was refused has written nothing."""
-    refused = {
-        f'"{asked.marker}"'.encode()
-        for asked in history.asked
-        if asked.marker is not None and _is_refused(asked)
-    }
+    refused = {f'"{asked.marker}"'.encode() for asked in history.asked if asked.marker is not None and _is_refused(asked)}
     both = [*history.log.topics[Topic.CONFIG], *history.log.topics[Topic.OFFSET]]
     for record in both if refused else ():
         for marker in refused:

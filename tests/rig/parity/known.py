@@ -179,9 +179,7 @@ KNOWN: tuple[Known, ...] = (
         "null-records",
         "a null for one of the connector's own settings",
         r"records: (config|status) topic",
-        (
-            Place(r'"(connector|status-connector|target-state)-<n>-null2?".*'),
-        ),
+        (Place(r'"(connector|status-connector|target-state)-<n>-null2?".*'),),
     ),
     Known(
         "stopped-task",

@@ -67,9 +67,7 @@ def _headers(given: Mapping[str, str]) -> dict[str, str]:
 def states(connector: str, *tasks: str) -> Condition:
     """Of a status: these states, and no more tasks."""
     return lambda status, body: (
-        status == 200
-        and body["connector"]["state"] == connector
-        and [task["state"] for task in body["tasks"]] == list(tasks)
+        status == 200 and body["connector"]["state"] == connector and [task["state"] for task in body["tasks"]] == list(tasks)
     )
 
 

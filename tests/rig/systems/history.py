@@ -226,7 +226,8 @@ def _whole(
     """
     ordered = sorted(emitted, key=lambda record: record.offset)
     last = {
-        record.seqno for record, following in itertools.zip_longest(ordered, ordered[1:])
+        record.seqno
+        for record, following in itertools.zip_longest(ordered, ordered[1:])
         if following is None or following.offset != record.offset + 1
     }
     counts["transactions"] += len(last)

@@ -61,9 +61,7 @@ class PluginPackage:
         info = f"{self._escaped}.dist-info"
         files = {path: text.encode() if isinstance(text, str) else text for path, text in self.modules.items()}
         requires = "".join(f"Requires-Dist: {each}\n" for each in self.requires)
-        files[f"{info}/METADATA"] = (
-            f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}\n{requires}".encode()
-        )
+        files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}\n{requires}".encode()
         files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: kconnect\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         if installer is not None:
             files[f"{info}/INSTALLER"] = f"{installer}\n".encode()

@@ -66,10 +66,7 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
         memory = _memory(processes.get(where)) if alone else None
         return {"id": unit.task, "host": host_of(held), "memory": memory, "retrying": _retrying(said.get((*where, unit)))}
 
-    return {
-        name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]}
-        for name in names
-    }
+    return {name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]} for name in names}
 
 
 def host_of(held: Held) -> Body:

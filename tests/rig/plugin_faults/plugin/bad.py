@@ -117,9 +117,7 @@ class BadSourceTask(_Places, SourceTask):
         # The first records tell that everything works until then.
         if self._number > 3:
             self.at("source.poll")
-        return [
-            SourceRecord({"bad": "1"}, {"number": self._number}, self._props["topic"], 0, None, None, STRING_SCHEMA, "bad")
-        ]
+        return [SourceRecord({"bad": "1"}, {"number": self._number}, self._props["topic"], 0, None, None, STRING_SCHEMA, "bad")]
 
     def commit(self) -> None:
         self.at("source.commit")

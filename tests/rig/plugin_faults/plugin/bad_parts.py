@@ -64,9 +64,7 @@ class BadConverter(_Part, Converter):
         self.at("from_connect_data")
         return None if value is None else str(value).encode()
 
-    def to_connect_data(
-        self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None
-    ) -> SchemaAndValue:
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         self.at("to_connect_data")
         return SchemaAndValue(STRING_SCHEMA, None if data is None else data.decode())
 
