@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import kconnect.api
 
 NAMES = """
@@ -38,6 +40,7 @@ def test_all_exist() -> None:
     assert missing == []
 
 
+@pytest.mark.process
 def test_it_brings_in_nothing_else_of_ours_and_no_client() -> None:
     show = (
         "import sys, kconnect.api; "

@@ -88,6 +88,7 @@ def test_a_limit_that_no_host_could_keep_is_refused(value: str) -> None:
         settings(task_host_memory_max_bytes=value)
 
 
+@pytest.mark.process
 def test_a_dedicated_task_that_takes_too_much_at_once_gets_an_error_that_can_be_told() -> None:
     script = """
         import sys
@@ -112,6 +113,7 @@ def test_a_dedicated_task_that_takes_too_much_at_once_gets_an_error_that_can_be_
     assert told == "The task got no more memory: tasks.memory.max is 134217728"
 
 
+@pytest.mark.process
 def test_a_task_that_wants_too_much_at_once_fails_of_the_setting_and_its_host_can_go_on() -> None:
     script = """
         from kconnect.core.state.records import TargetState

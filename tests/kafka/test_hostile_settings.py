@@ -86,6 +86,7 @@ def try_all() -> None:
     os._exit(0)
 
 
+@pytest.mark.process
 def test_no_setting_ends_the_process() -> None:
     child = subprocess.run(
         [sys.executable, "-c", "from tests.kafka import test_hostile_settings as t; t.try_all()"],

@@ -13,6 +13,8 @@ from kconnect.errors import ConfigError
 from kconnect.processes import logs, worker_file
 from kconnect.spark import session
 
+pytestmark = pytest.mark.process
+
 CANARY = "canary-0a77"
 
 MINIMAL = {

@@ -16,6 +16,8 @@ from kconnect.tls.stores import KeyPair, Settings
 
 from .authority import KEY_PASSWORD, STORE_PASSWORD, Authority, Issued, java_key_store, java_trust_store, key_store, write
 
+pytestmark = pytest.mark.process
+
 CA = Authority("Test CA")
 BETWEEN = CA.issue("Between", authority=True)
 SRV = CA.issue("srv", by=BETWEEN)
@@ -60,7 +62,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- keystores ---
 
 
-@pytest.mark.process
 def test_pem_file(folder: Path) -> None:
     found = stores.key_pair(ssl({"keystore.type": "PEM", "keystore.location": f"{folder}/srv.pem"}))
     assert_pair(found, SRV, CHAIN)
@@ -95,7 +96,6 @@ def test_a_chain_is_put_in_order(tmp_path: Path) -> None:
     assert_pair(found, SRV, CHAIN + CA.root.pem)
 
 
-@pytest.mark.process
 def test_jks(folder: Path) -> None:
     given = {"keystore.location": f"{folder}/srv.jks", "keystore.password": STORE_PASSWORD, "key.password": KEY_PASSWORD}
     before = set(os.listdir(tempfile.gettempdir()))
@@ -104,7 +104,6 @@ def test_jks(folder: Path) -> None:
     assert not left
 
 
-@pytest.mark.process
 def test_passwords_are_on_no_command_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, said = keytool._program(), tmp_path / "said"
     (tmp_path / "bin").mkdir()
@@ -125,7 +124,6 @@ def test_nothing_given() -> None:
     assert stores.trusted_by_keystore(ssl({})) is None
 
 
-@pytest.mark.process
 def test_keystores_refused(folder: Path) -> None:
     def said(**texts: str) -> str:
         return refusal(stores.key_pair, {name.replace("_", "."): text for name, text in texts.items()})
@@ -156,7 +154,6 @@ def test_keystores_refused(folder: Path) -> None:
     assert "belongs to another one" in said(**{**both, "keystore_certificate_chain": OTHER.pem})
 
 
-@pytest.mark.process
 def test_no_keytool(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     said = refusal(stores.key_pair, {"keystore.location": f"{folder}/srv.jks", "keystore.password": STORE_PASSWORD})
@@ -166,14 +163,12 @@ def test_no_keytool(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- truststores ---
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("store", ["ca.pem", "ca.p12", "ca.jks"])
 def test_truststores(folder: Path, store: str) -> None:
     given = {"truststore.location": f"{folder}/{store}", "truststore.password": STORE_PASSWORD}
     assert stores.trusted(ssl(given)) == CA.root.pem
 
 
-@pytest.mark.process
 def test_a_truststore_of_java_needs_no_password(folder: Path) -> None:
     assert stores.trusted(ssl({"truststore.location": f"{folder}/ca.jks"})) == CA.root.pem
 
@@ -183,7 +178,6 @@ def test_inline_certificates() -> None:
     assert stores.trusted(ssl({"truststore.certificates": given})) == CA.root.pem + OTHER.pem
 
 
-@pytest.mark.process
 def test_of_a_key_its_own_certificate_is_trusted_only(folder: Path) -> None:
     """As in Java: who else the issuer issued for is another matter."""
     for store in ("srv.p12", "srv.jks"):
@@ -194,7 +188,6 @@ def test_of_a_key_its_own_certificate_is_trusted_only(folder: Path) -> None:
         assert (CA.root.pem in found) is (store == "srv.jks"), "there it is an entry of its own"
 
 
-@pytest.mark.process
 def test_without_a_truststore_the_keystore_says_whom_to_trust(folder: Path) -> None:
     given = {"keystore.location": f"{folder}/srv.jks", "keystore.password": STORE_PASSWORD, "key.password": KEY_PASSWORD}
     found = stores.trusted_by_keystore(ssl(given))
@@ -203,7 +196,6 @@ def test_without_a_truststore_the_keystore_says_whom_to_trust(folder: Path) -> N
     assert stores.trusted_by_keystore(ssl({"keystore.location": f"{folder}/srv.pem"})) == SRV.pem
 
 
-@pytest.mark.process
 def test_truststores_refused(folder: Path) -> None:
     empty = refusal(stores.trusted, {"truststore.certificates": "-----BEGIN CERTIFICATE-----"})
     assert "ssl.truststore.certificates: It has no certificate to trust" in empty

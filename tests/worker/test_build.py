@@ -51,6 +51,7 @@ def test_installed_from_a_repository(package: Path, monkeypatch: pytest.MonkeyPa
     assert build.commit() == OWN
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("git") is None, reason="a checkout needs git")
 def test_a_checkout(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*command: str) -> str:

@@ -17,6 +17,8 @@ from kconnect.worker.main import Driver, Worker
 from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
 
+pytestmark = pytest.mark.process
+
 PROPERTIES = {
     "bootstrap.servers": "127.0.0.1:1",
     "group.id": "test",
