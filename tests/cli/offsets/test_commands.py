@@ -303,7 +303,8 @@ def test_a_worker_whose_tasks_are_still_ending_is_asked_again(offsets: Any, herd
     assert kept(herder)[Place("t", 0)] == 1
 
 
-def test_offsets_that_are_others_afterwards_are_an_error(offsets: Any, herder: Herder) -> None:
+def test_offsets_that_are_others_afterwards_are_an_error(offsets: Any, herder: Herder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopped, "_SHOWN_S", 0.5)
     herder.forget = True
     herder.keep("snk", [at(0, 10)])
     for arguments in (("set", "snk", "t/0=1"), ("reset", "snk", "--yes")):
