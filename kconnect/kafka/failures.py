@@ -1,5 +1,6 @@
 """
-What a Kafka error means to whoever runs a command: an error of ours, with the remedy. Called by `cluster.py` and `reader.py`.
+What a Kafka error means: to whoever runs a command, an error of ours with the remedy (called by `cluster.py` and `reader.py`);
+to a task, whether brokers are away (called by `units/reports.py`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ def failure(error: ck.KafkaError, what: str, client: Mapping[str, Any]) -> Conne
     if error.code() in (ck.KafkaError.UNKNOWN_TOPIC_OR_PART, ck.KafkaError._UNKNOWN_TOPIC):
         return NotFoundError(f"Kafka does not know {what} (any more)")
     return ConnectError(f"Kafka refused the request for {what}: {error.str()}")
+
+
+def brokers_away(error: BaseException | None) -> bool:
+    """Whether this is confluent-kafka's error for a request that no broker answered."""
+    return isinstance(error, ck.KafkaException) and error.args[0].code() in AWAY
 
 
 def persistently(ask: Callable[[], _T], passing: Collection[int], what: str, client: Mapping[str, Any], limit_s: float) -> _T:

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import confluent_kafka as ck
 import orjson
 
 from kconnect.api.record import SourceRecord
@@ -26,7 +25,7 @@ from kconnect.core.task.errors import Errors, Failure, error_class, place_of
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
-from kconnect.kafka.codes import AWAY
+from kconnect.kafka.failures import brokers_away
 from kconnect.kafka.producer import TaskProducer
 from kconnect.processes import logs
 from kconnect.units.unit import Unit, trace
@@ -77,10 +76,8 @@ class Reports:
                 ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)
                 break
             except ConnectError as error:
-                cause = error.__cause__
-                away = isinstance(cause, ck.KafkaException) and cause.args[0].code() in AWAY
                 # In the midst of its work a task waits for brokers that are away, as its other clients do.
-                if not (self._late and away) or unit.stopping.wait(0.5):
+                if not (self._late and brokers_away(error.__cause__)) or unit.stopping.wait(0.5):
                     raise
         client = clients.producer(worker, unit.spec.connector, unit.spec.task or 0, self._config)
         client["client.id"] = f"connector-dlq-producer-{unit.spec.connector}-{unit.spec.task}"
