@@ -96,9 +96,9 @@ def test_those_who_share_a_topic_do_not_wait_for_it_one_after_the_other(
         counted(*given)
 
     monkeypatch.setattr(own_offsets, "ensure", late)
-    monkeypatch.setattr(own_offsets, "AWAY_S", 5.0)
+    monkeypatch.setattr(own_offsets, "AWAY_S", 2.0)
     units = [Unit(stores) for _ in range(5)]
     until(lambda: all(unit.ended() for unit in units), 60)
     assert tries == [5]
     assert {unit.error for unit in units} == {units[0].error}
-    assert "no broker answered at 127.0.0.1:1 within 5 s" in units[0].error
+    assert "no broker answered at 127.0.0.1:1 within 2 s" in units[0].error
