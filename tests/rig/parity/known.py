@@ -82,13 +82,13 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "bad-version",
-        "`connector.plugin.version` that is no version, in `validate`",
+        "a `connector.plugin.version` that is no version, in `validate`",
         r"validate: bad version",
         answered(500, 400, '".*BadRequestException: Unbounded range: .*', '"Unbounded range: .*'),
     ),
     Known(
         "versions-twice",
-        "the versions that are there of a class that is a converter and a header converter",
+        "messages that list the versions of a class that is both a converter and a header converter",
         r"validate: converters: version",
         (
             Place(
@@ -100,7 +100,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "own-settings",
-        "settings of connectors that Kafka Connect has not",
+        "connector settings that Kafka Connect does not have",
         r"(plugin config|validate): .*",
         (Place(rf"body\.(configs\.)?({_OWN_SETTINGS})", r"\(absent\)"),),
     ),
@@ -112,7 +112,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "own-plugins",
-        "plugins that Kafka Connect has not",
+        "plugins that Kafka Connect does not have",
         r"plugins: (all|neither true nor false)",
         (Place(r"body\.(transformation|predicate|converter) (kconnect|io\.confluent)\..*", r"\(absent\)"),),
     ),
