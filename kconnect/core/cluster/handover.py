@@ -8,8 +8,8 @@ The proof that no unit has two runners rests on one rule that `host.py` keeps. A
 its own held record that lists the unit, and only while the assignment and the placement still give it the unit. Assume that the
 record that takes a unit away has been read back. Then every host that runs the unit, or may yet start it, has a held record in
 the log that lists it. So it is enough to wait for those records. A host's number may be used again, even for another spec. A
-process runs nothing if the placement gives its number another spec. A host that ends in order takes its record with it. Read
-next: `placement.py`, `host.py`.
+process runs nothing if the placement gives its number another spec. A host that ends in order removes its record if its number
+is given up. Read next: `placement.py`, `host.py`.
 """
 
 from __future__ import annotations

@@ -306,7 +306,9 @@ class HostState:
                 effects.append(Start(*todo[unit], self._blamed[unit].reason if unit in self._blamed else None))
         if self._only_stuck_left(wanted.keys()):
             self._exited = True
-            effects.append(Die(f"{', '.join(map(str, sorted(self._stuck)))} can't be stopped, and this host has no other units"))
+            effects.append(
+                Die(f"{', '.join(map(str, sorted(self._stuck)))} can't be stopped, and this host has no other units")
+            )
         self._changed = bool(effects)
         return effects
 
