@@ -1,10 +1,10 @@
 """
-The API for plugin authors: all that a connector, converter, transform, predicate or config provider needs, and nothing else
-of kconnect.
+The API for plugin authors: everything that a connector, converter, transform, predicate or config provider needs, and nothing
+else of kconnect.
 
-Start with `connector.py` and `task.py`; every class's docstring says who calls it, from which thread, and what an error
-from it ends. Two modules are there to be used by their names: `schema` builds schemas (`schema.struct({...})`), `values` shows
-values as text. `tests/api/test_public_names.py` lists these names: a change there is a change for every plugin.
+Start with `connector.py` and `task.py`. The docstrings say who calls a class, from which thread, and what happens when it
+raises an error. Two modules are used by their names: `schema` builds schemas (`schema.struct({...})`), `values` shows values as
+text. `tests/api/test_public_names.py` lists all public names: a change there is a change for every plugin.
 """
 
 from __future__ import annotations

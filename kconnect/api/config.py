@@ -1,8 +1,8 @@
 """
-Settings: declared once in a table (`ConfigDef`), from which parsing, validation, REST and the docs are made.
+Settings: a table (`ConfigDef`) declares each setting once. Parsing, validation, REST and the docs follow from the table.
 
-A plugin's `config()` returns a `ConfigDef`; the framework has some of its own under `core/settings`. Types, parsing and
-messages are those of Kafka's ConfigDef, so that tools which match on them go on working. Read next: `connector.py`.
+A plugin's `config()` returns a `ConfigDef`; the framework has tables of its own in `core/settings`. Types, parsing and messages
+are those of Kafka's ConfigDef, so that tools which match on them still work. Read next: `connector.py`.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class NoDefault:
 
 
 NO_DEFAULT = NoDefault()
-"""Marks a setting that must be given."""
+"""Marks a required setting."""
 
 HIDDEN = "[hidden]"
 
 
 class Password:
-    """A secret. Its text shows `[hidden]`; only `.value` gives it away."""
+    """A secret. As text it is `[hidden]`; only `.value` has the secret itself."""
 
     __slots__ = ("value",)
 
@@ -77,7 +77,7 @@ Validator = Callable[[str, Any], None]
 
 @dataclass(frozen=True)
 class Range:
-    """A number not below `low` and not above `high`."""
+    """A number of at least `low` and at most `high`."""
 
     low: float | None = None
     high: float | None = None
@@ -106,7 +106,7 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of a few texts; in any case if `ignore_case`."""
+    """One of the texts in `values`; upper and lower case count as the same if `ignore_case`."""
 
     values: tuple[str, ...]
     ignore_case: bool = False
@@ -124,7 +124,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class NonEmptyString:
-    """Text, if given, is not empty."""
+    """A text that is not empty; null is allowed."""
 
     def __call__(self, name: str, value: Any) -> None:
         if value is not None and value == "":
@@ -149,10 +149,12 @@ class NonNull:
 @dataclass(frozen=True)
 class ConfigKey:
     """
-    One setting. `doc` tells its unit and why the default is what it is. Without a `group` it has no `order`;
-    `dependents` name settings whose validity or visibility depends on this one. `recommender` gives values to offer,
-    `visible` tells whether to show the setting; both get its name and the parsed values of all settings, of which those
-    that could not be parsed are None.
+    One setting.
+
+    `doc` says what unit the setting has and why its default was chosen. A setting without a `group` has no `order`.
+    `dependents` names the settings whose validity or visibility depends on this one. `recommender` returns values to offer,
+    and `visible` returns whether to show the setting. Both get the setting's name and the parsed values of all settings. A
+    value that could not be parsed is None.
     """
 
     name: str
@@ -174,7 +176,7 @@ class ConfigKey:
         return self.default is NO_DEFAULT
 
     def info(self) -> dict[str, Any]:
-        """ConfigKeyInfo as REST gives it since Connect 4.2; before, `order_in_group` was `order`."""
+        """ConfigKeyInfo as REST returns it since Connect 4.2. Before that, `order_in_group` was called `order`."""
         return {
             "name": self.name,
             "type": self.type.value,
@@ -192,7 +194,7 @@ class ConfigKey:
 
 @dataclass
 class ConfigValue:
-    """What validation found out about one setting. A `value` that could not be parsed is None."""
+    """The result of validation for one setting. A `value` that could not be parsed is None."""
 
     name: str
     value: Any = None
@@ -223,11 +225,11 @@ class ConfigDef:
         return self
 
     def parse(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """Parsed values of all declared settings, defaults filled in. ConfigError for the first that can't be used."""
+        """The parsed values of all declared settings, with defaults. Raises ConfigError for the first that can't be used."""
         return {name: self._value(key, properties) for name, key in self.keys.items()}
 
     def validate(self, properties: Mapping[str, Any]) -> list[ConfigValue]:
-        """All settings with all their errors; nothing is raised."""
+        """All declared settings, each with all its errors. Does not raise a ConfigError."""
         found = {name: self._checked(key, properties) for name, key in self.keys.items()}
         parsed = {name: result.value for name, result in found.items()}
         for name, result in found.items():
@@ -270,7 +272,7 @@ class ConfigDef:
 
 
 _JAVA_BLANKS = "".join(map(chr, range(33)))
-"""What Java's `String.trim` takes off; Python's `strip` would take more."""
+"""The characters that Java's `String.trim` removes; Python's `strip` would remove more."""
 
 _LIST_BLANKS = " \t\n\x0b\f\r"
 
@@ -278,7 +280,7 @@ _LIMITS = {Type.INT: 2**31, Type.SHORT: 2**15, Type.LONG: 2**63}
 
 
 def parse(name: str, value: Any, type: Type) -> Any:
-    """Kafka's `ConfigDef.parseType`: text is trimmed, null stays null. ConfigError names the setting and the type."""
+    """Kafka's `ConfigDef.parseType`: text is trimmed, null stays null. The ConfigError names the setting and the type."""
     if value is None:
         return None
     text = value.strip(_JAVA_BLANKS) if isinstance(value, str) else None

@@ -1,9 +1,9 @@
 """
-Config providers: where the values of references such as `${vault:db/orders:password}` come from (KIP-297). Implemented by
-plugin authors, named in the worker file as `config.providers`.
+Config providers: they supply the values of references such as `${vault:db/orders:password}` (KIP-297). Plugin authors
+implement them; `config.providers` in the worker file names them.
 
-One instance serves all units of a process. Configs are stored and shown with their references; what a provider gives reaches
-nothing but the code that is configured with it.
+One instance serves all units of a process. Configs are stored and shown with their references. A value from a provider reaches
+only the code that is configured with it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class ConfigData:
     """
-    What a provider found: texts by key; a key that it does not have is left out. `ttl` says for how many milliseconds they
-    hold, None for ever: what was started with them is started anew then, unless its `config.action.reload` is `none`.
+    The values that a provider found, by key. A key that the provider does not have is left out.
 
-    Its text shows keys only: the values may be secrets.
+    `ttl` says for how many milliseconds the values are valid; None means for ever. After that time the connectors and tasks
+    that were started with the values are restarted, unless the connector's `config.action.reload` is `none`.
+
+    `repr()` shows only the keys, because the values may be secrets.
     """
 
     data: Mapping[str, str]
@@ -31,10 +33,12 @@ class ConfigData:
 
 class ConfigProvider(ABC):
     """
-    `get` may be called from several threads at once, and is given up after a while: an answer that comes later is thrown away.
+    Supplies values for references.
 
-    The text of a ConnectError that it raises is shown to users, and must not quote a value. Of any other error only the class
-    is shown.
+    `get` may be called from several threads at once. The caller stops waiting after a while and discards a later answer.
+
+    If `get` raises a ConnectError, its text is shown to users, so the text must not quote a value. Of any other error only the
+    class is shown.
     """
 
     @abstractmethod
@@ -43,10 +47,10 @@ class ConfigProvider(ABC):
 
     @abstractmethod
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
-        """The values of `keys` at `path`, which is empty for a reference that has none. ConnectError if it can't be read."""
+        """The values of `keys` at `path`; `path` is empty if the reference has none. Raise ConnectError if it can't be read."""
 
     def version(self) -> str:
         return "undefined"
 
     def close(self) -> None:
-        """Give up what `configure` took."""
+        """Release what `configure` acquired."""

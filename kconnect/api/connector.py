@@ -1,10 +1,10 @@
 """
-Connectors: what divides a job into tasks. Implemented by plugin authors.
+Connectors: they divide a job into tasks. Plugin authors implement them.
 
 Order of calls: the constructor without arguments, `initialize`, `start`, `task_class`, `task_configs`, and `stop`. `config`,
-`validate`, `alter_offsets` and the two `..._support` questions are asked of an instance that was never started, in a
-process of its own, and must not depend on `start`. An error from `start` or `task_configs` fails the connector.
-Read next: `task.py`.
+`validate`, `alter_offsets`, `exactly_once_support` and `can_define_transaction_boundaries` are called on an instance that was
+never started, in a process of its own. They must not depend on `start`. An error from `start` or `task_configs` fails the
+connector. Read next: `task.py`.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ class ExactlyOnceSupport(enum.Enum):
 
 
 class ConnectorContext(Protocol):
-    """What a running connector may ask of the framework, from any thread."""
+    """What a running connector may call in the framework, from any thread."""
 
     def request_task_reconfiguration(self) -> None:
-        """Have `task_configs` called again, because what is outside has changed."""
+        """Ask the framework to call `task_configs` again, for example because the outside system has changed."""
         ...
 
     def raise_error(self, error: Exception) -> None:
-        """Fail the connector, from a thread of its own that has no other way to say so."""
+        """Fail the connector. For errors in threads that the connector started, which have no other way to report them."""
         ...
 
     @property
     def offsets(self) -> OffsetReader:
-        """Stored offsets; for source connectors only."""
+        """The stored offsets; for source connectors only."""
         ...
 
 
 class Connector(ABC):
-    """What source and sink connectors share. All calls of one instance come from one thread, its own."""
+    """What source and sink connectors share. The framework calls each instance from one thread, which belongs to it."""
 
     context: ConnectorContext
 
@@ -56,16 +56,16 @@ class Connector(ABC):
 
     @abstractmethod
     def start(self, props: dict[str, str]) -> None:
-        """Begin. `props` is the connector's config with references to secrets resolved."""
+        """Start. `props` is the connector's config, with references to secrets resolved."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End; give up what `start` took."""
+        """Stop, and release what `start` acquired."""
 
     def reconfigure(self, props: dict[str, str]) -> None:
         """
-        Go on with another config. kconnect does not call it: a changed connector is a new instance. It is there for
-        code that runs a connector by itself, and for connectors that call it themselves.
+        Continue with another config. kconnect does not call it: when a config changes, kconnect makes a new instance. The
+        method is for other code that runs a connector, and for connectors that call it themselves.
         """
         self.stop()
         self.start(props)
@@ -76,14 +76,14 @@ class Connector(ABC):
 
     @abstractmethod
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        """The config of each task, at most `max_tasks` of them. The framework adds `task.class`."""
+        """One config for each task, `max_tasks` at most. The framework adds `task.class`."""
 
     @abstractmethod
     def config(self) -> ConfigDef:
-        """The settings of this connector, beyond the framework's."""
+        """The settings of this connector, in addition to the framework's."""
 
     def validate(self, props: dict[str, str]) -> Config:
-        """Check a config and offer values. Override to check settings against each other; call this one first."""
+        """Check a config and offer values. Override it to check settings against each other, and call this method first."""
         return Config(self.config().validate(props))
 
 
@@ -91,7 +91,7 @@ class SourceConnector(Connector):
     """Brings data into Kafka."""
 
     def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport | None:
-        """Whether this connector is exactly-once with that config; None if it doesn't say."""
+        """Whether this connector supports exactly-once with this config; None if it doesn't say."""
         return None
 
     def can_define_transaction_boundaries(self, props: dict[str, str]) -> bool:
@@ -103,11 +103,12 @@ class SourceConnector(Connector):
         offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
     ) -> bool:
         """
-        Check, or carry out outside, a change of offsets that a user asks for (KIP-875).
+        Check a change of offsets that a user asks for, or carry it out in the outside system (KIP-875).
 
-        `offsets` are pairs of source partition and new offset; None as an offset resets the partition. True: done, or
-        nothing to do; False: this connector does not know, and the user is told so. A ConnectError refuses the change, with
-        its text; NotImplementedError says that offsets can't be changed from outside. It may be asked twice for one change.
+        `offsets` are pairs of source partition and new offset; None as an offset resets the partition. Return True if the
+        change was made or there was nothing to do. Return False if this connector does not know; the user is told so. Raise
+        ConnectError to refuse the change; the user sees its text. Raise NotImplementedError if users can't change this
+        connector's offsets. The method may be called twice for one change.
         """
         return False
 
@@ -116,5 +117,5 @@ class SinkConnector(Connector):
     """Takes data out of Kafka."""
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """As `SourceConnector.alter_offsets`, by partitions of Kafka."""
+        """Like `SourceConnector.alter_offsets`, but for partitions of Kafka topics."""
         return False

@@ -1,8 +1,9 @@
 """
-Converters: between Connect's data and the bytes in Kafka. Implemented by plugin authors; built-in ones in `converters/`.
+Converters: they convert between Connect's data and the bytes in Kafka. Plugin authors implement them; the built-in ones are in
+`converters/`.
 
-One instance serves one task, from its thread: it may cache. An error on a record is handled as the connector's
-`errors.tolerance` says. Read next: `data/schema.py`.
+One instance serves one task, and is called from the task's thread, so it may cache. The connector's `errors.tolerance` decides
+what happens after an error on a record. Read next: `data/schema.py`.
 """
 
 from __future__ import annotations
@@ -27,17 +28,19 @@ class Converter(ABC):
     def from_connect_data(
         self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
     ) -> bytes | None:
-        """The bytes for Kafka; None is a null, and so a tombstone. DataError if the value can't be converted."""
+        """The bytes for Kafka; None for a null, and thus a tombstone. Raise DataError if the value can't be converted."""
 
     @abstractmethod
     def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
-        """What the bytes from Kafka mean. DataError if they mean nothing to this converter."""
+        """The schema and value for the bytes from Kafka. Raise DataError if this converter can't read them."""
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
         """
-        What many messages without headers mean, none of them null, if all have one schema: it, and the values in order.
+        Convert many messages at once, none of which has headers or is null. If all of them have the same schema, return this
+        schema and the values in their order.
 
-        Worth implementing where many cost less than one by one. None, or any error, has each converted by itself.
+        Implement it if converting many at once is cheaper than one by one. After None, or any error, the framework converts
+        each message by itself.
         """
         return None
 
@@ -67,4 +70,4 @@ class HeaderConverter(ABC):
         return "undefined"
 
     def close(self) -> None:
-        """Give up what `configure` took."""
+        """Release what `configure` acquired."""

@@ -1,7 +1,7 @@
 """
-Predicates: decide whether a transform applies to a record (KIP-585). Implemented by plugin authors.
+Predicates: they decide whether a transform applies to a record (KIP-585). Plugin authors implement them.
 
-One instance serves one task, from its thread, and may guard several transforms.
+One instance serves one task, and is called from the task's thread. Several transforms may use it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from kconnect.api.record import SinkRecord, SourceRecord
 class Predicate(ABC):
     of_topic: bool = False
     """
-    True if `test` looks at nothing but the record's topic. Then it is asked once for all records of a topic in a batch.
+    True if `test` looks only at the record's topic. Then it is called once for all records of a topic in a batch.
     """
 
     @abstractmethod
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Called once with the predicate's own settings, without their prefix. ConfigError if they can't be used."""
+        """Called once with the predicate's own settings, without their prefix. Raise ConfigError if they can't be used."""
 
     @abstractmethod
     def test(self, record: SourceRecord | SinkRecord) -> bool:
-        """Whether it holds for this record, as it is at this place of the chain."""
+        """Whether the predicate holds for this record, as it is at this point of the chain."""
 
     @abstractmethod
     def config(self) -> ConfigDef: ...
@@ -34,4 +34,4 @@ class Predicate(ABC):
         return "undefined"
 
     def close(self) -> None:
-        """Give up what `configure` took."""
+        """Release what `configure` acquired."""

@@ -1,8 +1,9 @@
 """
 Records on their way between a connector and Kafka.
 
-A source task's `poll` gives `SourceRecord`s, a sink task's `put` takes `SinkRecord`s; transforms take and give either, by
-`new_record`. They are slotted and cheap, because there are millions of them: treat them as immutable. Read next: `task.py`.
+A source task's `poll` returns `SourceRecord`s, and a sink task's `put` takes `SinkRecord`s. Transforms take and return either
+kind, and make new ones with `new_record`. Records have slots and are cheap, because there are millions of them. Treat them as
+immutable. Read next: `task.py`.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ class TopicPartition(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed position: the offset of the next record to read, and a note to go with it."""
+    """A committed position: the offset of the next record to read, and a note that is stored with it."""
 
     offset: int
     metadata: str = ""
 
 
 class RecordMetadata(NamedTuple):
-    """Where a source record went."""
+    """Where Kafka stored a source record."""
 
     topic: str
     partition: int
@@ -38,7 +39,7 @@ class RecordMetadata(NamedTuple):
 
 
 class Header(NamedTuple):
-    """One header; keys may come more than once."""
+    """One header; a record may have several headers with the same key."""
 
     key: str
     value: Any
@@ -63,10 +64,10 @@ class SourceRecord:
     """
     A record for Kafka.
 
-    `source_partition` and `source_offset` are flat maps of text to primitive values: the framework stores the offset of
-    the newest record of each partition that Kafka has acknowledged, and gives it back by `SourceTaskContext.offsets`
-    after a restart. One partition map may be shared by many records. A None `partition` leaves the choice to the
-    partitioner; `timestamp` is milliseconds.
+    `source_partition` and `source_offset` are flat maps of text to primitive values. For each source partition, the framework
+    stores the offset of the newest record that Kafka has acknowledged. After a restart the task reads it through
+    `SourceTaskContext.offsets`. Many records may share one partition map. If `partition` is None, the partitioner chooses.
+    `timestamp` is in milliseconds.
     """
 
     __slots__ = (
@@ -117,7 +118,7 @@ class SourceRecord:
         timestamp: int | None = _KEEP,
         headers: Iterable[Header] = _KEEP,
     ) -> SourceRecord:
-        """A copy with some parts replaced; source partition and offset always stay."""
+        """A copy with some parts replaced; the source partition and offset always stay the same."""
         return SourceRecord(
             self.source_partition,
             self.source_offset,
@@ -132,7 +133,7 @@ class SourceRecord:
         )
 
     def copy(self) -> SourceRecord:
-        """As `new_record` with nothing replaced, and quicker."""
+        """Like `new_record` with nothing replaced, but faster."""
         made = SourceRecord.__new__(SourceRecord)
         made.source_partition = self.source_partition
         made.source_offset = self.source_offset
@@ -155,8 +156,8 @@ class SinkRecord:
     """
     A record from Kafka.
 
-    `topic`, `partition` and `offset` are what transforms made of them; the `original_*` are where the record really lies,
-    and what offsets are committed by (KIP-793). A value of None is a tombstone.
+    Transforms may have changed `topic`, `partition` and `offset`. The `original_*` attributes say where the record really is;
+    offsets are committed by them (KIP-793). A value of None is a tombstone.
     """
 
     __slots__ = (
@@ -216,7 +217,7 @@ class SinkRecord:
         timestamp: int | None = _KEEP,
         headers: Iterable[Header] = _KEEP,
     ) -> SinkRecord:
-        """A copy with some parts replaced; the offset and the original coordinates always stay."""
+        """A copy with some parts replaced; the offset and the original coordinates always stay the same."""
         return SinkRecord(
             self.topic if topic is _KEEP else topic,
             self.partition if partition is _KEEP else partition,

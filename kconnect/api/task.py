@@ -1,9 +1,10 @@
 """
-Tasks: what moves the data. Implemented by plugin authors, run by `kconnect.worker` in a thread of its own each.
+Tasks: they move the data. Plugin authors implement them. `kconnect.units` runs each task in a thread of its own.
 
 Order of calls: the constructor without arguments, `initialize`, `start`, then `poll` (source) or `put` (sink) again and
-again, and `stop`. An exception from `initialize` or `start` fails the task before it runs; from `poll` or `put` it fails
-the task, unless it is a `RetriableError`: then the same call is made again after a pause. Read next: `connector.py`.
+again, and `stop`. An exception from `initialize` or `start` fails the task before it runs. An exception from `poll` or `put`
+fails the task, unless it is a `RetriableError`: then the framework makes the same call again after a pause. Read next:
+`connector.py`.
 """
 
 from __future__ import annotations
@@ -24,47 +25,48 @@ class Task(ABC):
 
     @abstractmethod
     def start(self, props: dict[str, str]) -> None:
-        """Begin with the task config that the connector made. Called once, from the task's thread."""
+        """Start with the task config that the connector made. Called once, from the task's thread."""
 
     @abstractmethod
     def stop(self) -> None:
         """
-        End. For a source task it is called from another thread while `poll` may be blocked, which it must end soon;
-        for a sink task from the task's own thread, after its last `put`.
+        Stop. For a source task it is called from another thread, possibly while `poll` blocks, and must make `poll` return
+        soon. For a sink task it is called from the task's own thread, after the last `put`.
         """
 
 
 class OffsetReader(Protocol):
-    """Stored source offsets, of this connector only."""
+    """The stored source offsets of this connector."""
 
     def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The stored offset of one source partition; None if there is none. Integers come back as int."""
+        """The stored offset of one source partition; None if there is none. Integers are read as int."""
         ...
 
     def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        """The same for many at once, in their order."""
+        """The stored offsets of several source partitions, in their order."""
         ...
 
 
 class TransactionContext(Protocol):
     """
-    Where the transactions of an exactly-once source task end, if it says so itself (`transaction.boundary=connector`).
+    Lets an exactly-once source task end its transactions itself (`transaction.boundary=connector`).
 
-    All that `poll` gives goes into the open transaction until one of these ends it; nobody sees a record, and no offset is
-    stored, before. May be called from any thread. To ask for both ends of one transaction or record fails the task.
+    All records that `poll` returns go into the open transaction until one of these methods ends it. Before that, nobody sees a
+    record, and no offset is stored. The methods may be called from any thread. To ask for both a commit and an abort of one
+    transaction or record fails the task.
     """
 
     def commit_transaction(self, record: SourceRecord = ...) -> None:
         """
-        Commit behind `record`, the very object, which a later `poll` gives; without it, behind the batch that comes next.
-        It counts also if a transform drops the record.
+        Commit after `record`, which must be the same object that a later `poll` returns. Without it, commit after the next
+        batch. The commit happens even if a transform drops the record.
         """
         ...
 
     def abort_transaction(self, record: SourceRecord = ...) -> None:
         """
-        The same, but nobody will see the transaction's records. Their source offsets are stored all the same: they are done
-        with. To have the records come again, raise an error from `poll` instead.
+        Like `commit_transaction`, but nobody will see the transaction's records. Their source offsets are stored even so, so
+        the records do not come again. If they should come again, raise an error from `poll` instead.
         """
         ...
 
@@ -75,48 +77,49 @@ class SourceTaskContext(Protocol):
 
     @property
     def transaction_context(self) -> TransactionContext | None:
-        """None unless the worker has exactly-once sources enabled and the connector's `transaction.boundary` is `connector`."""
+        """None unless the worker enables exactly-once sources and the connector's `transaction.boundary` is `connector`."""
         ...
 
     def configs(self) -> dict[str, str]:
-        """The task's config, as it is now."""
+        """The task's current config."""
         ...
 
 
 class SourceTask(Task):
-    """Reads from a system outside and gives records to Kafka."""
+    """Reads from an outside system and returns records for Kafka."""
 
     context: SourceTaskContext
 
     def initialize(self, context: SourceTaskContext) -> None:
-        """Called once before `start`; stored offsets can be read from now on."""
+        """Called once before `start`. From now on the task can read stored offsets."""
         self.context = context
 
     @abstractmethod
     def poll(self) -> list[SourceRecord] | None:
         """
-        The next records, in their order; None or an empty list if there are none for now.
+        The next records, in their order; None or an empty list if there are none at the moment.
 
-        It may block for about a second; without data it should, instead of returning at once.
+        It may block for about a second. If there is no data, it should block instead of returning at once.
         """
 
     def commit(self) -> None:
         """
-        Offsets of all records that `poll` gave up to some point have been stored; exactly once: a transaction was committed.
-        For own bookkeeping only.
+        Called after the offsets of all records that `poll` returned up to some point have been stored; with exactly-once, after
+        a transaction was committed. For the task's own bookkeeping only.
         """
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         """
-        Kafka has acknowledged `record`; `metadata` is None if it was dropped on the way. Called once a record, in order.
-        Exactly once: its transaction is committed, or its offset is after the record's transaction was aborted (None too).
-        Not implementing it is quicker: the framework then needs to remember no records.
+        Called once for each record, in order, after Kafka has acknowledged `record`. `metadata` is None if it was dropped on
+        the way. With exactly-once, it is called after the record's transaction was committed. If the transaction was aborted,
+        it is called after the record's offset was committed, also with None. A task without this method is faster, because the
+        framework then does not have to remember records.
         """
 
 
 class ErrantRecordReporter(Protocol):
     def report(self, record: SinkRecord, error: Exception) -> None:
-        """Hand over a record that can't be delivered, to the dead letter queue as configured."""
+        """Report a record that can't be delivered. It goes to the dead letter queue, if one is configured."""
         ...
 
 
@@ -124,15 +127,15 @@ class SinkTaskContext(Protocol):
     def configs(self) -> dict[str, str]: ...
 
     def offset(self, partition: TopicPartition, offset: int) -> None:
-        """Go on reading this partition at `offset`, from the next `put` on."""
+        """Continue to read this partition at `offset`, from the next `put` on."""
         ...
 
     def timeout(self, milliseconds: int) -> None:
-        """How long to wait before the next attempt, after a `RetriableError`."""
+        """Set how long to wait for the next attempt after a `RetriableError`."""
         ...
 
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that this task reads now."""
+        """The partitions that this task currently reads."""
         ...
 
     def pause(self, *partitions: TopicPartition) -> None: ...
@@ -140,16 +143,16 @@ class SinkTaskContext(Protocol):
     def resume(self, *partitions: TopicPartition) -> None: ...
 
     def request_commit(self) -> None:
-        """Have offsets committed soon, not only at the next interval."""
+        """Ask the framework to commit offsets soon, before the next interval."""
         ...
 
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        """None while no dead letter queue and no tolerance is configured."""
+        """The reporter; None if neither a dead letter queue nor `errors.tolerance` is configured."""
         ...
 
 
 class SinkTask(Task):
-    """Takes records from Kafka and delivers them to a system outside. All calls come from the task's own thread."""
+    """Takes records from Kafka and delivers them to an outside system. All calls come from the task's own thread."""
 
     context: SinkTaskContext
 
@@ -160,20 +163,20 @@ class SinkTask(Task):
     @abstractmethod
     def put(self, records: list[SinkRecord]) -> None:
         """
-        Deliver, or keep until `flush`. The list may be empty. A `RetriableError` has the same records come again, after
-        `context.timeout` or a pause; any other error fails the task.
+        Deliver the records, or keep them until `flush`. The list may be empty. After a `RetriableError` the framework passes
+        the same records again, after `context.timeout` or a pause. Any other error fails the task.
         """
 
     def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        """Everything that was put below `offsets` must be safe when this returns: they are committed next."""
+        """When it returns, all records below `offsets` that were put must be safe: the framework commits `offsets` next."""
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Which of `offsets` may be committed. For tasks that flush by themselves; others implement `flush`."""
+        """The offsets that may be committed. For tasks that flush by themselves; others implement `flush`."""
         self.flush(offsets)
         return offsets
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        """This task reads these partitions from now on."""
+        """Called when the task begins to read these partitions."""
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        """This task no longer reads these; their offsets have been committed as far as `pre_commit` allowed."""
+        """Called when the task stops reading these partitions, after offsets were committed as far as `pre_commit` allowed."""

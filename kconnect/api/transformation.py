@@ -1,7 +1,7 @@
 """
-Single message transforms: change, route or drop one record at a time. Implemented by plugin authors.
+Single message transforms: they change, route or drop one record at a time. Plugin authors implement them.
 
-One instance serves one task, from its thread. Read next: `predicate.py`.
+One instance serves one task, and is called from the task's thread. Read next: `predicate.py`.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ R = TypeVar("R", SourceRecord, SinkRecord)
 class Transformation(ABC, Generic[R]):
     owns_records: bool = False
     """
-    The framework sets it where nobody else holds the records that it gives: then they may be changed, instead of copied with
-    `new_record`, as the last thing that `apply` does. Their keys, values and headers may belong to somebody else all the same.
+    The framework sets it to True if nobody else holds the records that it passes in. Then `apply` may change a record, instead
+    of copying it with `new_record`, but only as the last thing that it does. The record's key, value and headers may still
+    belong to somebody else.
     """
 
     @abstractmethod
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Called once with the transform's own settings, without their prefix. ConfigError if they can't be used."""
+        """Called once with the transform's own settings, without their prefix. Raise ConfigError if they can't be used."""
 
     @abstractmethod
     def apply(self, record: R) -> R | None:
-        """The record to go on with, made by `record.new_record(...)`; None drops it."""
+        """The record to continue with, made by `record.new_record(...)`; None drops the record."""
 
     def apply_all(self, records: Sequence[R]) -> Sequence[R | None]:
         """
-        The same for many records at once, with one result for each, in their order. Worth implementing where they can share
-        work; the framework calls it then. If it raises, it must have changed nothing: `apply` is called for each of them
-        instead, so that a bad record costs only itself.
+        Like `apply`, for many records at once, with one result for each, in their order.
+
+        Implement it if the records can share work; the framework then calls it. If it raises an error, it must not have changed
+        anything: the framework then calls `apply` for each record, so that a bad record affects no other.
         """
         return [self.apply(record) for record in records]
 
@@ -46,4 +48,4 @@ class Transformation(ABC, Generic[R]):
         return "undefined"
 
     def close(self) -> None:
-        """Give up what `configure` took."""
+        """Release what `configure` acquired."""

@@ -1,8 +1,8 @@
 """
-Makes an expression into a function of a record, once; that function is then called for each. Called by `records.py`.
+Compiles an expression once to a function, which is then called for each record. Called by `records.py`.
 
-Every node becomes a closure that takes the frame of the evaluation. Work is bounded: macros pay for each turn as much as
-their body is long, and functions for the size of what they go through. Read next: `operators.py`.
+Every node becomes a closure that takes the frame of the evaluation. Work is limited: each turn of a macro costs the size of the
+macro's body, and a function costs the size of the values that it goes through. Read next: `operators.py`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ class Program:
         try:
             return self._evaluate(Frame(record, self._variables, WORK))
         except TooMuchWork:
-            raise CelError("it takes more work than one record may: too many turns of a macro, or too long texts") from None
+            raise CelError(
+                "it takes more work than is allowed for one record: too many turns of a macro, or texts that are too long"
+            ) from None
         except RecursionError:
-            raise CelError("values are nested too deep") from None
+            raise CelError("values are nested too deeply") from None
 
     def __repr__(self) -> str:
         return f"Program({self.text!r})"
@@ -177,7 +179,7 @@ class _Compiler:
         given = len(node.children)
         if given not in found.arities:
             wanted = " or ".join(str(arity - (node.target is not None)) for arity in found.arities)
-            raise CelError(f"{node.function} takes {wanted} arguments, here it has {len(node.args)}", node.at)
+            raise CelError(f"{node.function} takes {wanted} arguments, but got {len(node.args)}", node.at)
         if node.function == "matches" and isinstance(pattern := node.children[1], Literal) and type(pattern.value) is str:
             try:
                 return functions.matcher(pattern.value)
@@ -198,7 +200,7 @@ class _Compiler:
             items = over(frame)
             if type(items) is not list:
                 if not isinstance(items, dict):
-                    raise CelError(f"{node.kind} goes over a list or a map, this is a {values.type_name(items)}", at)
+                    raise CelError(f"{node.kind} needs a list or a map, but this is of type {values.type_name(items)}", at)
                 items = list(items)
             frame.spend(len(items))
             return run(frame, items, place, cost)

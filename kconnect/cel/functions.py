@@ -1,7 +1,8 @@
 """
-CEL's functions and methods, over Python's values. Called by what `compiler.py` makes.
+CEL's functions and methods, on Python's values. The closures that `compiler.py` makes call them.
 
-As operators do (`operators.py`), each gets the frame of the evaluation first, and charges it for work that grows.
+Like an operator (`operators.py`), each takes the frame of the evaluation first, and charges it for work that grows with its
+values.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def regex(pattern: str) -> tuple[Any, int]:
     except (re2.error, UnicodeEncodeError) as error:
         reason = error.args[0] if error.args else ""
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise CelError(f"matches() takes a pattern of RE2, and finds fault with this one: {text}") from None
+        raise CelError(f"matches() takes an RE2 pattern, and this one is not valid: {text}") from None
 
 
 def matcher(pattern: str) -> Function:
@@ -77,7 +78,7 @@ def matcher(pattern: str) -> Function:
         try:
             return compiled.search(text) is not None
         except UnicodeEncodeError:
-            raise CelError("this text has characters that UTF-8 has no bytes for") from None
+            raise CelError("this text has characters that UTF-8 can't encode") from None
 
     return matches
 
@@ -147,7 +148,7 @@ def _to_string(frame: Frame, value: Any) -> str:
             try:
                 return value.decode()
             except UnicodeDecodeError:
-                raise CelError("these bytes are no text in UTF-8") from None
+                raise CelError("these bytes are not UTF-8 text") from None
         case datetime.datetime():
             return times.timestamp_text(value)
         case datetime.timedelta():
@@ -172,7 +173,7 @@ def _to_bytes(frame: Frame, value: Any) -> bytes:
         try:
             return value.encode()
         except UnicodeEncodeError:
-            raise CelError("this text has characters that UTF-8 has no bytes for") from None
+            raise CelError("this text has characters that UTF-8 can't encode") from None
     raise _not_convertible("bytes", value)
 
 
@@ -205,7 +206,7 @@ def _to_duration(frame: Frame, value: Any) -> datetime.timedelta:
 def _not_convertible(name: str, value: Any) -> CelError:
     if isinstance(value, str):
         return CelError(f"{name}() can't read the text {shown(value)}")
-    return CelError(f"{name}() can't be made of this {type_name(value)}")
+    return CelError(f"{name}() can't convert this {type_name(value)}")
 
 
 def _type(frame: Frame, value: Any) -> CelType:

@@ -1,8 +1,8 @@
 """
-CEL's operators, fields and indexes, over Python's values. Called by what `compiler.py` makes.
+CEL's operators, fields and indexes, on Python's values. The closures that `compiler.py` makes call them.
 
-Each gets the frame of the evaluation first, which it charges for work that grows with its values. A combination of types that
-CEL has no meaning for is a CelError; numbers are not converted, other than in comparisons.
+Each takes the frame of the evaluation first, and charges it for work that grows with its values. A combination of types that
+CEL does not define is a CelError. Numbers are not converted, except in comparisons.
 """
 
 from __future__ import annotations
@@ -251,13 +251,13 @@ def field(where: Any, name: str) -> Any:
         try:
             found = where.get(name)
         except DataError:
-            raise CelError(f"there is no field {name}; has() tells whether there is") from None
+            raise CelError(f"there is no field {name}; has() tells whether a field exists") from None
     elif isinstance(where, dict):
         found = where.get(name, _ABSENT)
         if found is _ABSENT:
-            raise CelError(f"there is no field {name}; has() tells whether there is")
+            raise CelError(f"there is no field {name}; has() tells whether a field exists")
     elif where is None:
-        raise CelError(f"null has no field {name}; has() tells whether there is one")
+        raise CelError(f"null has no field {name}; has() tells whether a field exists")
     else:
         raise CelError(f"a {type_name(where)} has no fields, and so no {name}")
     return found if type(found) in PLAIN else plain(found)
@@ -271,16 +271,16 @@ def has(where: Any, name: str) -> bool:
         return name in where
     if where is None:
         return False
-    raise CelError(f"has() asks for a field of a map, this is a {type_name(where)}")
+    raise CelError(f"has() asks for a field of a map, but this is of type {type_name(where)}")
 
 
 def make_map(entries: list[tuple[Any, Any]]) -> dict[Any, Any]:
     made: dict[Any, Any] = {}
     for key, item in entries:
         if type(key) not in _KEYS:
-            raise CelError(f"a {type_name(key)} can't be the key of a map")
+            raise CelError(f"a value of type {type_name(key)} can't be the key of a map")
         if key in made:
-            raise CelError(f"the key {shown(key)} is there twice")
+            raise CelError(f"the map has the key {shown(key)} twice")
         made[key] = item
     return made
 

@@ -1,8 +1,8 @@
 """
 The parts of a record as an expression's variables, and the validator of settings that hold an expression.
 
-    topic       string            partition   int, or null before a source's record has one
-    key, value  what they are     headers     map of a header's name to its last value
+    topic       string            partition   int, or null if a source's record has none yet
+    key, value  as they are       headers     map of a header's name to its last value
     timestamp   timestamp or null offset      int; null for records of sources
 
 Called by the transform and the predicate `Expression`. Read next: `compiler.py`.
@@ -70,9 +70,9 @@ class Expression:
         try:
             found = infer(program(value))
         except CelError as error:
-            raise ConfigError(name, value, f"it must be an expression in CEL: {error}") from None
+            raise ConfigError(name, value, f"it must be a CEL expression: {error}") from None
         if self.result is not None and found is not None and found not in (_NAMES[self.result], types.NULL):
-            raise ConfigError(name, value, f"its result must be a {self.result}, and is a {_shown(found)}")
+            raise ConfigError(name, value, f"its result must be of type {self.result}, but is of type {_shown(found)}")
 
     def __str__(self) -> str:
         return "expression in CEL" if self.result is None else f"expression in CEL that gives a {self.result}"

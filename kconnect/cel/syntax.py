@@ -1,8 +1,8 @@
 """
-CEL's grammar: makes a tree of an expression's text, or tells what is wrong and where.
+CEL's grammar: parses an expression's text to a tree, or says what is wrong and where.
 
-Called by `compiler.py`, which is what to read next. Text and nesting are limited, so that neither this parser nor whoever
-walks its tree can be made to recurse too deep.
+Called by `compiler.py`. Text and nesting are limited, so that no expression can make this parser, or code that walks its tree,
+recurse too deep. Read next: `compiler.py`.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class _Token(NamedTuple):
 def parse(text: str) -> Node:
     """CelError, with its place, if this is no CEL or more than the limits allow."""
     if len(text) > MAX_LENGTH:
-        raise CelError(f"it is {len(text)} characters long and may have {MAX_LENGTH}")
+        raise CelError(f"it is {len(text)} characters long, but may have {MAX_LENGTH} at most")
     if not text.strip():
         raise CelError("it is empty")
     parser = _Parser(list(_tokens(text)))
@@ -177,7 +177,9 @@ def _check_depth(root: Node) -> None:
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise CelError(f"more than {MAX_DEPTH} operations wait for each other; put parentheses around halves", level[0].at)
+            raise CelError(
+                f"more than {MAX_DEPTH} operations depend on each other; put parentheses around parts of them", level[0].at
+            )
         level = [child for node in level for child in node.children]
 
 
@@ -186,7 +188,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     while place < len(text):
         found = _TOKEN.match(text, place)
         if found is None:
-            raise CelError(f"{text[place]!r} is nothing that CEL knows", place + 1)
+            raise CelError(f"{text[place]!r} is not valid in CEL", place + 1)
         kind, token, at = str(found.lastgroup), found.group(), place + 1
         place = found.end()
         if kind == "text":
@@ -225,7 +227,7 @@ def _unescaped(inside: str, at: int, as_bytes: bool) -> Iterator[bytes]:
         place = found.end()
         simple, two, four, eight, octal, other = found.groups()
         if other is not None or (as_bytes and (four or eight)):
-            raise CelError(f"{found.group()} is no escape of CEL's; for a backslash write two, or r before the text", at)
+            raise CelError(f"{found.group()} is not an escape in CEL; for a backslash, write two, or put r before the text", at)
         if simple is not None:
             yield _SIMPLE.get(simple, simple).encode()
             continue
@@ -233,7 +235,7 @@ def _unescaped(inside: str, at: int, as_bytes: bool) -> Iterator[bytes]:
         if as_bytes:
             yield bytes((code,))
         elif code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise CelError(f"{found.group()} is no character of Unicode", at)
+            raise CelError(f"{found.group()} is not a Unicode character", at)
         else:
             yield chr(code).encode()
     yield inside[place:].encode()
@@ -266,7 +268,7 @@ class _Parser:
     def expression(self) -> Node:
         self._nesting += 1
         if self._nesting > MAX_NESTING:
-            raise CelError(f"parentheses, brackets and calls may be nested {MAX_NESTING} deep", self._token.at)
+            raise CelError(f"parentheses, brackets and calls may be nested {MAX_NESTING} deep at most", self._token.at)
         node = self._binary(0)
         if (sign := self._take("?")) is not None:
             yes = self._binary(0)
@@ -308,7 +310,7 @@ class _Parser:
         node = self._primary()
         while (sign := self._take(".", "[", "{")) is not None:
             if sign.kind == "{":
-                raise CelError("messages can't be made here; a map has texts for names: {'name': ...}", sign.at)
+                raise CelError("messages can't be made here; in a map, names are texts: {'name': ...}", sign.at)
             if sign.kind == "[":
                 self._refuse_optional("?")
                 node = Call(sign.at, "[]", None, (node, self.expression()))
@@ -318,7 +320,9 @@ class _Parser:
             name = self._take("in") or self.expect("ident")
             if self._take("(") is None:
                 if name.text in _RESERVED or name.kind == "in" or name.text in _WORDS:
-                    raise CelError(f"{name.text} is a word of CEL's; a field of that name is read by ['{name.text}']", name.at)
+                    raise CelError(
+                        f"{name.text} is a reserved word of CEL; read a field of that name with ['{name.text}']", name.at
+                    )
                 node = Select(sign.at, node, name.text)
             else:
                 node = self._method(name, node, self._items(")"))
@@ -326,7 +330,7 @@ class _Parser:
 
     def _refuse_optional(self, kind: str) -> None:
         if self._token.kind == kind:
-            raise CelError("optional fields are read by has(a.b) ? a.b : null here", self._token.at)
+            raise CelError("optional fields are not supported; write has(a.b) ? a.b : null", self._token.at)
 
     def _method(self, name: _Token, target: Node, args: tuple[Node, ...]) -> Node:
         if name.text not in MACROS:
@@ -364,7 +368,7 @@ class _Parser:
         if token.text in _WORDS:
             return Literal(token.at, _WORDS[token.text])
         if token.text in _RESERVED:
-            raise CelError(f"{token.text} is a word that CEL keeps for itself", token.at)
+            raise CelError(f"{token.text} is a reserved word of CEL", token.at)
         if self._take("(") is None:
             return Ident(token.at, token.text)
         args = self._items(")")
@@ -405,8 +409,8 @@ def _integer(token: _Token) -> int:
     value = int(digits, 16 if "x" in digits.lower() else 10)
     if unsigned:
         if not 0 <= value < 1 << 64:
-            raise CelError(f"{token.text} is no unsigned integer of 64 bits", token.at)
+            raise CelError(f"{token.text} is not an unsigned 64-bit integer", token.at)
         return Uint(value)
     if not -(1 << 63) <= value < 1 << 63:
-        raise CelError(f"{token.text} is no integer of 64 bits", token.at)
+        raise CelError(f"{token.text} is not a 64-bit integer", token.at)
     return value

@@ -26,14 +26,14 @@ _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
 def timestamp(text: str) -> datetime.datetime:
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
-        raise CelError(f"{_short(text)} is no timestamp such as 2024-01-31T12:00:00Z")
+        raise CelError(f"{_short(text)} is not a timestamp such as 2024-01-31T12:00:00Z")
     *parts, fraction, sign, hours, minutes = found.groups()
     micros = int((fraction or "0").ljust(9, "0")) // 1000
     try:
         year, month, day, hour, minute, second = map(int, parts)
         made = datetime.datetime(year, month, day, hour, minute, second, micros, datetime.timezone.utc)
     except ValueError as error:
-        raise CelError(f"{_short(text)} is no timestamp: {error}") from None
+        raise CelError(f"{_short(text)} is not a timestamp: {error}") from None
     if sign is None:
         return made
     offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
@@ -42,7 +42,7 @@ def timestamp(text: str) -> datetime.datetime:
 
 def of_seconds(seconds: int) -> datetime.datetime:
     if not -62_135_596_800 <= seconds <= 253_402_300_799:
-        raise CelError(f"a timestamp lies in the years 1 to 9999, {seconds} seconds do not")
+        raise CelError(f"a timestamp must be in the years 1 to 9999, but {seconds} seconds are not")
     return EPOCH + datetime.timedelta(seconds=seconds)
 
 
@@ -50,7 +50,7 @@ def moved(time: datetime.datetime, by: datetime.timedelta) -> datetime.datetime:
     try:
         return time + by
     except OverflowError:
-        raise CelError("a timestamp lies in the years 1 to 9999") from None
+        raise CelError("a timestamp must be in the years 1 to 9999") from None
 
 
 def checked(length: datetime.timedelta) -> datetime.timedelta:
@@ -62,7 +62,7 @@ def checked(length: datetime.timedelta) -> datetime.timedelta:
 def duration(text: str) -> datetime.timedelta:
     found = _DURATION.fullmatch(text) if len(text) <= 100 else None
     if found is None:
-        raise CelError(f"{_short(text)} is no duration such as 1h30m or 1.5s")
+        raise CelError(f"{_short(text)} is not a duration such as 1h30m or 1.5s")
     nanos = 0
     for whole, fraction, unit in _PART.findall(found[2]):
         nanos += int(whole or 0) * _NANOS[unit] + int(fraction or 0) * _NANOS[unit] // 10 ** len(fraction)
@@ -102,14 +102,14 @@ def _zone(name: str) -> datetime.tzinfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
-        raise CelError(f"{_short(name)} is no time zone") from None
+        raise CelError(f"{_short(name)} is not a time zone") from None
 
 
 def _local(time: datetime.datetime, zone: str | None) -> datetime.datetime:
     try:
         return time.astimezone(datetime.timezone.utc if zone is None else _zone(zone))
     except OverflowError:
-        raise CelError("a timestamp lies in the years 1 to 9999") from None
+        raise CelError("a timestamp must be in the years 1 to 9999") from None
 
 
 _OF_TIMESTAMP: Mapping[str, Callable[[datetime.datetime], int]] = {

@@ -1,9 +1,9 @@
 """
-Which Connect schema an expression's result has: foretold from the record's schemas, or told by a value; and values made fit.
+Which Connect schema an expression's result has: inferred from the record's schemas, or from a value. Also fits values to it.
 
-A field that an expression adds must have one schema for all records, also for those where it is null. `infer` follows the
-expression through the schemas of what it reads; where those don't say (values without a schema), `of_value` tells by the
-first value. Schemas are optional throughout, for any result may be null. Called by the transform `Expression`.
+A field that an expression adds must have one schema for all records, even for those in which it is null. `infer` follows the
+expression through the schemas of what it reads. If these don't tell (values without a schema), `of_value` decides by the first
+value. All schemas are optional, because any result may be null. Called by the transform `Expression`.
 
     int, uint -> INT64    double -> FLOAT64    string, bool, bytes -> themselves    timestamp -> Timestamp
     list -> ARRAY         map written out with texts for keys, message -> STRUCT    other map -> MAP
@@ -174,7 +174,7 @@ def _same(found: list[Schema | None]) -> Schema | None:
 def _settled(found: Schema | None) -> Schema:
     assert found is not None
     if found == DURATION:
-        raise CelError("a duration has no schema; make it a text by string(...), or seconds by x.getSeconds()")
+        raise CelError("a duration has no schema; convert it to a text with string(...), or to seconds with x.getSeconds()")
     return INT if found == UINT else found
 
 
@@ -201,13 +201,15 @@ def of_value(value: Any) -> Schema | None:
             return schema.struct(kinds, optional=True) if len(kinds) == len(value) else None
         items = _of_all(list(value.values()), "values of the map")
         return None if keys is None or items is None else schema.mapping(keys, items, optional=True)
-    raise CelError(f"a {type_name(value)} has no schema; make it a text or a number, as by string(...)")
+    raise CelError(
+        f"a value of type {type_name(value)} has no schema; convert it to a text or a number, for example with string(...)"
+    )
 
 
 def _of_all(values: list[Any], what: str) -> Schema | None:
     kinds = {of_value(value) for value in values} - {None}
     if len(kinds) > 1:
-        raise CelError(f"the {what} are of different types, for which there is no schema")
+        raise CelError(f"the {what} have different types, so they have no schema")
     return kinds.pop() if kinds else None
 
 
@@ -269,7 +271,7 @@ class Fit:
                 return {self(wanted.key_schema, key): self(wanted.value_schema, item) for key, item in value.items()}
         elif _OF_CLASS.get(kind) == _OF_PRIMITIVE[wanted.type] and wanted.name != schema.DECIMAL:
             return value
-        raise CelError(f"a {type_name(value)} is no {wanted.name or wanted.type.value}")
+        raise CelError(f"a value of type {type_name(value)} is not a {wanted.name or wanted.type.value}")
 
     def _struct(self, wanted: Schema, value: Any) -> Struct:
         if type(value) is Struct:
@@ -279,7 +281,7 @@ class Fit:
                 return Struct.unchecked(wanted, list(value.values))
             value = {field.name: item for field, item in value.items()}
         if unknown := value.keys() - {field.name for field in wanted.fields}:
-            raise CelError(f"the map has keys that records before it had not: {', '.join(sorted(map(str, unknown)))}")
+            raise CelError(f"the map has keys that earlier records did not have: {', '.join(sorted(map(str, unknown)))}")
         return Struct(wanted, {field.name: self(field.schema, value.get(field.name)) for field in wanted.fields})
 
     def _bare(self, value: Any) -> Any:
@@ -292,5 +294,8 @@ class Fit:
         if kind is Uint:
             return int(value)
         if kind not in _OF_CLASS and kind is not Struct:
-            raise CelError(f"a {type_name(value)} can't be in a record; make it a text or a number, as by string(...)")
+            raise CelError(
+                f"a value of type {type_name(value)} can't be in a record; "
+                "convert it to a text or a number, for example with string(...)"
+            )
         return value

@@ -1,7 +1,7 @@
 """
-What CEL's operators and functions work on: Python's values, the types that CEL has for them, and the frame of an evaluation.
+What CEL's operators and functions work on: Python's values, CEL's types for them, and the frame of an evaluation.
 
-Read next: `operators.py` and `functions.py`, which are called by what `compiler.py` makes.
+Read next: `operators.py` and `functions.py`; the closures that `compiler.py` makes call them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def plain(value: Any) -> Any:
             return value if kind in (dict, Struct) else _exactly(kind, value)
     if isinstance(value, list | tuple):
         return list(value)
-    raise CelError(f"a {type(value).__name__} is nothing that CEL knows")
+    raise CelError(f"CEL has no type for a {type(value).__name__}")
 
 
 def _exactly(kind: type, value: Any) -> Any:
@@ -97,22 +97,22 @@ def no_overload(name: str, *values: Any) -> CelError:
     types = [type_name(value) for value in values]
     text = f"{name} is not defined for {' and '.join(types)}"
     if len(set(types)) > 1 and set(types) <= {"int", "uint", "double"}:
-        text += ", which CEL does not mix: convert one, as by double(...)"
+        text += ", which CEL does not mix: convert one of them, for example with double(...)"
     elif "null_type" in types:
-        text += ": where a field may be null, ask first: value.a == null ? ... : ..."
+        text += ": if a field may be null, check it first: value.a == null ? ... : ..."
     return CelError(text)
 
 
 def to_int64(value: int) -> int:
     if _INT_LOW <= value < _INT_HIGH:
         return value
-    raise CelError("the result is no integer of 64 bits")
+    raise CelError("the result is not a 64-bit integer")
 
 
 def to_uint64(value: int) -> Uint:
     if 0 <= value < _UINT_HIGH:
         return Uint(value)
-    raise CelError("the result is no unsigned integer of 64 bits")
+    raise CelError("the result is not an unsigned 64-bit integer")
 
 
 def shown(key: Any) -> str:

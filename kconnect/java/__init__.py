@@ -1,10 +1,9 @@
 """
-Java's habits that configs and data rely on: calendars and dates, regular expressions, charsets, .properties files, Maven's
+Java's behaviour that configs and data rely on: calendars and dates, regular expressions, charsets, .properties files, Maven's
 versions.
 
-The ground floor: it imports `kconnect.errors` and libraries only, and each module stands by itself. `data`, the cores and
-built-in plugins call it.
+This is the lowest layer: it imports only `kconnect.errors` and libraries. `data`, the cores and built-in plugins call it.
 
-Every rule here is one that a Java class has, oddities included, and golden cases of those classes hold it: a change begins with
-a case that shows what Java does.
+Every rule here is a rule of a Java class, including its oddities, and golden cases of these classes check it. A change begins
+with a case that shows what Java does.
 """

@@ -1,8 +1,8 @@
 """
-Java's calendar, from what a text says of a date to the moment that it means: `millis_of`.
+Java's calendar, from the fields of a date in a text to the moment that they mean: `millis_of`.
 
-The other way, from a day to its names, is in `kconnect/java/civil_calendar.py`; read that before. Here are also the places
-where Java's numbers are too small for a date.
+The other direction, from a day to its fields, is in `kconnect/java/civil_calendar.py`; read that first. This module also has
+the cases in which Java's numbers are too small for a date.
 """
 
 from __future__ import annotations

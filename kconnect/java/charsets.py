@@ -1,9 +1,9 @@
 """
 Sets of characters as Java's patterns name them: ranges, case, and the properties of `\\p{...}`.
 
-`regex_parser.py` computes every class of a pattern to one `CharSet` and writes it as plain ranges, so that nothing depends on
-how another engine understands a property, an intersection or a case. The Unicode tables are those of the `regex` package,
-newer than Java 17's; a JVM's differ from version to version too.
+`regex_parser.py` computes one `CharSet` for every class of a pattern and writes it as plain ranges. So nothing depends on how
+another engine understands a property, an intersection or a case. The Unicode tables are those of the `regex` package, which are
+newer than Java 17's. A JVM's tables also differ from version to version.
 """
 
 from __future__ import annotations

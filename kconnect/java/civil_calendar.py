@@ -1,8 +1,9 @@
 """
-Java's calendar, from a day to what it is called: Julian up to 1582-10-04, Gregorian from the day after, which is 1582-10-15.
+Java's calendar, from a day to its year, month and other fields: Julian up to 1582-10-04, Gregorian from the next day, which is
+1582-10-15.
 
-All years are here, those before Christ as 0, -1...; weeks begin on Sundays. Used for the texts of dates here, and by
-`kconnect/java/calendar.py`, which goes the other way.
+It covers all years; years before Christ are 0, -1 and so on. Weeks begin on Sundays. Used for the texts of dates, and by
+`kconnect/java/calendar.py`, which goes in the other direction.
 """
 
 from __future__ import annotations

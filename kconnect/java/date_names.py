@@ -1,4 +1,4 @@
-"""The English names in dates, each in its long form; the short one is its first three letters."""
+"""The English names in dates, in their long form; the short form is the first three letters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-The patterns of SimpleDateFormat, taken apart: letters, each with how often it stands there, and literal texts between them.
+The patterns of SimpleDateFormat, split into parts: letters, each with the number of its repetitions, and literal texts.
 
-`date_writing.py` and `date_reading.py` make of the parts what `dates.py` runs.
+`date_writing.py` and `date_reading.py` turn the parts into functions, which `dates.py` runs.
 """
 
 from __future__ import annotations

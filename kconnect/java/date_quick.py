@@ -1,8 +1,8 @@
 """
-A short way to read what most texts are: plain digits, for a pattern of numbers, each once and not of two-digit years.
+A fast path for most texts: plain digits, for a pattern of numbers, in which each field occurs once and no year has two digits.
 
-One regular expression and some arithmetic instead of a step for each part. `dates.py` asks here first; what is not as plain
-is left to `date_reading.py`, which must read all that is read here to the same moment.
+It uses one regular expression and some arithmetic instead of a step for each part. `dates.py` calls it first. Other texts are
+left to `date_reading.py`, which must read every text that this module reads to the same moment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-What SimpleDateFormat reads: for the parts of a pattern, functions that take a text's parts and remember what they say.
+How SimpleDateFormat reads: for each part of a pattern, a function that reads the text's part and remembers its value.
 
-`dates.py` runs them, for all texts that `date_quick.py` leaves. Read before: `date_patterns.py`.
+`dates.py` runs these functions for all texts that `date_quick.py` does not read. Read first: `date_patterns.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-What SimpleDateFormat writes: for the parts of a pattern, functions of a moment that give its text.
+How SimpleDateFormat writes: for each part of a pattern, a function that returns its text for a moment.
 
-`dates.py` runs them for each record. So what is written of a day is kept, as many records are of one day, and what is
-written of a time of day is one template. Read before: `date_patterns.py`.
+`dates.py` runs these functions for each record. Many records have the same day, so the text of a day is kept. The text of a
+time of day is one template. Read first: `date_patterns.py`.
 """
 
 from __future__ import annotations

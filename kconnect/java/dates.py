@@ -1,10 +1,11 @@
 """
 Java's SimpleDateFormat (17, English, UTC, lenient), as TimestampConverter and TimestampRouter use it.
 
-A `SimpleDateFormat` has its pattern compiled once; it writes moments (`format`) and reads texts (`parse`), both as milliseconds
-since 1970. What dates mean is in `calendar.py`, zones are in `zones.py`. Read next: `date_writing.py`, `date_reading.py`.
+A `SimpleDateFormat` compiles its pattern once. It writes moments (`format`) and reads texts (`parse`); moments are in
+milliseconds since 1970. `calendar.py` has the meaning of dates, and `zones.py` has the time zones. Read next:
+`date_writing.py`, `date_reading.py`.
 
-Why not Babel: of 259 golden texts it writes 192, in 11 µs each where this takes 2, and it reads no text by a pattern. PyICU
+Why not Babel: it writes 192 of 259 golden texts, in 11 µs each where this takes 2, and it can't read a text by a pattern. PyICU
 does both, but has to be compiled against ICU.
 """
 

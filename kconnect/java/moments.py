@@ -1,8 +1,8 @@
 """
-Dates as Connect counts them, in milliseconds since 1970, and as Python has them.
+Dates as Connect counts them, in milliseconds since 1970, and as Python represents them.
 
-`date_of` and `milliseconds_of` go from one to the other; plugins find them in `data/values.py`. Java's dates reach some 292
-million years in both directions, Python's from year 1 to 9999: what is beyond is a `FarDate`.
+`date_of` and `milliseconds_of` convert one to the other; plugins find them in `data/values.py`. Java's dates reach some 292
+million years in both directions, Python's from year 1 to 9999. A date outside Python's range is a `FarDate`.
 """
 
 from __future__ import annotations

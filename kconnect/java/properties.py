@@ -1,6 +1,6 @@
 """
-Java's .properties files, read as `java.util.Properties.load` reads them: the grammar is the library javaproperties', this adds
-errors that name a line. Called by `worker/main.py`, the CLI and the provider of files.
+Java's .properties files, read as `java.util.Properties.load` reads them. The library javaproperties has the grammar; this
+module adds errors that name the line. Called by `worker/main.py`, the CLI and the provider of files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def load(text: str) -> dict[str, str]:
         # Without the escape itself: it may be a part of a password.
         raise ConfigError(
             f"Line {line} of the properties file has a malformed \\uXXXX escape: write four hexadecimal digits after \\u, "
-            "or double the backslash if it stands for itself."
+            "or double the backslash if you mean a backslash."
         ) from None
     return found
 

@@ -2,8 +2,8 @@
 Java's regular expressions as `java.util.regex` (Java 17) understands them: the patterns of RegexRouter, TopicNameMatches,
 `topics.regex` and `topic.creation.*`.
 
-`compile` gives a `JavaPattern`. The pattern is translated by `regex_parser.py`; what could mean something else here is refused
-there, never taken for something similar.
+`compile` returns a `JavaPattern`. `regex_parser.py` translates the pattern. It refuses any construct that could mean something
+else here, instead of replacing it with something similar.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-The parts of a translated pattern: their text for the `regex` package, and what Java works out of them.
+The parts of a translated pattern: their text for the `regex` package, and the lengths that Java computes for them.
 
-`regex_parser.py` puts them together. Java judges look-behinds and repeated groups by the lengths of their parts, with sums of
-32 bits that may overflow; a pattern that only works because of that works here.
+`regex_parser.py` combines the parts. Java judges look-behinds and repeated groups by the lengths of their parts, with 32-bit
+sums that may overflow. A pattern that only works because of an overflow works here too.
 """
 
 from __future__ import annotations

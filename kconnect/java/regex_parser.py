@@ -1,12 +1,12 @@
 """
 Reads a Java pattern and writes the same pattern for the `regex` package: ASCII only, no flags, no named groups.
 
-`regex.py` calls `parse`. Every character class becomes plain ranges (`charsets.py`), case is written out into them, anchors and
-line ends become look-arounds with Java's line terminators. What an engine does with alternatives, quantifiers and groups is
-the same in both. Where it isn't, the pattern is refused, or the group is named in `Parsed.uncertain_groups`.
+`regex.py` calls `parse`. Every character class becomes plain ranges (`charsets.py`), which include both cases if case does not
+matter. Anchors and line ends become look-arounds with Java's line terminators. Both engines treat alternatives, quantifiers and
+groups alike, with some exceptions. For these, the pattern is refused, or the group is named in `Parsed.uncertain_groups`.
 
-Why not `regex` alone: it differs from Java in 30 of 111 golden cases, mostly without an error, for instance in the characters
-that its digits, its words and `[a-z&&[^b]]` have. PyICU is closer to Java, but has to be compiled against ICU.
+Why not `regex` alone: it differs from Java in 30 of 111 golden cases, mostly without an error, for example in the characters
+that match a digit, a word or `[a-z&&[^b]]`. PyICU is closer to Java, but has to be compiled against ICU.
 """
 
 from __future__ import annotations

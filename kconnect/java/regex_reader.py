@@ -1,7 +1,7 @@
 """
 The characters of a Java pattern: white space and comments, escapes, properties, and whole character classes.
 
-`regex_parser.py` builds on it. Names of methods with `raw` read past the comments mode; positions and messages are Java's.
+`regex_parser.py` builds on it. Methods with `raw` in their names ignore the comments mode. Positions and messages are Java's.
 """
 
 from __future__ import annotations

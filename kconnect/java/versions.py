@@ -1,9 +1,9 @@
 """
-Versions of plugins as KIP-891 uses them: Maven's order of versions, and Maven's ranges. What that makes of Python's versions is
-in docs/versions.md. Why not `packaging`, which reads Python's versions: it gets 45 of the 119 golden cases right.
+Versions of plugins as KIP-891 uses them: Maven's order of versions, and Maven's ranges. docs/versions.md says what this means
+for Python's versions. Why not `packaging`, which reads Python's versions: it gets 45 of the 119 golden cases right.
 
-`requirement` reads the text of a `*.plugin.version` setting (validators call it: a bad text raises `VersionRangeError`), and
-`choose` takes the newest version that it allows. Where several locations hold one plugin, `kconnect/plugins` asks here.
+`requirement` reads the text of a `*.plugin.version` setting; validators call it, and a bad text raises `VersionRangeError`.
+`choose` returns the newest version that a requirement allows. `kconnect/plugins` calls it if several locations hold one plugin.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 The names by which Java's SimpleDateFormat (17, English) knows time zones in a text, in the order in which it looks for them.
 
-Data of `zones.py`. Each row: the zone, its standard offset and its daylight saving in minutes, and its names: long and short
-standard name, long and short daylight name. Zones all of whose names an earlier one has are not found, and not here.
+Data of `zones.py`. Each row has the zone, its standard offset and its daylight saving in minutes, and its names: long and short
+standard name, long and short daylight name. A zone is missing if earlier zones have all its names, because it is never found.
 """
 
 from __future__ import annotations

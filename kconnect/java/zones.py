@@ -1,8 +1,8 @@
 """
 Time zones as SimpleDateFormat knows them: by name (`PST`, `Central European Summer Time`), or as an offset.
 
-`dates.py` and what it uses ask. The names are in `zone_names.py`; what clocks showed in the past is in the zone database of the
-system, without which every zone has always been as it is now, and without summers.
+`dates.py` and the modules that it uses call this one. The names are in `zone_names.py`. The zones' offsets in the past come
+from the system's zone database. Without that database, every zone always has its present standard offset.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
 Tests of plugins: what authors of connectors, transforms, predicates, converters and config providers import.
 
-No broker, no Spark, no worker: `SourceRunner` and `SinkRunner` run a connector and a task by hand, `transform`, `holds` and
-`round_trip` do the same with what stands in between, `config_errors` validates a config as REST does, and `check_plugin` looks
-for what commonly goes wrong. `kconnect.testing.local.LocalConnect` is the real thing, a broker and a worker on this machine.
-docs/plugins.md shows all of them at work. The other modules here are kconnect's own.
+These tools need no broker, no Spark and no worker. `SourceRunner` and `SinkRunner` run a connector and a task by hand.
+`transform`, `holds` and `round_trip` run a transform, a predicate and a converter. `config_errors` validates a config as REST
+does, and `check_plugin` looks for common mistakes. `kconnect.testing.local.LocalConnect` runs a real broker and a real worker
+on this machine. docs/plugins.md shows all of them in use. The other modules here are internal to kconnect.
 """
 
 from __future__ import annotations

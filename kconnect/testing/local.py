@@ -1,8 +1,8 @@
 """
-The real thing for tests of plugins: a Kafka broker and a worker with Spark on this machine.
+A real Kafka broker and a real worker with Spark on this machine, for tests of plugins.
 
-Used by few of an author's tests: it takes ten seconds to start, needs Java 17, and fetches the broker's files once. What
-needs none of that is in `kconnect.testing` itself. Read next: `processes.py`, `kconnect/local/broker.py`.
+Only a few of an author's tests should use it: it takes ten seconds to start, needs Java 17, and fetches the broker's files
+once. The tools in `kconnect.testing` itself need none of that. Read next: `processes.py`, `kconnect/local/broker.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
 
 BROKER = "KCONNECT_TEST_BROKER"
-"""The environment variable that names a broker to use, instead of starting one."""
+"""This environment variable names a broker to use instead of starting one."""
 
 _WRITE_S = 60.0
 
@@ -38,15 +38,16 @@ _QUICK = {
 
 class LocalConnect:
     """
-    A broker and a worker, for the length of a `with` block or until `stop`.
+    A broker and a worker. They run until the end of a `with` block, or until `stop`.
 
         with LocalConnect(tmp_path, plugin_path=[plugins]) as connect:
             connect.run("orders", {"connector.class": "OrdersSourceConnector", "topic": "orders"})
             messages = connect.read("orders", 3)
 
-    The worker has the plugins below the directories of `plugin_path`, and those installed beside kconnect: this Python's. Its
-    converters are JsonConverter without schemas; `properties` are added to its file. All is kept in `directory`, with the logs.
-    `bootstrap_servers` names brokers that are there already, as the environment variable KCONNECT_TEST_BROKER does.
+    The worker has the plugins below the directories of `plugin_path`, and those that are installed in the same Python as
+    kconnect. Its converters are JsonConverter without schemas. `properties` are added to the worker file. All files and logs
+    are in `directory`. `bootstrap_servers` names brokers that already run, as the environment variable KCONNECT_TEST_BROKER
+    does.
     """
 
     def __init__(
@@ -81,16 +82,16 @@ class LocalConnect:
 
     @property
     def url(self) -> str:
-        """Of the worker's REST API."""
+        """The URL of the worker's REST API."""
         return self._started.url
 
     @property
     def log(self) -> Path:
-        """The worker's log, with what tasks and plugins say."""
+        """The worker's log, which includes the logs of tasks and plugins."""
         return self._started.log
 
     def start(self) -> LocalConnect:
-        """Start what is needed, and wait until the worker is healthy. ConnectError, saying why, if that can't be."""
+        """Start what is needed, and wait until the worker is healthy. Raises ConnectError, with the reason, if that fails."""
         with ExitStack() as stack:
             if not self.bootstrap_servers:
                 broker = Broker(self.directory / "broker")
@@ -106,24 +107,25 @@ class LocalConnect:
         return self
 
     def stop(self) -> None:
-        """End all that was started, in order."""
+        """End everything that was started, in order."""
         self._worker = None
         self._stack.close()
 
     def run(self, name: str, config: Mapping[str, str], tasks: int | None = None, timeout: float = 240.0) -> dict[str, Any]:
         """
-        Create a connector, or change it, and wait until it and its tasks run; gives its status. The first one also waits for
-        Spark, which takes seconds, or minutes on a machine with much else to do.
+        Create or change a connector, wait until it and its tasks run, and return its status. The first connector also waits for
+        Spark, which takes seconds, or minutes on a busy machine.
 
-        RestError if the config is refused, WaitError with the reason if something fails, or does not run in time.
+        Raises RestError if the config is refused. Raises WaitError, with the reason, if something fails or does not run in
+        time.
         """
         self.client.put_config(name, dict(config))
         return self.client.wait_for(name, "RUNNING", tasks, timeout, fail_fast=True)
 
     def write(self, topic: str, *values: Any, key: Any = None) -> None:
         """
-        Put messages into a topic, which is created if need be. Bytes and texts go as they are, None is a tombstone, all else is
-        JSON. ConnectError if Kafka does not take them.
+        Write messages to a topic, which is created if necessary. Bytes and texts are written as they are, None as a tombstone,
+        and everything else as JSON. Raises ConnectError if Kafka does not accept the messages.
         """
         client = {"bootstrap.servers": self.bootstrap_servers, "message.timeout.ms": int(_WRITE_S * 1000)}
         end = time.monotonic() + _WRITE_S
@@ -133,7 +135,10 @@ class LocalConnect:
             raise ConnectError(f"The topic {topic} can't be written: no answer in {_WRITE_S:.0f} s")
 
     def read(self, topic: str, count: int, timeout: float = 120.0) -> list[Message]:
-        """The first `count` committed messages of a topic. AssertionError, with those that came, after `timeout` s."""
+        """
+        The first `count` committed messages of a topic. After `timeout` seconds, raises AssertionError with the last messages
+        that came.
+        """
         found: list[Message] = []
         end = time.monotonic() + timeout
         with Reader({"bootstrap.servers": self.bootstrap_servers}) as reader:

@@ -1,8 +1,8 @@
 """
-A real worker as a child process, with everything that belongs to it: for the demo, `LocalConnect` and kconnect's own tests.
+A real worker as a child process, with its whole process tree: for the demo, `LocalConnect` and kconnect's own tests.
 
-`WorkerProcess` writes a worker file, starts `kconnect worker`, waits until it is healthy, and knows the processes of its
-tree, so that a test can kill exactly one of them. Read next: `worker/main.py`.
+`WorkerProcess` writes a worker file, starts `kconnect worker` and waits until the worker is healthy. It knows each process of
+the worker's tree, so that a test can kill exactly one of them. Read next: `worker/main.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class WorkerProcess:
     """
     One worker on this machine. `group` names the cluster and its topics; `properties` are added to the worker file.
 
-    `start` may be called again after `kill` or `stop`: the same file, port and topics, as a user would do it.
+    `start` may be called again after `kill` or `stop`. The worker then has the same file, port and topics, as after a user's
+    restart.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class WorkerProcess:
         return self._process is not None and self._process.poll() is None
 
     def start(self, wait: bool = True) -> WorkerProcess:
-        """Start it, and wait until `/health` says that it has read its topics."""
+        """Start the worker, and wait until `/health` says that it has read its topics."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CONNECT_")}
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
@@ -116,14 +117,16 @@ class WorkerProcess:
         return lines[-1] if lines else "(no output)"
 
     def last_words(self) -> str:
-        """What its log ends with, without the requests that it answered."""
+        """The exit status and the last lines of the worker's log, without the requests that it answered."""
         lines = self.log.read_text("utf-8", "replace").splitlines() if self.log.exists() else []
         said = [line for line in lines if "kconnect.rest.access" not in line]
         status = None if self._process is None else self._process.poll()
         return f"status {status}: {' / '.join(said[-3:])}"
 
     def stop(self, timeout: float = 40.0) -> int | None:
-        """Ask it to end and wait; gives its exit status. What is left after the limit is killed, by pid."""
+        """
+        Ask the worker to end, and wait. Returns its exit status. Processes that still run after the limit are killed, by pid.
+        """
         process, tree = self._process, self.tree()
         if process is None:
             return None
@@ -138,13 +141,13 @@ class WorkerProcess:
         return status
 
     def kill(self) -> None:
-        """kill -9 of the worker process alone; its children notice by themselves."""
+        """`kill -9` of the worker process alone; its children notice by themselves."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def wait_ended(self, tree: list[psutil.Process], timeout: float = 120.0) -> list[psutil.Process]:
-        """Those of `tree` that still live after at most `timeout` seconds."""
+        """Wait `timeout` seconds at most for the processes of `tree` to end. Returns those that still live."""
         return still_alive(tree, timeout)
 
     # --- the processes of its tree ---
@@ -173,7 +176,7 @@ class WorkerProcess:
             return []
 
     def memory(self) -> int:
-        """Bytes of the whole tree; pages that processes share are counted once (PSS)."""
+        """The memory of the whole tree, in bytes; pages that processes share are counted once (PSS)."""
         total = 0
         for process in self.tree():
             try:
@@ -213,8 +216,8 @@ def _name(process: psutil.Process) -> str:
 
 def still_alive(processes: list[psutil.Process], timeout: float) -> list[psutil.Process]:
     """
-    Those that have not ended within so many seconds. `psutil.wait_procs` raises a FileNotFoundError for one that ends just as
-    it looks.
+    The processes that have not ended within `timeout` seconds. `psutil.wait_procs` can't be used: it raises a FileNotFoundError
+    if a process ends just as it looks.
     """
     end = time.monotonic() + timeout
     while (alive := [process for process in processes if _lives(process)]) and time.monotonic() < end:

@@ -17,7 +17,7 @@ from kconnect.rest.client import ConnectClient, RestError
 from tests.cli.calls import call
 
 METRICS = """\
-# HELP kafka_connect_sink_task_sink_record_read_rate Records read from Kafka, a second, in the windows
+# HELP kafka_connect_sink_task_sink_record_read_rate Records read from Kafka, per second, in the windows
 # TYPE kafka_connect_sink_task_sink_record_read_rate gauge
 kafka_connect_sink_task_sink_record_read_rate{connector="a \\"b\\"",task="0"} 12.5
 kafka_connect_sink_task_sink_record_send_rate{connector="a \\"b\\"",task="0"} 12.0

@@ -86,7 +86,7 @@ def test_offsets_come_back_as_json_has_them(tmp_path: Path) -> None:
         (SourceRecord({"a": 1}, {"at": 1}, ""), "its topic is ''"),
         (SourceRecord({"a": 1}, {"at": 1}, "t", value_schema=INT64_SCHEMA, value="x"), "INT64.*String"),
         (SourceRecord({"a": 1}, {"at": 1}, "t", timestamp=-1), "timestamp is -1"),
-        ("text", "gave a str as record 1"),
+        ("text", "returned a str as record 1"),
     ],
 )
 def test_records_that_no_worker_could_use(record: Any, words: str) -> None:
@@ -119,7 +119,7 @@ def test_reading_tries_again_what_is_retriable_and_gives_up_in_words() -> None:
 
     with SourceRunner(bad.counting_task(poll=poll), COUNT) as source:
         assert source.read(1)[0].value == "7"
-        with pytest.raises(AssertionError, match="gave 0 records of 1 within 0 s; the last poll said: the server is away"):
+        with pytest.raises(AssertionError, match="returned 0 of 1 records within 0 s; the last poll said: the server is away"):
             source.read(1, timeout=0)
 
 
@@ -141,7 +141,7 @@ def test_transactions_end_where_the_task_says() -> None:
 
 
 def test_the_number_of_tasks_is_checked() -> None:
-    with pytest.raises(ConnectError, match=r"task_configs\(1\) gives 2 configs: at most 1"):
+    with pytest.raises(ConnectError, match=r"task_configs\(1\) returned 2 configs: at most 1"):
         SourceRunner(bad.counting(task_configs=lambda self, n: [{}, {}]), COUNT).start()
     with pytest.raises(ConnectError, match=r"the setting 'n' as a int"):
         SourceRunner(bad.counting(task_configs=lambda self, n: [{"n": 1}]), COUNT).start()
@@ -265,40 +265,40 @@ def _versioned(version: Any) -> type[Any]:
 @pytest.mark.parametrize(
     ("plugin", "config", "records", "words"),
     [
-        (_versioned(""), COUNT, (), r"version\(\) gives '', which is not a version"),
-        (_versioned(None), COUNT, (), r"version\(\) gives None"),
+        (_versioned(""), COUNT, (), r"version\(\) returned '', which is not a version"),
+        (_versioned(None), COUNT, (), r"version\(\) returned None"),
         (_versioned("undefined"), COUNT, (), "has no version"),
         (bad.counting(version=bad.raising), COUNT, (), r"version\(\) raised KeyError: 'oops' \(bad_plugins.py, line \d+\)"),
         (bad.NeedsSettings, COUNT, (), r"can't be made: NeedsSettings\(\) raised TypeError"),
         (bad.Unfinished, COUNT, (), "lacks methods that its base class declares: config, start, stop, task_"),
         (bad.NoInstanceYet, COUNT, (), r"config\(\) can't be used: AttributeError"),
-        (bad.counting(config=lambda self: None), COUNT, (), "gives None, where a ConfigDef is due"),
-        (bad.BadSettings, COUNT, (), "declares the setting tasks.max, which is the framework's"),
+        (bad.counting(config=lambda self: None), COUNT, (), "returned None, but must return a ConfigDef"),
+        (bad.BadSettings, COUNT, (), "declares the setting tasks.max, which belongs to the framework"),
         (bad.BadSettings, COUNT, (), "the setting silent has no doc"),
         (bad.BadSettings, COUNT, (), "the setting db.password seems to be a secret"),
         (bad.BadSettings, COUNT, (), "the default of limit is refused.*at least 1"),
         (bad.Counting, {}, (), "validation refuses the config: .*topic"),
         (bad.RaisingValidation, COUNT, (), r"validate\(\) of an empty config raised KeyError: 'topic'"),
-        (bad.Preflight, COUNT, (), r"exactly_once_support\(\) gives True"),
+        (bad.Preflight, COUNT, (), r"exactly_once_support\(\) returned True"),
         (bad.counting(start=bad.raising), COUNT, (), "could not be started: KeyError"),
-        (bad.counting(task_class=lambda self: bad.KeepingTask), COUNT, (), "a class derived from SourceTask is due"),
-        (bad.counting(task_configs=lambda self, n: [{}] * (n + 1)), COUNT, (), r"task_configs\(3\) gives 4 configs"),
+        (bad.counting(task_class=lambda self: bad.KeepingTask), COUNT, (), "must return a class derived from SourceTask"),
+        (bad.counting(task_configs=lambda self, n: [{}] * (n + 1)), COUNT, (), r"task_configs\(3\) returned 4 configs"),
         (bad.counting(task_configs=lambda self, n: [{"n": n}]), COUNT, (), "the setting 'n' as a int"),
-        (bad.counting_task(poll=lambda self: ()), COUNT, (), r"poll\(\) gave a tuple"),
+        (bad.counting_task(poll=lambda self: ()), COUNT, (), r"poll\(\) returned a tuple"),
         (bad.counting_task(poll=bad.raising), COUNT, (), r"poll\(\) raised KeyError"),
-        (bad.counting_task(version=lambda self: 1), COUNT, (), r"version\(\) of the task gives 1"),
+        (bad.counting_task(version=lambda self: 1), COUNT, (), r"version\(\) of the task returned 1"),
         (bad.counting_task(stop=bad.raising), COUNT, (), r"stop\(\) raised KeyError"),
         (bad.ChangingSink, {}, sink_records({"a": 1}), r"put\(\) changed the records"),
         (bad.ImpatientSink, {}, sink_records("a"), r"put\(\[\]\) raised IndexError"),
         (bad.Keeping, {}, [source_record("a")], "make them with sink_records"),
         (bad.InPlace, {"field": "n"}, [source_record({"n": "a"})], "changed the value of the record"),
         (bad.NoTombstones, {"field": "n"}, (), r"apply\(\) of a tombstone \(its value is None\) raised TypeError"),
-        (bad.NewPlace, {"field": "n"}, [source_record("a")], "lost where it came from"),
-        (bad.OtherBatches, {"field": "n"}, [source_record({"n": "a"})], r"apply_all\(\) gave something else"),
-        (bad.NoRecord, {"field": "n"}, [source_record("a")], "gave a str, where a SourceRecord or None is due"),
+        (bad.NewPlace, {"field": "n"}, [source_record("a")], "lost its origin"),
+        (bad.OtherBatches, {"field": "n"}, [source_record({"n": "a"})], r"apply_all\(\) returned something else"),
+        (bad.NoRecord, {"field": "n"}, [source_record("a")], "returned a str, but must return a SourceRecord or None"),
         (bad.Upper, {}, (), 'Missing required configuration "field"'),
-        (bad.Maybe, {}, (), r"test\(\) gives None, where True or False is due"),
-        (bad.Careless, {}, (), r"to_connect_data\(\) of bytes that mean nothing raised UnicodeDecodeError"),
+        (bad.Maybe, {}, (), r"test\(\) returned None, but must return True or False"),
+        (bad.Careless, {}, (), r"to_connect_data\(\) of meaningless bytes raised UnicodeDecodeError"),
         (bad.Careless, {}, (), r"to_connect_data\(\) of None, a tombstone"),
         (bad.RaisingProvider, {}, (), r"get\(\) of a missing key raised KeyError"),
     ],
@@ -313,7 +313,7 @@ def test_a_class_that_no_entry_point_can_name() -> None:
     class Inner(bad.Counting):
         """Nobody can import it."""
 
-    with pytest.raises(PluginProblems, match="defined inside of a function"):
+    with pytest.raises(PluginProblems, match="defined inside a function"):
         check_plugin(Inner, COUNT)
 
 

@@ -151,7 +151,9 @@ class TestWithSchemas:
         first = made.apply(record(order(), headers=[Header("kind", "a")]))
         second = made.apply(record(order(), headers=[Header("kind", None)]))
         assert first.value_schema is second.value_schema
-        with pytest.raises(DataError, match=r"field\.x = headers\.kind can't be evaluated for this record: a int is no STRING"):
+        with pytest.raises(
+            DataError, match=r"field\.x = headers\.kind can't be evaluated for this record: a value of type int is not a STRING"
+        ):
             made.apply(record(order(), headers=[Header("kind", 1)]))
 
     def test_a_path_leads_into_structs(self) -> None:
@@ -212,7 +214,10 @@ class TestWithoutSchemas:
             configured({"field.x": "300", "field.x.type": "int8"}).apply(record({}))
 
     def test_what_records_can_not_hold(self) -> None:
-        with pytest.raises(DataError, match=r"a google\.protobuf\.Duration can't be in a record; make it a text or a number"):
+        with pytest.raises(
+            DataError,
+            match=r"a value of type google\.protobuf\.Duration can't be in a record; convert it to a text or a number",
+        ):
             configured({"field.x": "duration('1h')"}).apply(record({}))
 
     def test_a_list_that_holds_one_item_many_times(self) -> None:
@@ -261,18 +266,18 @@ def test_a_sink_s_record_has_an_offset() -> None:
         ({}, r"^Expression has nothing to do: set expression, drop, topic, field\.<path> or header\.<name>$"),
         (
             {"field.x": "value.("},
-            r"^Invalid value value\.\( for configuration field\.x: it must be an expression in CEL: expected a name, found "
+            r"^Invalid value value\.\( for configuration field\.x: it must be a CEL expression: expected a name, found "
             r"\( \(at character 7\)$",
         ),
         ({"drop": "valeu.x == 1"}, "there is no variable valeu; there are: topic, partition, key, value, headers, timestamp"),
-        ({"drop": "size(topic)"}, "for configuration drop: its result must be a bool, and is a int64$"),
-        ({"topic": "partition"}, "for configuration topic: its result must be a string, and is a int64$"),
+        ({"drop": "size(topic)"}, "for configuration drop: its result must be of type bool, but is of type int64$"),
+        ({"topic": "partition"}, "for configuration topic: its result must be of type string, but is of type int64$"),
         ({"field.x": "1", "field.x.type": "int"}, r"for configuration field\.x\.type: String must be one of: int8, int16, "),
         ({"field.": "1"}, "the setting's own name must end in that of a field"),
         ({"field.a..b": "1"}, "the setting's own name must end in that of a field"),
         ({"expression": "1", "field.x": "2"}, r"it sets the whole value already; remove it or field\.x$"),
         ({"header.x": "lower('A')"}, "there is no function lower; there are: size"),
-        ({"field.x": "a" * 5000}, "it is 5000 characters long and may have 4096"),
+        ({"field.x": "a" * 5000}, "it is 5000 characters long, but may have 4096 at most"),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, str], message: str) -> None:
@@ -308,7 +313,9 @@ class TestPredicate:
             self.made(text).test(record({"price": 1}))
 
     def test_what_can_be_no_predicate(self) -> None:
-        with pytest.raises(ConfigError, match="for configuration expression: its result must be a bool, and is a string"):
+        with pytest.raises(
+            ConfigError, match="for configuration expression: its result must be of type bool, but is of type string"
+        ):
             self.made("topic")
         with pytest.raises(ConfigError, match='Missing required configuration "expression"'):
             Predicate().configure({})

@@ -1,7 +1,7 @@
 """
-Which worker is to run which unit: balanced by weight, and moving only what must move.
+Which worker should run which unit: balanced by weight, and moving no more units than necessary.
 
-A pure function that `handover.py` calls with what it read from the log. Read next: `handover.py`.
+A pure function. `handover.py` calls it with what it has read from the log. Read next: `handover.py`.
 """
 
 from __future__ import annotations

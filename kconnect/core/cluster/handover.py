@@ -1,13 +1,15 @@
 """
-How units move: the leader's decisions about assignments, so that nothing ever runs twice.
+How units move: the leader's decisions about assignments, so that no unit ever runs twice.
 
-`Handover` is held by the herder while its worker leads; `placement.py` spreads what a worker is given over its hosts. Both
-only ever look at what was read back from the log. The proof that a unit has no two runners rests on one rule that `host.py`
-keeps: a host starts a unit only after it has read back its own held record that lists it, while the assignment and the
-placement still give it the unit. So once the record that takes a unit away has been read back, every host that runs it or
-may yet start it stands in the log with a held record that lists it: to wait for those is enough. A host's number may be
-used again, for another spec even: a process that is of another spec than the placement says of its number runs nothing, and
-the record of one that ended in order is gone with it. Read next: `placement.py`, `host.py`.
+The herder holds a `Handover` while its worker leads. `placement.py` spreads a worker's units over its hosts. Both only look at
+what was read back from the log.
+
+The proof that no unit has two runners rests on one rule that `host.py` keeps. A host starts a unit only after it has read back
+its own held record that lists the unit, and only while the assignment and the placement still give it the unit. Assume that the
+record that takes a unit away has been read back. Then every host that runs the unit, or may yet start it, has a held record in
+the log that lists it. So it is enough to wait for those records. A host's number may be used again, even for another spec. A
+process runs nothing if the placement gives its number another spec. A host that ends in order removes its record if its number
+is given up. Read next: `placement.py`, `host.py`.
 """
 
 from __future__ import annotations

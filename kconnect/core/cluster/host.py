@@ -1,9 +1,9 @@
 """
 What one task host runs, decided from the log alone.
 
-`HostState` is fed with every record of the config and assignment topics by `host/main.py`, which performs what `decide`
-answers. It holds the rule on which the hand-over rests (see `handover.py`): declare, read the declaration back, and start
-only if the log still gives the unit to this host. Read next: `host/main.py`.
+`host/main.py` passes every record of the config and assignment topics to `HostState`, and performs what `decide` returns.
+`HostState` keeps the rule on which the handover rests (see `handover.py`): declare, read the declaration back, and start only
+if the log still gives the unit to this host. Read next: `host/main.py`.
 """
 
 from __future__ import annotations
@@ -306,7 +306,9 @@ class HostState:
                 effects.append(Start(*todo[unit], self._blamed[unit].reason if unit in self._blamed else None))
         if self._only_stuck_left(wanted.keys()):
             self._exited = True
-            effects.append(Die(f"{', '.join(map(str, sorted(self._stuck)))} can't be stopped, and nothing else is left here"))
+            effects.append(
+                Die(f"{', '.join(map(str, sorted(self._stuck)))} can't be stopped, and this host has no other units")
+            )
         self._changed = bool(effects)
         return effects
 
@@ -409,7 +411,7 @@ class HostState:
         if placement is None or placement.hosts is None:
             return "the worker is gone"
         if placement.incarnation != self.worker_incarnation:
-            return "another life of the worker has begun"
+            return "the worker was started again"
         if self._is_given_up():
             return "the worker no longer places units here"
         own = self.assignment.held.get((self.worker, self.host))

@@ -1,10 +1,10 @@
 """
 How a worker spreads its units over its hosts, and which hosts it has.
 
-`place` is called by every herder for its own worker (`herder/placing.py`), and only ever looks at what was read back from
-the log. Units of equal `HostSpec` share hosts; a unit whose spec changes leaves its host first. Why no unit has two runners
-is said in `handover.py`; for hosts of one worker it comes to this: a unit goes to another host only when the placement that
-was read back names it nowhere, and no held record lists it elsewhere. Read next: `host.py`.
+Every herder calls `place` for its own worker (`herder/placing.py`). It only looks at what was read back from the log. Units of
+equal `HostSpec` share hosts; a unit whose spec changes first leaves its host. `handover.py` explains why no unit has two
+runners. For the hosts of one worker, this means: a unit goes to another host only when the placement that was read back does
+not name the unit, and no held record lists it elsewhere. Read next: `host.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-The rows of the table with their numbers: everything that `/metrics` says of one worker, still without a format.
+The rows of the table with their numbers: everything that `/metrics` says about one worker, not formatted yet.
 
-`core/herder/requests/metrics.py` makes the `Snapshot` on the worker's loop, which must be quick; `rest/metrics.py` calls
-`families` in a thread of its own, for with a thousand connectors there are tens of thousands of lines. Read next: `table.py`.
+`core/herder/requests/metrics.py` makes the `Snapshot` on the worker's loop, which must be quick. `rest/metrics.py` calls
+`families` in a thread of its own, because a thousand connectors have tens of thousands of lines. Read next: `table.py`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-The bytes of the metrics topic: what hosts say of their units, for whichever worker wants to know.
+The bytes of the metrics topic: the reports of hosts about their units, for every worker to read.
 
-`host/metrics.py` writes them, `worker/metrics.py` reads them. Nothing depends on them but what `/metrics` shows: a record that
-can't be used is skipped, and one of a newer format too. They hold names, classes, states, numbers and what plugins say of
-failures, with secrets blotted out, never a setting's value. Read next: `families.py`.
+`host/metrics.py` writes the records, `worker/metrics.py` reads them. Only the output of `/metrics` depends on them: a record
+that can't be used, or that has a newer format, is skipped. The records hold names, classes, states, numbers and the texts of
+plugins' failures, with secrets hidden. They never hold a setting's value. Read next: `families.py`.
 """
 
 from __future__ import annotations

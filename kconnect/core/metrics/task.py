@@ -1,10 +1,10 @@
 """
-What one task counts: plain numbers, added once a batch by the task's thread, read by its host's.
+What one task counts: plain numbers, which the task's thread updates once a batch and a thread of its host reads.
 
 The pumps of `core/task` count with a `SourceMeter` or a `SinkMeter`, which `units/source_task.py` and `units/sink_task.py`
-make; `values` are keyed by the attributes of `table.py`. `now` is seconds of any steady clock, always the same one, which is
-also what `clock` tells: meters are the only ones there that measure how long something takes. A number that is not known, as an
-average of nothing, is None. Read next: `report.py` for how the numbers get to the worker.
+make. The keys of `values` are the attributes of `table.py`. `now` is in seconds of any steady clock. It is always the same
+clock, and `clock` reads it too: in `core/task`, only meters measure how long something takes. An unknown number, such as the
+average of nothing, is None. Read next: `report.py`, for how the numbers get to the worker.
 """
 
 from __future__ import annotations

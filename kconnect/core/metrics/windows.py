@@ -1,8 +1,8 @@
 """
-Averages, maxima and rates of what happened lately, in windows as Kafka's own metrics have them.
+Averages, maxima and rates over a recent period, in windows like those of Kafka's own metrics.
 
-The last `metrics.num.samples` windows of `metrics.sample.window.ms` count; older ones are forgotten. Written by a task's
-thread once a batch, read by its host's. Times are seconds of any steady clock. Read next: `task.py`.
+The last `metrics.num.samples` windows of `metrics.sample.window.ms` count; older ones are forgotten. A task's thread writes
+them once a batch, and a thread of its host reads them. Times are in seconds of any steady clock. Read next: `task.py`.
 """
 
 from __future__ import annotations

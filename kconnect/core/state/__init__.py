@@ -1,7 +1,8 @@
 """
-The internal topics: what each record means, and the state that they fold to.
+The internal topics: what each record means, and the state that the records fold to.
 
-`records.py` and `assignment_records.py` alone know the bytes: every key, value version and tombstone. `config.py`, `status.py`,
-`offsets.py` and `assignment.py` fold them. Kafka Connect of every version reads and writes the same topics: a field that it
-does not know must not hurt it, a record that can't be read becomes `Broken` and never an exception.
+Only `records.py` and `assignment_records.py` know the bytes: every key, value version and tombstone. `config.py`, `status.py`,
+`offsets.py` and `assignment.py` fold the records. Every version of Kafka Connect reads and writes the config, offset and status
+topics too. So a field that it does not know must not harm it, and a record that can't be read becomes `Broken`, never an
+exception.
 """

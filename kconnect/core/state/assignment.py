@@ -1,8 +1,8 @@
 """
-The fold of the assignment topic: who leads, what each worker is to run, where, and what really runs.
+The fold of the assignment topic: who leads, what each worker should run and where, and what really runs.
 
-Held by the herder and by each task host. Only what was read back from the log counts: nobody believes its own write.
-Read next: `cluster/handover.py`, which decides from it, and `cluster/host.py`, which obeys it.
+Held by the herder and by each task host. Only records that were read back from the log count; nobody relies on having written
+one. Read next: `cluster/handover.py`, which decides from this state, and `cluster/host.py`, which obeys it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-The bytes of the assignment topic, which only kconnect has: what Connect keeps in its group protocol.
+The bytes of the assignment topic. Only kconnect has this topic; Connect keeps the same facts in its group protocol.
 
-`decode_assignment` turns a `LogRecord` into one of the dataclasses below, or into `Broken` or `NewerFormat`; the functions
-named after what they write give an `Entry`. The fold in `assignment.py` calls the former, the herder and the hosts the latter.
-Unknown fields are ignored. Read next: `assignment.py`; for the topics that are Connect's too, `records.py`.
+`decode_assignment` turns a `LogRecord` into one of the dataclasses below, or into `Broken` or `NewerFormat`; the fold in
+`assignment.py` calls it. The other functions are named after what they write, and return an `Entry`; the herder and the hosts
+call them. Unknown fields are ignored. Read next: `assignment.py`; for the topics that Connect has too, `records.py`.
 """
 
 from __future__ import annotations

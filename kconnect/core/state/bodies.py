@@ -1,7 +1,7 @@
 """
-What keys and values of internal topics are read with: each function gives what it is named after, or raises `BadRecord`.
+Functions that read the keys and values of internal topics. Each returns what it is named after, or raises `BadRecord`.
 
-Called by `records.py` and `assignment_records.py`, which make a `Broken` of that.
+Called by `records.py` and `assignment_records.py`, which turn a `BadRecord` into a `Broken`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
 The fold of the config topic: which connectors exist, with which tasks, in which target state.
 
-`ConfigState.apply` is the only place that changes it, in a running worker and in one that starts alike. Held by the herder
-and by each task host. The rules (deferred commits, inconsistent tasks, commits of deleted connectors) are those of Connect
-3.7.1 and later, so that both read the same out of one topic. Read next: `records.py` for the bytes, `herder/herder.py`
-for what is done with it.
+Only `ConfigState.apply` changes this state, both in a running worker and in one that starts. Held by the herder and by each
+task host. The rules (deferred commits, inconsistent tasks, commits of deleted connectors) are those of Connect 3.7.1 and later,
+so that both read the same from one topic. Read next: `records.py` for the bytes, `herder/herder.py` for what uses this state.
 """
 
 from __future__ import annotations

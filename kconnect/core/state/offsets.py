@@ -2,8 +2,8 @@
 The fold of the offset topic: the source offsets of every connector.
 
 Held by the herder (for `GET …/offsets`) and by each task host (for `SourceTaskContext`); a connector's own offset topic has a
-fold of its own. Partitions are looked up by what they say, not by their bytes: Java writes the fields of a partition in its
-map's order, and an update must go back to exactly those bytes. Read next: `records.py`.
+fold of its own. Partitions are looked up by their content, not by their bytes. Java writes the fields of a partition in the
+order of its map, and an update must use exactly the same bytes as key. Read next: `records.py`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """
 The bytes of the config, status and offset topics: every key, value version and tombstone, in one file.
 
-`decode_config`, `decode_status` and `decode_offset` turn a `LogRecord` into one of the dataclasses
-below, or into `Broken`; the functions named after what they write (`connector_config`, `target_state`, ...) give an
-`Entry` to be written. The folds in `config.py`, `status.py` and `offsets.py` call the former, the herder and the task hosts
-the latter. The records are byte-compatible with Apache Kafka Connect 2.x to 4.x. Read next: `config.py`; for the topic that
-Connect has not, `assignment_records.py`.
+`decode_config`, `decode_status` and `decode_offset` turn a `LogRecord` into one of the dataclasses below, or into `Broken`. The
+folds in `config.py`, `status.py` and `offsets.py` call them. The other functions are named after what they write
+(`connector_config`, `target_state`, ...), and return an `Entry` to write. The herder and the task hosts call them. The records
+are byte-compatible with Apache Kafka Connect 2.x to 4.x. Read next: `config.py`; for the topic that only kconnect has,
+`assignment_records.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 The fold of the status topic: the last status of each connector and task, and the topics that each connector used.
 
-Held by the herder; REST's answers and the leader's tidying up are made from it. Read next: `records.py`.
+Held by the herder, which uses it for REST's answers and for the leader's clean-up. Read next: `records.py`.
 """
 
 from __future__ import annotations

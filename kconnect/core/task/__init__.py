@@ -1,10 +1,10 @@
 """
-The data path without I/O: what becomes of a batch between a connector and Kafka.
+The data path without I/O: what happens to a batch between a connector and Kafka.
 
-`source_pump.py` and `sink_pump.py` are stepped once a batch, by whoever has a thread and a clock; `delivery.py` is the order of
-flush, offsets and announced topics, `topic_use.py` KIP-558's rule, and `ports.py` says what they ask of the world.
-`chain.py` and `steps.py` run transforms and converters over whole batches, `errors.py` decides what a failure
-means (KIP-298), the offsets modules say how far a task may say it has come. Lists in, lists out: nothing here is done for each
-record that a batch can share, and `scripts/bench chain` measures it. Order is the contract: an offset is stored only after what
-it covers is acknowledged.
+A caller that has a thread and a clock steps `source_pump.py` or `sink_pump.py` once for each batch. `delivery.py` has the order
+of flush, offsets and announced topics, `topic_use.py` has KIP-558's rule, and `ports.py` declares what they need from outside.
+`chain.py` and `steps.py` run transforms and converters over whole batches. `errors.py` decides what a failure means (KIP-298).
+The offsets modules say which offsets may be stored or committed. Everything takes and returns lists: work that a batch can
+share is not done for each record, and `scripts/bench chain` measures it. The order is the contract: an offset is stored only
+after the records that it covers are acknowledged.
 """

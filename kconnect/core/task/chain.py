@@ -1,9 +1,9 @@
 """
-What happens to a batch between a task and Kafka, compiled once a task: stages that take a list and return a list.
+The conversion of a batch between a task and Kafka, compiled once for each task. It takes a list and returns a list.
 
-Conversion is the stage that is here; the transforms (`steps.py`) come before it (source) or after it (sink). Each of
-`source_pump.py` and `sink_pump.py` holds one. The loops here run for every record: each line in them counts; what to do about a
-record that one fails on is asked only then (`errors.py`). Read next: `source_offsets.py`, `sink_offsets.py`.
+The transforms (`steps.py`) run before the conversion (source) or after it (sink). `source_pump.py` and `sink_pump.py` each hold
+one. The loops here run for every record, so each line in them counts. Only when a record fails do they ask `errors.py` what to
+do. Read next: `source_offsets.py`, `sink_offsets.py`.
 """
 
 from __future__ import annotations

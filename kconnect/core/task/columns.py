@@ -1,12 +1,12 @@
 """
-A part of many records, keys or values, as one list: how a chain of built-in transforms changes a batch at once.
+Columns: the keys or the values of many records as one list, so that a chain of built-in transforms can change a batch at once.
 
-Record by record, a transform that adds a field spends most of its time on calls. So those that the framework knows offer a
-second form: given the shape that all values share and the list of them, it gives another shape and another list. Consecutive
-steps hand the column on, and the records, which must be nobody else's, get their values at the end. A struct is the list of its
-fields' values meanwhile, and so is a map without a schema, if all maps have the same keys. Whatever is out of the ordinary
-(schemas that differ, a null, an error) is left to the ordinary form, which starts from the same values. Called by `steps.py`;
-offered by `kconnect/transforms`.
+Record by record, a transform that adds a field spends most of its time on calls. So built-in transforms can have a second form:
+it takes the shape that all values share and the list of values, and returns another shape and another list. Consecutive steps
+pass the column on. At the end the records get their new values, so nobody else may hold these records. In a column, a struct is
+the list of its fields' values. So is a map without a schema, if all maps have the same keys. Unusual cases (schemas that
+differ, a null, an error) are left to the ordinary form, which starts from the same values. Called by `steps.py`; the second
+forms are in `kconnect/transforms`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """
-How the batches of a source task and their source offsets get to Kafka: the order in which things happen, and nothing else.
+The order of steps in which the batches of a source task and their source offsets get to Kafka.
 
     at least once   produce ► (acknowledged) ► store source offsets
     exactly once    begin ► produce … produce ► source offsets ► commit        (KIP-618)
 
-At least once, a source offset is stored only after Kafka has acknowledged every record up to it. Exactly once, records and
-their source offsets are in one transaction, both or neither; where a transaction ends, `transactions.py` decides. Neither has a
-clock, a thread or a client: `now` is given, in seconds of any steady clock, the rest are `ports.py`. Called by `source_pump.py`
-only. Read next: that file.
+With at least once, a source offset is stored only after Kafka has acknowledged every record up to it. With exactly once,
+records and their source offsets are in one transaction: Kafka gets both or neither. `transactions.py` decides where a
+transaction ends. Neither way has a clock, a thread or a client: the caller passes `now`, in seconds of any steady clock, and
+everything else comes through `ports.py`. Called by `source_pump.py` only. Read next: that file.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Ports:
         """Whether the dead letter queue has all that was put into it. ConnectError if it refuses something."""
         if self.dead_letters.flush(self.flush_s):
             return True
-        log.warning("The dead letter queue has not taken all within %.0f s: offsets are not stored yet", self.flush_s)
+        log.warning("The dead letter queue did not accept all records within %.0f s: offsets are not stored yet", self.flush_s)
         return False
 
     def committed(self, record: Any, metadata: RecordMetadata | None) -> None:
@@ -166,7 +166,7 @@ class AtLeastOnce:
     def send(self, parts: Iterable[tuple[Converted, End | None]], now: float) -> None:
         for batch, _ in parts:
             if not self._send(batch):
-                log.warning("Stopped while records waited for Kafka: the last %d come again", len(batch.offsets))
+                log.warning("Stopped while records waited for Kafka: the last %d records come again", len(batch.offsets))
                 return
 
     def _send(self, batch: Converted) -> bool:
@@ -206,9 +206,9 @@ class AtLeastOnce:
         # After a failure too: what was acknowledged before it needs not come again.
         try:
             if not self._store_offsets():
-                log.error("The offsets of the last records are not stored: these records come again")
+                log.error("The offsets of the last records were not stored: these records come again")
         except Exception as error:  # noqa: BLE001 - a delivery that failed; the task has failed of it already
-            log.warning("Source offsets can't be stored: %s", error)
+            log.warning("The source offsets can't be stored: %s", error)
 
     def _reported(self, batch: Converted) -> Iterator[tuple[Outgoing, OnReport]]:
         ports, tolerant = self._ports, self._ports.errors.settings.tolerant
@@ -259,7 +259,7 @@ class AtLeastOnce:
             log.error("The task's offsets can't be stored, so its records come again after a restart: %s", error)
             return False
         except Exception as error:  # noqa: BLE001 - whatever the broker's reason, the next interval may do
-            log.warning("Storing source offsets failed and is tried again: %s", error)
+            log.warning("The source offsets could not be stored; the task tries again: %s", error)
             return False
         self._offsets.stored()
         ports.stored()
@@ -292,7 +292,7 @@ class ExactlyOnce:
     def send(self, parts: Iterable[tuple[Converted, End | None]], now: float) -> None:
         for batch, end in parts:
             if (batch.messages or batch.offsets) and not self._send(batch):
-                log.warning("Stopped while records waited for Kafka: those of the open transaction come again")
+                log.warning("Stopped while records waited for Kafka: the records of the open transaction come again")
                 self._torn = True
                 return
             self._end(end)
@@ -309,8 +309,8 @@ class ExactlyOnce:
         self._end(self._boundary.at_rest())
         if self._producer.open:
             log.warning(
-                "The task has not said where its transaction ends: it stays open while the task is paused, and the task fails "
-                "when it is resumed later than the producer's transaction.timeout.ms allows"
+                "The task has not ended its transaction: the transaction stays open while the task is paused. If the task is "
+                "resumed after the producer's transaction.timeout.ms, it fails"
             )
         return True
 
@@ -320,7 +320,7 @@ class ExactlyOnce:
             if not failed and not self._torn:
                 self._end(self._boundary.at_rest())
             if self._producer.open and not life.cancelled():
-                log.info("The open transaction is aborted: its records come again")
+                log.info("Aborting the open transaction: its records come again")
                 self._producer.abort(life.within(self._ports.flush_s))
         except Exception as error:
             if not failed:
@@ -367,7 +367,7 @@ class ExactlyOnce:
         if end is None:
             return
         if end is End.ABORT:
-            log.info("The open transaction is aborted, as the task asks: its %d records are dropped", self._size)
+            log.info("Aborting the open transaction, as the task asked: its %d records are dropped", self._size)
             if self._producer.open and not self._producer.abort():
                 self._torn = True
                 return
@@ -389,7 +389,9 @@ class ExactlyOnce:
                 ports.meter.commit_failed()
                 raise
             if not done:
-                log.warning("Stopped while a transaction was being committed: whether it is, its successor finds")
+                log.warning(
+                    "Stopped while committing a transaction: the task's next instance finds out whether it was committed"
+                )
                 self._torn = True
                 return
             ports.meter.committed(began)

@@ -1,8 +1,8 @@
 """
-Keeps what a sink task has read until it is committed, so that the task can still report a record that it can't deliver
-(KIP-610).
+Keeps the messages that a sink task has read until they are committed, so that the task can still report a record that it can't
+deliver (KIP-610).
 
-Held by `sink_pump.py`, and given to the task by `sink_context.py`. Read next: `errors.py`, for what becomes of a report.
+Held by `sink_pump.py`; the task gets it through `sink_context.py`. Read next: `errors.py`, which handles a report.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Errant:
         origin = self._kept.get(place, {}).get(record.original_offset)
         if origin is None:
             raise ConnectError(
-                f"The record {place_of(record)} can't be reported: it was committed, or taken away, before. Report a record "
-                "before `pre_commit` gives an offset beyond it."
+                f"The record {place_of(record)} can't be reported: it was already committed, or its partition was taken away. "
+                "Report a record before `pre_commit` returns an offset beyond it."
             )
         self._errors.handle(Stage.TASK_PUT, self._component, origin, error)

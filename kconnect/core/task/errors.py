@@ -1,9 +1,8 @@
 """
-What becomes of a record that a stage failed on (KIP-298): tried again, dropped and reported, or the end of the task.
+What happens to a record on which a stage failed (KIP-298): it is tried again, it is dropped and reported, or the task fails.
 
-The loops of `steps.py` and `chain.py` run over whole batches and know nothing of this until one raises; then `Errors.handle`
-decides about that one record, and the loop goes on behind it. Where reports go is `units/reports.py`'s business. Held by
-the pumps and `delivery.py`.
+The loops of `steps.py` and `chain.py` run over whole batches. When a stage raises an error, `Errors.handle` decides about that
+one record, and the loop continues after it. `units/reports.py` decides where reports go. Held by the pumps and `delivery.py`.
 """
 
 from __future__ import annotations
@@ -154,7 +153,7 @@ class Errors:
         if deadline is not None:
             delay = min(delay, deadline - now)
         if not self._wait(delay):
-            raise ConnectError("Stopped while a record waited for its next attempt: it comes again")
+            raise ConnectError("Stopped while a record waited for its next attempt: the record comes again")
         return True
 
 

@@ -1,7 +1,7 @@
 """
-The life of one unit as a table: which phases there are, what leads from one to the next, and which status that is worth.
+The life of one unit as a table: its phases, the events that lead from one phase to the next, and the status of each phase.
 
-Owned by the thread that runs the unit (`units/unit.py`); nobody else moves it on. Read next: `units/source_task.py`.
+Owned by the thread that runs the unit (`units/unit.py`); no other thread changes it. Read next: `units/source_task.py`.
 """
 
 from __future__ import annotations
@@ -67,5 +67,5 @@ class Lifecycle:
         try:
             self.phase, status = _TABLE[self.phase, event]
         except KeyError:
-            raise RuntimeError(f"A unit that is {self.phase.value} can't meet the event {event.value}") from None
+            raise RuntimeError(f"A unit in the phase {self.phase.value} can't have the event {event.value}") from None
         return None if self.abandoned else status

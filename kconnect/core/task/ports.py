@@ -1,11 +1,11 @@
 """
-What the pumps of a task ask of the world, each a protocol: `delivery.py`, `source_pump.py` and `sink_pump.py` are given
-something that does it.
+What the pumps of a task need from outside, as protocols. `delivery.py`, `source_pump.py` and `sink_pump.py` are given objects
+that implement them.
 
 In a host these are Kafka's clients (`kafka/producer.py`, `kafka/transactions.py`, `kafka/consumer.py`), the stores of
-`units/offsets.py`, the dead letter queue of `units/reports.py` and the plugin's task itself; in tests and in the runners of
-`kconnect.testing` those of `kafka/memory_clients.py`. A call that waits has a limit, or asks `cancelled()`. Read next:
-`delivery.py`.
+`units/offsets.py`, the dead letter queue of `units/reports.py` and the plugin's task itself. In tests and in the runners of
+`kconnect.testing` they are the doubles in `kafka/memory_clients.py`. A call that waits has a time limit, or asks `cancelled()`.
+Read next: `delivery.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-What a sink task may ask for, as `kconnect.api.task.SinkTaskContext` promises. Held by `sink_pump.py`, which takes what was
-asked for at its next step.
+The context of a sink task: it implements `kconnect.api.task.SinkTaskContext`. Held by `sink_pump.py`, which carries out the
+task's requests at its next step.
 """
 
 from __future__ import annotations

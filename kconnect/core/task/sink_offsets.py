@@ -1,8 +1,8 @@
 """
 Which offsets a sink task may commit: those below which every record was put, as far as the task agrees.
 
-Held by `sink_pump.py`. Offsets are by the records' original places, whatever transformations make of them, so a
-record that was dropped counts too. Offsets are always those of the next record to read.
+Held by `sink_pump.py`. Offsets refer to the records' original places, whatever the transforms make of the records. So a record
+that was dropped counts too. An offset is always that of the next record to read.
 """
 
 from __future__ import annotations

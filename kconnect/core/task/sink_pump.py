@@ -1,12 +1,12 @@
 """
 A sink task from Kafka's messages to its `put`, and its offsets back, one step a batch:
 
-    (read) ► convert key and value ► transforms ► task.put ► (now and then) task.pre_commit ► commit the group's offsets
+    (read) ► convert key and value ► transforms ► task.put ► (at intervals) task.pre_commit ► commit the group's offsets
 
-At least once: an offset is committed only after the task has said in `pre_commit` that everything below it is safe. Whoever
-runs it reads, waits and tells the time: a host's thread (`units/sink_task.py`), `kconnect.testing`'s `SinkRunner`, or a random
-history. No clock, thread or client is in here: `now` is seconds of any steady clock, the rest are `ports.py`. Read next:
-`sink_offsets.py`, `chain.py`, `steps.py`; for the other direction, `source_pump.py`.
+At least once: an offset is committed only after the task has said in `pre_commit` that everything below it is safe. The caller
+reads, waits and passes the time. It is a host's thread (`units/sink_task.py`), `kconnect.testing`'s `SinkRunner`, or a random
+history. This module has no clock, thread or client: `now` is in seconds of any steady clock, and everything else comes through
+`ports.py`. Read next: `sink_offsets.py`, `chain.py`, `steps.py`; for the other direction, `source_pump.py`.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class SinkPump:
             self._plugin.put(self._batch)
         except RetriableError as error:
             self._retrying, self._retry_in = True, self.context.take_timeout()
-            log.warning("put() is tried again in %.1f s: %s", self._retry_in, error)
+            log.warning("put() failed and is called again in %.1f s: %s", self._retry_in, error)
             ports.counts.tries_again("put()", error, now)
             self._hold_or_release()
             return
@@ -190,7 +190,9 @@ class SinkPump:
             return
         ports = self._ports
         if not ports.dead_letters.flush(ports.flush_s):
-            log.warning("The dead letter queue has not taken all within %.0f s: offsets are not committed", ports.flush_s)
+            log.warning(
+                "The dead letter queue did not accept all records within %.0f s: offsets are not committed", ports.flush_s
+            )
             return
         self._commit_began = ports.meter.clock()
         ports.meter.commit_began()
@@ -199,7 +201,7 @@ class SinkPump:
     def _to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> Offsets:
         offsets, refused = self._offsets.to_commit(allowed)
         if refused:
-            log.warning("The task gave offsets that can't be committed: not read here, or not delivered yet: %s", refused)
+            log.warning("The task returned offsets that can't be committed: not read here, or not delivered yet: %s", refused)
         return offsets
 
     def _go_to(self, partition: TopicPartition, offset: int) -> None:

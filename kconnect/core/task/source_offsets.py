@@ -1,9 +1,9 @@
 """
 Which source offsets may be stored: the newest of each source partition whose records were handed to the producer.
 
-Held by `delivery.py`, both of whose ways call `add` once a batch, or their part of it, is handed
-over, see to it that Kafka has it, store what `newest` gives and say `stored`. A record that a transformation dropped counts
-too: it is done with.
+Held by `delivery.py`. Both of its ways call `add` once a batch, or their part of it, is handed over. They make sure that Kafka
+has it, store what `newest` returns, and then call `stored`. A record that a transform dropped counts too: it need not come
+again.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@ A source task from its `poll` to Kafka, one step a batch:
 
     (task.poll) ► transforms ► convert ► make sure that the topic exists ► produce ► source offsets
 
-All in lists: what a batch can share is done once for it. Whoever runs it, polls, waits and tells the time: a host's thread
-(`units/source_task.py`), `kconnect.testing`'s `SourceRunner`, or a random history, which ends it between any two calls. How
-messages and offsets get to Kafka is one of the two ways of `delivery.py`. Read next: that file; for the other direction,
-`sink_pump.py`.
+Everything works on lists: work that a batch can share is done once for it. The caller polls, waits and passes the time. It is a
+host's thread (`units/source_task.py`), `kconnect.testing`'s `SourceRunner`, or a random history, which ends the pump between
+any two calls. Messages and offsets get to Kafka in one of the two ways of `delivery.py`. Read next: that file; for the other
+direction, `sink_pump.py`.
 """
 
 from __future__ import annotations

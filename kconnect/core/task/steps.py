@@ -1,9 +1,9 @@
 """
 The transforms of one task in their order, each with its predicate (KIP-585), compiled once into a function over a batch.
 
-Built by `units/transforms.py`, run by the loops of tasks and by `kconnect preview`. A transform knows nothing of its
-predicate, and whoever drops a record leaves a None in its place, so that what came in and what goes out stay side by side.
-Read next: `errors.py` for what becomes of a record that a step failed on, `chain.py` for what comes before or after.
+Built by `units/transforms.py`, and run by the loops of tasks and by `kconnect preview`. A transform knows nothing of its
+predicate. A dropped record leaves a None in its place, so that the lists of input and output records stay aligned. Read next:
+`errors.py` for a record on which a step failed, `chain.py` for the conversion before or after.
 """
 
 from __future__ import annotations

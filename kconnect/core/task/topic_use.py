@@ -1,10 +1,10 @@
 """
-Which topics a task has used, and when that may be announced (KIP-558): once Kafka has a record of the topic for everybody to
-read, or, for a sink, once a record of it could be read.
+Which topics a task has used, and when their use may be announced (KIP-558): once everybody can read a record of the topic in
+Kafka, or, for a sink, once the task could read a record of the topic.
 
-A task has a `TopicUse`: `delivery.py` tells it what was sent, refused, stored or dropped, `sink_pump.py` what was read. A topic
-that has been announced costs nothing more than a look at a set once a batch; `Announced` is that memory, of a host's life, held
-by `host/main.py`, which also writes the record (`core/state/records.py`).
+Each task has a `TopicUse`. `delivery.py` tells it what was sent, refused, stored or dropped, and `sink_pump.py` what was read.
+A topic that has been announced only costs one look-up in a set for each batch. `Announced` remembers these topics for the life
+of a host. It is held by `host/main.py`, which also writes the record (`core/state/records.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-Where the transactions of an exactly-once source task begin and end (KIP-618): after each poll, by time, or as the task says.
+Where the transactions of an exactly-once source task end (KIP-618): after each poll, at intervals, or where the task says.
 
-Held by `delivery.py`, which asks `parts` for a batch from the task's `poll`, `after_batch` behind it, `due` now and
-then, and `at_rest` when the task is paused or ends; and which carries out what they answer. Read next: that file.
+Held by `delivery.py`, which asks `parts` for each batch of the task's `poll`, `after_batch` after the batch, `due` at
+intervals, and `at_rest` when the task is paused or ends. `delivery.py` carries out their answers. Read next: that file.
 """
 
 from __future__ import annotations

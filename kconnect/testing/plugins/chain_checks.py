@@ -1,6 +1,5 @@
 """
-What commonly goes wrong in plugins that stand between connectors and Kafka, once they are configured: transforms, predicates,
-converters and config providers. Called by `checks.py`.
+Checks for common mistakes in configured transforms, predicates, converters and config providers. Called by `checks.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Records = Sequence["SourceRecord | SinkRecord"]
 
 
 def problems(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
-    """Of a configured plugin, as sentences; `config` makes another one like it."""
+    """The problems of a configured plugin, as sentences. With `config`, the checks make more instances of it."""
     checks: dict[str, Callable[[Any, Mapping[str, str], Records], Iterator[str]]] = {
         "transformation": _of_transform,
         "predicate": _of_predicate,
@@ -47,21 +46,21 @@ def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Ite
         except (ConnectError, AssertionError):
             continue
         except Exception as error:  # noqa: BLE001 - a plugin's own
-            yield f"apply() of a tombstone (its value is None) raised {told(error)}: let it pass, or raise a DataError"
+            yield f"apply() of a tombstone (its value is None) raised {told(error)}: return the record, or raise a DataError"
             return
 
 
 def _same_place(number: int, record: Any, result: Any) -> Iterator[str]:
     names = ("source_partition", "source_offset") if isinstance(record, SourceRecord) else ("original_topic", "original_offset")
     if any(getattr(record, name) != getattr(result, name) for name in names):
-        yield f"record {number}: apply() lost where it came from ({', '.join(names)}): make records with record.new_record()"
+        yield f"record {number}: apply() lost its origin ({', '.join(names)}): make records with record.new_record()"
 
 
 def _of_predicate(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
     for record in (*records, source_record(), *sink_records(None)):
         try:
             if not isinstance(made.test(record), bool):
-                yield f"test() gives {made.test(record)!r}, where True or False is due"
+                yield f"test() returned {made.test(record)!r}, but must return True or False"
                 return
             holds(type(made), config, record)
         except ConnectError:
@@ -76,15 +75,15 @@ def _of_converter(made: Any, config: Mapping[str, str], records: Records) -> Ite
         try:
             data = made.from_connect_data(record.topic, record.value_schema, record.value)
             if data is not None and not isinstance(data, bytes):
-                yield f"record {number}: from_connect_data() gives a {type(data).__name__}, where bytes or None are due"
+                yield f"record {number}: from_connect_data() returned a {type(data).__name__}, but must return bytes or None"
                 continue
             found = configured(type(made), config).to_connect_data(record.topic, data)
             if getattr(found, "value", None) != record.value:
-                yield f"record {number}: its value comes back from to_connect_data() as another one"
+                yield f"record {number}: to_connect_data() returned another value than the one that was converted"
         except Exception as error:  # noqa: BLE001 - a plugin's own
             yield f"record {number}: the conversion raised {told(error)}"
     if not hasattr(_quietly(made.to_connect_data, "test", None), "schema"):
-        yield "to_connect_data() of None, a tombstone, must give a SchemaAndValue"
+        yield "to_connect_data() of None, a tombstone, must return a SchemaAndValue"
     yield from _of_garbage(lambda: made.to_connect_data("test", b"\xff\x00garbage"), "to_connect_data()")
 
 
@@ -94,7 +93,7 @@ def _of_header_converter(made: Any, config: Mapping[str, str], records: Records)
             try:
                 data = made.from_connect_header(record.topic, header.key, header.schema, header.value)
                 if data is not None and not isinstance(data, bytes):
-                    yield f"from_connect_header() gives a {type(data).__name__}, where bytes or None are due"
+                    yield f"from_connect_header() returned a {type(data).__name__}, but must return bytes or None"
                     continue
                 made.to_connect_header(record.topic, header.key, data)
             except Exception as error:  # noqa: BLE001 - a plugin's own
@@ -108,7 +107,7 @@ def _of_garbage(read: Callable[[], Any], what: str) -> Iterator[str]:
     except ConnectError:
         return
     except Exception as error:  # noqa: BLE001 - a plugin's own
-        yield f"{what} of bytes that mean nothing raised {told(error)}: raise a DataError that says what they should be"
+        yield f"{what} of meaningless bytes raised {told(error)}: raise a DataError that says what it expects"
 
 
 def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
@@ -120,7 +119,7 @@ def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iter
         yield f"get() of a missing key raised {told(error)}: leave the key out, or raise a ConnectError"
         return
     if not isinstance(found, ConfigData):
-        yield f"get() gives a {type(found).__name__}, where a ConfigData is due"
+        yield f"get() returned a {type(found).__name__}, but must return a ConfigData"
 
 
 def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
@@ -131,7 +130,7 @@ def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def told(error: BaseException) -> str:
-    """With the place in the plugin: a test shows no traceback of it."""
+    """An error as text, with its place in the plugin, because the test shows no traceback."""
     frames = []
     trace = error.__traceback__
     while trace is not None:

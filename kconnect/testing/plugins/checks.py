@@ -1,8 +1,9 @@
 """
-What commonly goes wrong in plugins, as one call: `check_plugin`.
+Checks for common mistakes in plugins, in one call: `check_plugin`.
 
-Called by authors' tests by way of `kconnect.testing`. Each check is a rule of `kconnect/api`'s docstrings that a worker would
-meet late, or not tell in so many words. Read next: `source.py`, `sink.py`, `records.py`, which run the parts that move data.
+Called by authors' tests through `kconnect.testing`. Each check is for a rule in the docstrings of `kconnect/api` whose
+violation a worker would notice late, or not explain. Read next: `source.py`, `sink.py`, `records.py`, which run the parts that
+move data.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]*")
 
 
 class PluginProblems(AssertionError):
-    """All that `check_plugin` has found; `problems` are sentences."""
+    """All problems that `check_plugin` has found, as sentences in `problems`."""
 
     def __init__(self, plugin: type[Any], problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -51,12 +52,12 @@ class PluginProblems(AssertionError):
 
 def check_plugin(plugin: type[Any], config: Mapping[str, str] | None = None, records: Records = ()) -> None:
     """
-    Check a plugin's class against what a worker counts on. PluginProblems with all that was found; None if all is well.
+    Check that a plugin's class does what a worker relies on. Raises PluginProblems with all problems, if there are any.
 
-    `config` is one that works: for a connector as in REST, for others their own settings. With it the plugin is run. A
-    connector and its first task are started; a source is polled until it gives records, twice at most, and stopped while it
-    polls; a sink is given `records`. So are transforms and predicates; a converter makes bytes of their values and reads them
-    again. The config should lead to a place for tests. It takes as long as the plugin's `poll` blocks.
+    `config` must work: for a connector it is as in REST, for other plugins it has their own settings. The check runs the plugin
+    with it. A connector and its first task are started. A source is polled until it returns records, twice at most, and is
+    stopped while it polls. Sinks, transforms and predicates get `records`. A converter converts their values to bytes and back.
+    The config should point to a system for tests. The check takes as long as the plugin's `poll` blocks.
     """
     kind_of(plugin)
     problems = list(_problems(plugin, dict(config or {}), records))
@@ -69,7 +70,7 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
     try:
         made = plugin()
     except Exception as error:  # noqa: BLE001 - a plugin's own
-        yield f"can't be made: {plugin.__name__}() raised {told(error)}; what needs a config belongs in start() or configure()"
+        yield f"can't be made: {plugin.__name__}() raised {told(error)}; move what needs a config to start() or configure()"
         return
     yield from _of_version(plugin, made)
     declared: ConfigDef | None = None
@@ -79,7 +80,7 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
         try:
             declared = config_def_of(made, config)
         except Exception as error:  # noqa: BLE001 - a plugin's own
-            yield f"config() can't be used: {told(error)}; it is asked of an instance that was never started or configured"
+            yield f"config() can't be used: {told(error)}; it is called on an instance that was never started or configured"
     if declared is None:
         return
     kind = kind_of(plugin)
@@ -102,7 +103,7 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
 
 def _of_module(plugin: type[Any]) -> Iterator[str]:
     if "<locals>" in plugin.__qualname__:
-        yield "is defined inside of a function: an entry point can name classes at a module's top level only"
+        yield "is defined inside a function: an entry point can only name classes at a module's top level"
     if inspect.isabstract(plugin):
         missing = ", ".join(sorted(plugin.__abstractmethods__))
         yield f"lacks methods that its base class declares: {missing}"
@@ -120,7 +121,7 @@ def _of_module(plugin: type[Any]) -> Iterator[str]:
             names.update({node.module} if node.module != "kconnect" else {f"kconnect.{a.name}" for a in node.names})
     inner = sorted(name for name in names if name.startswith("kconnect.") and name.split(".")[1] not in ("api", "testing"))
     if inner:
-        yield f"imports {', '.join(inner)}: only kconnect.api stays as it is from one version to the next"
+        yield f"imports {', '.join(inner)}: only kconnect.api stays the same from one version to the next"
 
 
 def _of_version(plugin: type[Any], made: Any) -> Iterator[str]:
@@ -130,14 +131,14 @@ def _of_version(plugin: type[Any], made: Any) -> Iterator[str]:
         yield f"version() raised {told(error)}"
         return
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        yield f"version() gives {version!r}, which is not a version: give a text such as '1.0.0'"
+        yield f"version() returned {version!r}, which is not a version: return a text such as '1.0.0'"
         return
     if version == "undefined":
-        yield "has no version(): statuses and metrics can't tell it from another one"
+        yield "has no version(): statuses and metrics can't tell its versions apart"
         return
     installed = installed_version(plugin)
     if installed is not None and installed != version:
-        yield f"version() gives {version}, but its package is installed in version {installed}: have both read one place"
+        yield f"version() returned {version}, but its package has version {installed}: read both from one place"
 
 
 def _of_settings(declared: ConfigDef, kind: str, plugin: type[Any]) -> Iterator[str]:
@@ -146,7 +147,7 @@ def _of_settings(declared: ConfigDef, kind: str, plugin: type[Any]) -> Iterator[
         framework = set(framework_config("sink" if issubclass(plugin, SinkConnector) else "source").keys)
     for name, key in declared.keys.items():
         if name in framework:
-            yield f"declares the setting {name}, which is the framework's: choose another name"
+            yield f"declares the setting {name}, which belongs to the framework: choose another name"
         if not key.doc.strip():
             yield f"the setting {name} has no doc: REST and tools show it to users"
         if key.type is not Type.PASSWORD and secrets.is_secret(name):
@@ -168,7 +169,7 @@ def _of_connector(plugin: type[Connector], config: dict[str, str], records: Reco
         try:
             errors = config_errors(plugin, given)
         except Exception as error:  # noqa: BLE001 - a plugin's own
-            yield f"validate() of {title} raised {told(error)}: it should give errors by setting instead"
+            yield f"validate() of {title} raised {told(error)}: it should return the errors of each setting instead"
             return
     if errors:
         yield from (f"validation refuses the config: {message}" for messages in errors.values() for message in messages)
@@ -182,22 +183,25 @@ def _of_connector(plugin: type[Connector], config: dict[str, str], records: Reco
 
 
 def _of_preflight(made: SourceConnector, full: dict[str, str]) -> Iterator[str]:
-    """What is asked of an instance that was never started."""
+    """The methods that are called on an instance that was never started."""
     try:
         support = made.exactly_once_support(dict(full))
         if support is not None and not isinstance(support, ExactlyOnceSupport):
-            yield f"exactly_once_support() gives {support!r}, where an ExactlyOnceSupport or None is due"
+            yield f"exactly_once_support() returned {support!r}, but must return an ExactlyOnceSupport or None"
         can = made.can_define_transaction_boundaries(dict(full))
         if not isinstance(can, bool):
-            yield f"can_define_transaction_boundaries() gives {can!r}, where True or False is due"
+            yield f"can_define_transaction_boundaries() returned {can!r}, but must return True or False"
     except Exception as error:  # noqa: BLE001 - a plugin's own
-        yield f"exactly_once_support() or can_define_transaction_boundaries() raised {told(error)}, without having been started"
+        yield (
+            f"exactly_once_support() or can_define_transaction_boundaries() raised {told(error)} on an instance that was never "
+            "started"
+        )
 
 
 def _of_task(runner: SourceRunner | SinkRunner) -> Iterator[str]:
     version = runner.task.version()
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        yield f"version() of the task gives {version!r}, which is not a version: give a text such as '1.0.0'"
+        yield f"version() of the task returned {version!r}, which is not a version: return a text such as '1.0.0'"
     for limit in ("1", "3"):
         try:
             task_configs_of(runner.connector, {**runner.config, "tasks.max": limit})
@@ -211,7 +215,7 @@ def _of_source(plugin: type[SourceConnector], config: dict[str, str]) -> Iterato
     runner = SourceRunner(plugin, {**config, "tasks.max": config.get("tasks.max", "3")})
     found: list[str] = []
     ready, stopping, stopped = threading.Event(), threading.Event(), threading.Event()
-    # A thread for the task, as in a worker: `stop` comes from another one than all other calls, while `poll` may block.
+    # A thread for the task, as in a worker: `stop` is called from another thread than everything else, while `poll` may block.
     task = threading.Thread(target=_poll, args=(runner, found, ready, stopping, stopped), name="task", daemon=True)
     task.start()
     ready.wait(_STOP_S)
@@ -228,7 +232,7 @@ def _of_source(plugin: type[SourceConnector], config: dict[str, str]) -> Iterato
     try:
         runner.start()
     except Exception as error:  # noqa: BLE001 - a plugin's own
-        yield f"could not be started again with the offsets that it gave: {told(error)}"
+        yield f"could not be started again with its own offsets: {told(error)}"
     else:
         yield from _raises("stop() of a task that has not polled", runner.stop)
 
@@ -236,7 +240,10 @@ def _of_source(plugin: type[SourceConnector], config: dict[str, str]) -> Iterato
 def _poll(
     runner: SourceRunner, found: list[str], ready: threading.Event, stopping: threading.Event, stopped: threading.Event
 ) -> None:
-    """A task's life, in its thread: `ready` once it has given records, or none twice; `stopped`: its `stop` has been called."""
+    """
+    A task's life, in its thread. It sets `ready` after it has returned records, or none twice. `stopped` is set after its
+    `stop` was called.
+    """
     try:
         runner.start()
     except Exception as error:  # noqa: BLE001 - a plugin's own
@@ -264,7 +271,7 @@ def _poll(
 def _of_sink(plugin: type[SinkConnector], config: dict[str, str], records: Records) -> Iterator[str]:
     given = [record for record in records if isinstance(record, SinkRecord)]
     if len(given) < len(records):
-        yield "records of a sink are SinkRecords: make them with sink_records()"
+        yield "records for a sink must be SinkRecords: make them with sink_records()"
         return
     runner = SinkRunner(plugin, config)
     try:
@@ -285,7 +292,7 @@ def _of_sink(plugin: type[SinkConnector], config: dict[str, str], records: Recor
     except Exception as error:  # noqa: BLE001 - a plugin's own
         yield f"put() or flush() raised {told(error)}"
     if before != [image(record) for record in given]:
-        yield "put() changed the records that it was given: they may be put again, and go to the dead letter queue"
+        yield "put() changed the records that it was given: they may be put again, or go to the dead letter queue"
     yield from _raises("close() or stop()", runner.stop)
 
 

@@ -1,8 +1,8 @@
 """
-What the framework does with a plugin's config before any data flows, for tests of plugins: validation as REST answers it, and
-`configure`.
+What the framework does with a plugin's config before any data flows, for tests of plugins: validation, with the answer of REST,
+and `configure`.
 
-Called by authors' tests by way of `kconnect.testing`, and by `source.py`, `sink.py` and `checks.py` here. It runs the same code
+Called by authors' tests through `kconnect.testing`, and by `source.py`, `sink.py` and `checks.py` here. It runs the same code
 as `PUT /connector-plugins/{plugin}/config/validate`, in this process instead of a sandbox. Read next: `checks.py`.
 """
 
@@ -28,7 +28,7 @@ from kconnect.plugins.validation import Validation
 P = TypeVar("P")
 
 NAME = "test"
-"""Of a connector whose config gives none; also the topic of a sink that names none."""
+"""The name of a connector whose config has no name, and the topic of a sink whose config has no topic."""
 
 KINDS: dict[type[Any], str] = {
     SourceConnector: "connector",
@@ -47,7 +47,7 @@ def path_of(plugin: type[Any]) -> str:
 
 
 def kind_of(plugin: type[Any]) -> str:
-    """The kind of a plugin's class, the registry's word. ConnectError if it is none."""
+    """The kind of a plugin's class, in the registry's words. Raises ConnectError if the class is not a plugin."""
     for base, kind in KINDS.items():
         if isinstance(plugin, type) and issubclass(plugin, base):
             return kind
@@ -56,10 +56,10 @@ def kind_of(plugin: type[Any]) -> str:
 
 
 def completed(connector: type[Connector], config: Mapping[str, str]) -> dict[str, str]:
-    """A connector's config with what REST and users would have put in: its name and class, and a sink's topic."""
+    """A connector's config, completed with what REST and users would have added: its name and class, and a sink's topic."""
     bad = [name for name, value in config.items() if not isinstance(name, str) or not isinstance(value, str)]
     if bad:
-        raise ConfigError(f"Settings are texts, as REST has them: write {bad[0]!r} and its value as str")
+        raise ConfigError(f"Settings are texts, as in REST: write {bad[0]!r} and its value as str")
     given = {"name": NAME, "connector.class": path_of(connector), "tasks.max": "1", **config}
     if issubclass(connector, SinkConnector) and not config.get("topics") and not config.get("topics.regex"):
         given["topics"] = NAME
@@ -68,10 +68,10 @@ def completed(connector: type[Connector], config: Mapping[str, str]) -> dict[str
 
 def config_infos(connector: type[Connector], config: Mapping[str, str]) -> dict[str, Any]:
     """
-    What `PUT /connector-plugins/{plugin}/config/validate` answers for a connector's config: ConfigInfos as a dict.
+    The answer of `PUT /connector-plugins/{plugin}/config/validate` for a connector's config: ConfigInfos as a dict.
 
-    `name`, `connector.class`, `tasks.max` and a sink's `topics` are filled in where they are missing. The worker is one with
-    exactly-once sources. Whatever the plugin raises comes out as it is.
+    `name`, `connector.class`, `tasks.max` and a sink's `topics` are added if they are missing. The worker counts as one with
+    exactly-once sources. Errors of the plugin are raised unchanged.
     """
     worker = {"exactly_once": True, "overrides": {}, "converters": {}}
     asking = Asking(_With(connector), lambda stage: None, worker)
@@ -81,13 +81,13 @@ def config_infos(connector: type[Connector], config: Mapping[str, str]) -> dict[
 
 
 def config_errors(connector: type[Connector], config: Mapping[str, str]) -> dict[str, list[str]]:
-    """The messages of validation by setting; empty if the config would be accepted."""
+    """The messages of validation, by setting; empty if the config would be accepted."""
     found = (each["value"] for each in config_infos(connector, config)["configs"])
     return {value["name"]: value["errors"] for value in found if value["errors"]}
 
 
 def accepted(connector: type[Connector], config: Mapping[str, str]) -> dict[str, str]:
-    """The completed config. ConfigError with all that validation finds wrong."""
+    """The completed config. Raises ConfigError, with all errors, if validation finds any."""
     errors = config_errors(connector, config)
     if errors:
         listed = "; ".join(message for messages in errors.values() for message in messages)
@@ -99,12 +99,12 @@ def configured(plugin: type[P], config: Mapping[str, str] | None = None, is_key:
     """
     A transform, predicate, converter, header converter or config provider, made and configured as the framework does it.
 
-    `config` are its own settings, without a prefix. `is_key` is for converters. ConfigError with all settings that `config()`
-    would have refused at validation.
+    `config` has the plugin's own settings, without a prefix. `is_key` is for converters. Raises ConfigError, with all errors,
+    if validation by `config()` would refuse a setting.
     """
     kind = kind_of(plugin)
     if kind == "connector":
-        raise ConnectError(f"{plugin.__name__} is a connector, which is started: use SourceRunner or SinkRunner")
+        raise ConnectError(f"{plugin.__name__} is a connector, which must be started: use SourceRunner or SinkRunner")
     made: Any = plugin()
     given: dict[str, Any] = dict(config or {})
     if kind in ("converter", "header_converter"):
@@ -118,10 +118,10 @@ def configured(plugin: type[P], config: Mapping[str, str] | None = None, is_key:
 
 
 def config_def_of(made: Any, given: Mapping[str, str] | None = None) -> ConfigDef:
-    """What a plugin declares. ConnectError if that is no ConfigDef."""
+    """The ConfigDef that a plugin declares. Raises ConnectError if it is something else."""
     found = made.config_for(dict(given or {})) if hasattr(made, "config_for") else made.config()
     if not isinstance(found, ConfigDef):
-        raise ConnectError(f"{type(made).__name__}.config() gives {found!r}, where a ConfigDef is due")
+        raise ConnectError(f"{type(made).__name__}.config() returned {found!r}, but must return a ConfigDef")
     return found
 
 
@@ -143,7 +143,7 @@ def installed_version(plugin: type[Any]) -> str | None:
 
 
 class _With(Registry):
-    """What is installed, and a class that need not be: neither packaged nor at the top of a module."""
+    """The installed plugins, and one class that need not be installed, nor be at the top level of a module."""
 
     def __init__(self, connector: type[Connector]) -> None:
         path, kind = path_of(connector), kind_of(connector)
@@ -153,7 +153,7 @@ class _With(Registry):
         self._own, self._path = connector, path
 
     def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:
-        # Another plugin of the same simple name must not stand in the way.
+        # Another plugin of the same simple name must not be found instead.
         return super().find(name, kind, None if name == self._path else version, beside)
 
     def load(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> type[Any]:

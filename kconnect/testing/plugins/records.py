@@ -1,7 +1,7 @@
 """
-Records for tests of plugins, and what transforms, predicates and converters make of them.
+Makes records for tests of plugins, and runs transforms, predicates and converters on them.
 
-Called by authors' tests by way of `kconnect.testing`, and by `checks.py`. Read next: `kconnect/api/record.py`.
+Called by authors' tests through `kconnect.testing`, and by `checks.py`. Read next: `kconnect/api/record.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def source_record(
     headers: Iterable[Header] = (),
     timestamp: int | None = None,
 ) -> SourceRecord:
-    """A record as a source task gives it, with a source partition and offset that mean nothing."""
+    """A record as a source task returns it, with a meaningless source partition and offset."""
     place = {"source": "test"}, {"position": 1}
     return SourceRecord(*place, topic, None, key_schema, key, schema, value, timestamp, tuple(headers))
 
@@ -45,7 +45,7 @@ def sink_records(
     headers: Iterable[Header] = (),
     timestamp: int | None = None,
 ) -> list[SinkRecord]:
-    """Records as a sink task is given them, one for each value, at consecutive offsets from `offset` on."""
+    """Records as a sink task gets them, one for each value, at consecutive offsets from `offset` on."""
     kind = TimestampType.NO_TIMESTAMP_TYPE if timestamp is None else TimestampType.CREATE_TIME
     return [
         SinkRecord(topic, partition, key_schema, key, schema, value, at, timestamp, kind, tuple(headers))
@@ -55,10 +55,11 @@ def sink_records(
 
 def transform(plugin: type[Transformation[R]], config: Mapping[str, str], record: R) -> R | None:
     """
-    What a transform of that class and config makes of a record; None if it drops it.
+    The result of a transform of this class and config for a record; None if the transform drops the record.
 
-    AssertionError if it changes the record that it was given, gives what is no record, or if `apply_all` gives another result
-    than `apply`. What it raises comes out as it is. The record may be given again.
+    Raises AssertionError if the transform changes the record that it was given, returns something else than a record, or if
+    `apply_all` returns another result than `apply`. Errors of the transform are raised unchanged. The same record may be passed
+    again.
     """
     made = configured(plugin, config)
     try:
@@ -68,12 +69,12 @@ def transform(plugin: type[Transformation[R]], config: Mapping[str, str], record
 
 
 def applied(made: Transformation[R], record: R) -> R | None:
-    """As `transform`, by one that is configured already."""
+    """Like `transform`, for a transform that is already configured."""
     before, kind = image(record), type(record)
     result = made.apply(record)
     where = f"{type(made).__name__}.apply()"
     if result is not None and not isinstance(result, kind):
-        raise AssertionError(f"{where} gave a {type(result).__name__}, where a {kind.__name__} or None is due")
+        raise AssertionError(f"{where} returned a {type(result).__name__}, but must return a {kind.__name__} or None")
     _unchanged(where, before, record)
     if type(made).apply_all is not Transformation.apply_all:
         where = f"{type(made).__name__}.apply_all()"
@@ -81,12 +82,12 @@ def applied(made: Transformation[R], record: R) -> R | None:
         _unchanged(where, before, record)
         alone = None if result is None else image(result)
         if [None if each is None else image(each) for each in together] != [alone, alone]:
-            raise AssertionError(f"{where} gave something else for two records than apply() for one of them")
+            raise AssertionError(f"{where} returned something else for two records than apply() for one of them")
     return result
 
 
 def holds(plugin: type[Predicate], config: Mapping[str, str], record: SourceRecord | SinkRecord) -> bool:
-    """Whether a predicate of that class and config is true of a record. AssertionError if it changes the record."""
+    """Whether a predicate of this class and config holds for a record. Raises AssertionError if it changes the record."""
     made = configured(plugin, config)
     try:
         before = image(record)
@@ -105,17 +106,22 @@ def round_trip(
     topic: str = NAME,
     is_key: bool = False,
 ) -> SchemaAndValue:
-    """What a converter reads from the bytes that it has made of a value. AssertionError if these are no bytes, nor None."""
+    """
+    Converts a value to bytes and back. Returns what the converter reads from its own bytes. Raises AssertionError if these are
+    neither bytes nor None.
+    """
     made = configured(plugin, config, is_key)
     data = made.from_connect_data(topic, schema, value)
     if data is not None and not isinstance(data, bytes):
-        raise AssertionError(f"{plugin.__name__}.from_connect_data() gave a {type(data).__name__}, where bytes or None are due")
-    # A reader need not be the writer: it may know nothing that this one has learnt.
+        raise AssertionError(
+            f"{plugin.__name__}.from_connect_data() returned a {type(data).__name__}, but must return bytes or None"
+        )
+    # The reader may be another instance, which does not know what this one has learnt.
     return configured(plugin, config, is_key).to_connect_data(topic, data)
 
 
 def image(record: SourceRecord | SinkRecord) -> dict[str, Any]:
-    """All parts of a record, copied: to tell later whether it was changed."""
+    """A copy of all parts of a record, to find out later whether the record was changed."""
     parts = {name: getattr(record, name) for name in type(record).__slots__}
     return {name: tuple(part) if name == "headers" else copy.deepcopy(part) for name, part in parts.items()}
 
@@ -125,6 +131,6 @@ def _unchanged(where: str, before: Mapping[str, Any], record: SourceRecord | Sin
     changed = [name for name in before if before[name] != after[name]]
     if changed:
         raise AssertionError(
-            f"{where} changed the {', '.join(changed)} of the record that it was given: make a new one with "
-            "record.new_record(), and copy values before they are changed"
+            f"{where} changed the {', '.join(changed)} of the record that it was given: make a new record with "
+            "record.new_record(), and copy values before you change them"
         )

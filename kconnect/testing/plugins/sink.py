@@ -1,9 +1,9 @@
 """
 Runs a sink connector and one of its tasks by hand, for tests of plugins: no broker, no Spark, no threads.
 
-Used by authors' tests by way of `kconnect.testing`, and by `checks.py`. What a worker does around `put` is done by the worker's
-own pump, `core/task/sink_pump.py`, with a consumer without Kafka (`kafka/memory_clients.py`). Read next: `records.py`, which
-makes records for `put`.
+Used by authors' tests through `kconnect.testing`, and by `checks.py`. It calls `put` through the worker's own pump,
+`core/task/sink_pump.py`, with a consumer that needs no Kafka (`kafka/memory_clients.py`). Read next: `records.py`, which makes
+records for `put`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kconnect.testing.plugins.tasks import task_configs_of
 from kconnect.testing.plugins.world import Always
 
 _STEP_S = 1e9
-"""By the runner's clock from one call to the next: whatever waits for its time has waited long enough."""
+"""How far the runner's clock moves from one call to the next: every pause is over then."""
 
 
 class SinkRunner:
@@ -42,27 +42,28 @@ class SinkRunner:
             sink.put(sink_records("a", "b"))
             sink.flush()
 
-    `config` is the connector's, as in REST: texts. ConfigError if validation would refuse it. `task` is the number of the task.
-    Partitions are opened as records of them come; `open` and `close` are a rebalance. At the end of the `with` block the task
-    is asked for its last offsets, its partitions are closed, and it is stopped, as in a worker.
+    `config` is the connector's config, as texts, like in REST. Raises ConfigError if validation would refuse it. `task` is the
+    number of the task. Partitions are opened when the first records of them are put; `open` and `close` simulate a rebalance.
+    At the end of the `with` block the task is asked for its last offsets, its partitions are closed, and it is stopped, as in a
+    worker.
     """
 
     def __init__(self, connector: type[SinkConnector], config: Mapping[str, str], task: int = 0) -> None:
         self.config = accepted(connector, config)
         self.task_configs: list[dict[str, str]] = []
-        """Of all tasks, as the connector made them."""
+        """The configs of all tasks, as the connector made them."""
         self.committed: dict[TopicPartition, int] = {}
-        """Where a new task would go on reading, as far as anything was committed."""
+        """The committed offsets: where a new task would continue to read."""
         self.rewinds: dict[TopicPartition, int] = {}
-        """Where the task asked to go on reading, by `context.offset`; it is for the test to put these records again."""
+        """Where the task asked to continue, with `context.offset`. The test must put these records again itself."""
         self.timeout_ms: int | None = None
-        """The pause that the task asked for last, by `context.timeout`."""
+        """The last pause that the task asked for, with `context.timeout`."""
         self.reported: list[tuple[SinkRecord, Exception]] = []
-        """What it gave to the dead letter queue."""
+        """The records and errors that the task reported for the dead letter queue."""
         self.reconfigurations = 0
         """How often the connector has asked for its `task_configs` to be called again."""
         self.error: Exception | None = None
-        """What the connector has failed itself with, by `raise_error`."""
+        """The error with which the connector failed itself, with `raise_error`."""
         self._class, self._number = connector, task
         self._connector: SinkConnector | None = None
         self._now = 0.0
@@ -81,7 +82,7 @@ class SinkRunner:
 
     @property
     def paused(self) -> set[TopicPartition]:
-        """Those of them that it has paused."""
+        """The partitions that the task has paused."""
         return self._consumer.paused
 
     @property
@@ -91,20 +92,20 @@ class SinkRunner:
 
     @property
     def task(self) -> SinkTask:
-        """The task that runs now. ConnectError if none does."""
+        """The task that runs now. Raises ConnectError if none runs."""
         if self._plugin.task is None:
             raise ConnectError("No task runs: call start() first, or use the runner in a `with` block")
         return self._plugin.task
 
     @property
     def connector(self) -> SinkConnector:
-        """The connector instance that runs now. ConnectError if none does."""
+        """The connector instance that runs now. Raises ConnectError if none runs."""
         if self._connector is None:
             raise ConnectError("No connector runs: call start() first, or use the runner in a `with` block")
         return self._connector
 
     def start(self) -> SinkRunner:
-        """Start the connector, have it make its task configs, and start the task. What these raise comes out as it is."""
+        """Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged."""
         connector = self._class()
         connector.initialize(_ConnectorContext(self))
         connector.start(dict(self.config))
@@ -135,15 +136,15 @@ class SinkRunner:
         self._pump = SinkPump(ports, _Records(), consumer, properties)
 
     def open(self, *partitions: TopicPartition) -> None:
-        """The task reads these, too, from now on."""
+        """Assign more partitions to the task."""
         new = [TopicPartition(*each) for each in partitions if each not in self.assigned]
         if new:
             self._consumer.assign(*new)
 
     def put(self, records: Iterable[SinkRecord]) -> None:
         """
-        One `put`, after opening partitions that are new. If it raises, be it a RetriableError, the records count as not
-        delivered: a worker would put the very same again.
+        One `put`, after new partitions have been opened. If it raises an error, even a RetriableError, the records count as not
+        delivered. After a RetriableError a worker would put the same records again.
         """
         batch = [_Message(record) for record in records]
         self.open(*dict.fromkeys(each.place for each in batch))
@@ -161,30 +162,34 @@ class SinkRunner:
 
     def flush(self) -> dict[TopicPartition, int]:
         """
-        Have offsets committed, as a worker does now and then: `pre_commit` is asked, which calls `flush`. Gives `committed`.
+        Commit offsets, as a worker does at intervals: it calls `pre_commit`, which calls `flush`. Returns `committed`.
 
-        AssertionError if the task gives offsets beyond what it was given. What `pre_commit` raises comes out as it is, and
-        nothing is committed: a worker would go back to what was committed before, and read on from there.
+        Raises AssertionError if the task returns offsets that it was not asked for, or that are beyond what was put. An error
+        of `pre_commit` is raised unchanged, and nothing is committed. A worker would then go back to the offsets committed
+        before.
         """
         self._pump.commit()
         self._plugin.complain()
         return self._all_committed()
 
     def close(self, *partitions: TopicPartition) -> None:
-        """A rebalance takes these away, or all: the task is asked for their last offsets, then they are closed."""
+        """Take these partitions away, or all, like a rebalance: the task is asked for their last offsets, and closes them."""
         self._consumer.revoke(*(TopicPartition(*each) for each in partitions or sorted(self.assigned)))
         self._all_committed()
         self._plugin.complain()
 
     def restart(self, crash: bool = False) -> SinkRunner:
-        """New instances, without partitions. With `crash` the old ones are neither asked nor stopped, as after a `kill -9`."""
+        """
+        Make new instances, without partitions. With `crash`, the old instances are neither asked for offsets nor stopped, as
+        after a `kill -9`.
+        """
         if crash:
             self._connector = self._plugin.task = None
         self.stop()
         return self.start()
 
     def stop(self) -> None:
-        """End as a worker does: last offsets, `close`, `stop` of the task and of the connector."""
+        """End as a worker does: commit the last offsets, `close`, then `stop` the task and the connector."""
         try:
             task = self._plugin.task
             if task is not None:
@@ -207,7 +212,7 @@ class SinkRunner:
 
 
 class _Message(NamedTuple):
-    """A record as something that a consumer has read."""
+    """A record in the form of a message that a consumer has read."""
 
     record: SinkRecord
 
@@ -226,7 +231,7 @@ class _Message(NamedTuple):
 
 
 class _Records:
-    """An `Intake` without converters: what is tested here is the task."""
+    """An `Intake` without converters: only the task is tested here."""
 
     def __call__(self, messages: Sequence[_Message]) -> list[SinkRecord]:
         return [message.record for message in messages]
@@ -236,7 +241,7 @@ class _Records:
 
 
 class _Plugin:
-    """Calls the task, and keeps what it raises, which a worker would log, or answer by another attempt."""
+    """Calls the task, and keeps its errors. A worker would log them, or try again."""
 
     def __init__(self) -> None:
         self.task: SinkTask | None = None
@@ -257,8 +262,8 @@ class _Plugin:
         far = [at for at, to in allowed.items() if at not in current_offsets or to.offset > current_offsets[at].offset]
         if far:
             self.raised = AssertionError(
-                f"pre_commit() gave offsets that can't be committed, of {', '.join(f'{t}-{p}' for t, p in far)}: of "
-                "partitions that it was not asked about, or beyond what was put"
+                f"pre_commit() returned offsets that can't be committed, of {', '.join(f'{t}-{p}' for t, p in far)}: it was "
+                "not asked about these partitions, or the offsets are beyond what was put"
             )
         return allowed
 
@@ -279,7 +284,7 @@ class _Plugin:
 
 
 class _ConnectorContext:
-    """What `kconnect.api.connector.ConnectorContext` promises to sinks."""
+    """A `kconnect.api.connector.ConnectorContext` for sinks."""
 
     def __init__(self, runner: SinkRunner) -> None:
         self._runner = runner
@@ -296,7 +301,7 @@ class _ConnectorContext:
 
 
 class _TaskContext:
-    """The worker's own, which also tells the test what was asked."""
+    """The worker's own context, which also records for the test what the task asked for."""
 
     def __init__(self, runner: SinkRunner, context: SinkContext) -> None:
         self._runner, self._context = runner, context

@@ -1,9 +1,9 @@
 """
 Runs a source connector and one of its tasks by hand, for tests of plugins: no broker, no Spark, no threads.
 
-Used by authors' tests by way of `kconnect.testing`, and by `checks.py`. What a worker does around `poll` is done by the
-worker's own pump, `core/task/source_pump.py`, exactly once, with a producer without Kafka (`kafka/memory_clients.py`);
-`core/state/offsets.py` says what comes back of the offsets after a restart. Read next: `sink.py`.
+Used by authors' tests through `kconnect.testing`, and by `checks.py`. It calls `poll` through the worker's own pump,
+`core/task/source_pump.py`, with exactly-once and a producer that needs no Kafka (`kafka/memory_clients.py`). After a restart
+it reads the offsets back through `core/state/offsets.py`. Read next: `sink.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ _OFFSETS = "__offsets__"
 
 
 class Transaction(NamedTuple):
-    """Records that a worker with exactly-once sources would write together; `committed` False: aborted."""
+    """
+    Records that a worker with exactly-once sources would write in one transaction; `committed` is False if it was aborted.
+    """
 
     records: tuple[SourceRecord, ...]
     committed: bool
@@ -54,12 +56,12 @@ class SourceRunner:
         with SourceRunner(OrdersSource, {"url": url, "topic": "orders"}) as source:
             first = source.poll()
 
-    `config` is the connector's, as in REST: texts. ConfigError if validation would refuse it. `task` is the number of the task,
-    `offsets` are pairs of source partition and offset that are stored already.
+    `config` is the connector's config, as texts, like in REST. Raises ConfigError if validation would refuse it. `task` is the
+    number of the task. `offsets` are pairs of source partition and offset that are already stored at the start.
 
-    Kafka takes everything at once here: what `poll` gives is acknowledged, its offsets are stored, and the task hears of it, as
-    `commit_record` and `commit`. They are stored as JSON, as in Kafka: what JSON has not is an error, and a tuple comes back as
-    none. With `transaction.boundary=connector` that happens where the task ends its transactions.
+    The runner acknowledges the records of each `poll` at once, stores their offsets, and calls the task's `commit_record` and
+    `commit`. With `transaction.boundary=connector` it does so when the task ends a transaction. Offsets are stored as JSON, as
+    in Kafka: a value that is not primitive is an error, and bytes come back as base64 text.
     """
 
     def __init__(
@@ -71,13 +73,13 @@ class SourceRunner:
     ) -> None:
         self.config = accepted(connector, config)
         self.task_configs: list[dict[str, str]] = []
-        """Of all tasks, as the connector made them."""
+        """The configs of all tasks, as the connector made them."""
         self.transactions: list[Transaction] = []
-        """What was committed or aborted so far, in order."""
+        """The transactions that were committed or aborted so far, in order."""
         self.reconfigurations = 0
         """How often the connector has asked for its `task_configs` to be called again."""
         self.error: Exception | None = None
-        """What the connector has failed itself with, by `raise_error`."""
+        """The error with which the connector failed itself, with `raise_error`."""
         self._class, self._number = connector, task
         self._stored = OffsetState()
         self._producer = MemoryProducer()
@@ -95,7 +97,7 @@ class SourceRunner:
 
     @property
     def task(self) -> SourceTask:
-        """The task that runs now. ConnectError if none does."""
+        """The task that runs now. Raises ConnectError if none runs."""
         if self._task is None:
             raise ConnectError("No task runs: call start() first, or use the runner in a `with` block")
         return self._task
@@ -107,18 +109,18 @@ class SourceRunner:
 
     @property
     def connector(self) -> SourceConnector:
-        """The connector instance that runs now. ConnectError if none does."""
+        """The connector instance that runs now. Raises ConnectError if none runs."""
         if self._connector is None:
             raise ConnectError("No connector runs: call start() first, or use the runner in a `with` block")
         return self._connector
 
     @property
     def offsets(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """What is stored now: pairs of source partition and offset, as `GET /connectors/{c}/offsets` shows them."""
+        """The stored offsets: pairs of source partition and offset, as `GET /connectors/{c}/offsets` shows them."""
         return [(dict(each.partition or {}), dict(each.offset or {})) for each in self._stored.of(self.config["name"])]
 
     def start(self) -> SourceRunner:
-        """Start the connector, have it make its task configs, and start the task. What these raise comes out as it is."""
+        """Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged."""
         connector = self._class()
         reader = _Offsets(self._stored, self.config["name"])
         connector.initialize(_ConnectorContext(self, reader))
@@ -150,10 +152,11 @@ class SourceRunner:
 
     def poll(self, acknowledge: bool = True) -> list[SourceRecord]:
         """
-        One `poll`; an empty list if it gave None. AssertionError, saying which, for what is no usable record.
+        One `poll`. Returns an empty list if the task's `poll` returned None. Raises AssertionError if a record can't be used,
+        and says which.
 
-        Without `acknowledge` Kafka has not taken the records yet: no offset is stored, so that after a `restart` they come
-        again, if the task keeps its promise.
+        With `acknowledge=False` Kafka has not accepted the records yet. No offset is stored, so a correct task returns the
+        records again after a `restart`.
         """
         records = checked(self.task.poll())
         if acknowledge:
@@ -164,9 +167,9 @@ class SourceRunner:
 
     def read(self, count: int, timeout: float = 60.0) -> list[SourceRecord]:
         """
-        Poll until there are `count` records or more, as a worker does: a RetriableError is tried again.
+        Poll until there are `count` records or more. After a RetriableError it polls again, as a worker does.
 
-        AssertionError after `timeout` seconds; a `poll` that blocks longer is not interrupted.
+        Raises AssertionError after `timeout` seconds. A `poll` that blocks longer is not interrupted.
         """
         found: list[SourceRecord] = []
         end = time.monotonic() + timeout
@@ -178,11 +181,14 @@ class SourceRunner:
                 reason = f"; the last poll said: {error}"
                 time.sleep(_RETRY_S)
             if len(found) < count and time.monotonic() > end:
-                raise AssertionError(f"The task gave {len(found)} records of {count} within {timeout:g} s{reason}")
+                raise AssertionError(f"The task returned {len(found)} of {count} records within {timeout:g} s{reason}")
         return found
 
     def restart(self, crash: bool = False) -> SourceRunner:
-        """New instances, which find the offsets stored. With `crash` the old ones are not stopped, as after a `kill -9`."""
+        """
+        Make new instances, which read the stored offsets. With `crash`, the old instances are not stopped, as after a `kill
+        -9`.
+        """
         if crash:
             self._connector = self._task = None
         self.stop()
@@ -190,15 +196,15 @@ class SourceRunner:
 
     def stop_task(self) -> None:
         """
-        The task's `stop` alone. As in a worker it may be called from another thread while `poll` blocks, which it must end;
-        `stop` then stops the connector only.
+        Stop the task only. As in a worker, it may be called from another thread while `poll` blocks, and `poll` must then
+        return soon. A later `stop` stops the connector only.
         """
         if not self._stopped:
             self._stopped = True
             self.task.stop()
 
     def stop(self) -> None:
-        """Stop the task and the connector; what is in an open transaction is lost."""
+        """Stop the task and the connector. The records of an open transaction are lost."""
         connector, self._connector = self._connector, None
         try:
             if self._task is not None:
@@ -213,14 +219,14 @@ class SourceRunner:
 
 
 def checked(records: Any) -> list[SourceRecord]:
-    """What a `poll` gave, as a list. AssertionError for what a worker, or a converter, would fail on."""
+    """The result of a `poll`, as a list. Raises AssertionError for a result on which a worker or a converter would fail."""
     if records is None:
         return []
     if not isinstance(records, list):
-        raise AssertionError(f"poll() gave a {type(records).__name__}: it must give a list, or None")
+        raise AssertionError(f"poll() returned a {type(records).__name__}, but must return a list or None")
     for number, record in enumerate(records, 1):
         if not isinstance(record, SourceRecord):
-            raise AssertionError(f"poll() gave a {type(record).__name__} as record {number}: it must be a SourceRecord")
+            raise AssertionError(f"poll() returned a {type(record).__name__} as record {number}: it must be a SourceRecord")
         try:
             _check(record)
         except Exception as error:
@@ -230,11 +236,11 @@ def checked(records: Any) -> list[SourceRecord]:
 
 def _check(record: SourceRecord) -> None:
     if not isinstance(record.topic, str) or not record.topic:
-        raise AssertionError(f"its topic is {record.topic!r}, and must be a text")
+        raise AssertionError(f"its topic is {record.topic!r}, but must be a non-empty text")
     if record.timestamp is not None and (not isinstance(record.timestamp, int) or record.timestamp < 0):
-        raise AssertionError(f"its timestamp is {record.timestamp!r}, and must be milliseconds, as an int, or None")
+        raise AssertionError(f"its timestamp is {record.timestamp!r}, but must be milliseconds, as an int, or None")
     if record.source_partition is None and record.source_offset is not None:
-        raise AssertionError("it has a source offset but no source partition, so the offset is stored nowhere")
+        raise AssertionError("it has a source offset but no source partition, so the offset can't be stored")
     offsets = SourceOffsets()
     offsets.add([record])
     offsets.newest()
@@ -244,7 +250,7 @@ def _check(record: SourceRecord) -> None:
 
 
 def _as_they_are(records: Sequence[SourceRecord]) -> Converted:
-    """Without converters: what is tested here is the task."""
+    """Without converters: only the task is tested here."""
     messages = [
         (each.topic, None, None, -1 if each.partition is None else each.partition, None, None, each.timestamp or 0, None)
         for each in records
@@ -253,7 +259,7 @@ def _as_they_are(records: Sequence[SourceRecord]) -> Converted:
 
 
 class _Hears:
-    """Tells the task of its records, and keeps what it raises then, which a worker would only log."""
+    """Tells the task about its records, and keeps the errors that it raises then. A worker would only log them."""
 
     def __init__(self, task: SourceTask, transactions: list[Transaction]) -> None:
         self._task, self._transactions = task, transactions
@@ -290,7 +296,7 @@ class _Store:
         self._connector, self._stored = connector, stored
 
     def open(self, cancelled: Callable[[], bool]) -> None:
-        """It is there."""
+        """It is always open."""
 
     def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[dict[str, Any] | None]:
         return [self._stored.offset(self._connector, partition) for partition in partitions]
@@ -307,11 +313,11 @@ class _Store:
             self._stored.apply(LogRecord(entry.topic, 0, 0, entry.key, entry.value))
 
     def close(self, abandon: bool = False) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class _Offsets:
-    """What `kconnect.api.task.OffsetReader` promises."""
+    """A `kconnect.api.task.OffsetReader`."""
 
     def __init__(self, stored: OffsetState, connector: str) -> None:
         self._stored, self._connector = stored, connector
@@ -324,7 +330,7 @@ class _Offsets:
 
 
 class _ConnectorContext:
-    """What `kconnect.api.connector.ConnectorContext` promises."""
+    """A `kconnect.api.connector.ConnectorContext`."""
 
     def __init__(self, runner: SourceRunner, offsets: _Offsets) -> None:
         self._runner, self.offsets = runner, offsets
@@ -337,7 +343,7 @@ class _ConnectorContext:
 
 
 class _TaskContext:
-    """What `kconnect.api.task.SourceTaskContext` promises."""
+    """A `kconnect.api.task.SourceTaskContext`."""
 
     def __init__(self, properties: dict[str, str], offsets: _Offsets, transactions: TransactionContext | None) -> None:
         self._properties, self.offsets, self.transaction_context = properties, offsets, transactions

@@ -1,5 +1,6 @@
 """
-The task configs of a connector that runs by hand, as a worker would store them. Called by `source.py`, `sink.py`, `checks.py`.
+The task configs of a connector that is run by hand, as a worker would store them. Called by `source.py`, `sink.py` and
+`checks.py`.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ from kconnect.plugins.java_names import task_class_name
 
 def task_configs_of(connector: Connector, config: Mapping[str, str]) -> list[dict[str, str]]:
     """
-    What a started connector makes of `tasks.max`, each with what the framework adds. ConnectError, saying what is wrong, for
-    what a worker would not take.
+    The task configs that a started connector makes for its `tasks.max`, with the settings that the framework adds. Raises
+    ConnectError, with the reason, if a worker would not accept them.
     """
     name = type(connector).__name__
     limit = TASKS_MAX.read(config)
     kind: type[object] = SourceTask if isinstance(connector, SourceConnector) else SinkTask
     task_class = connector.task_class()
     if not isinstance(task_class, type) or not issubclass(task_class, kind):
-        raise ConnectError(f"{name}.task_class() gives {task_class!r}, where a class derived from {kind.__name__} is due")
+        raise ConnectError(f"{name}.task_class() returned {task_class!r}, but must return a class derived from {kind.__name__}")
     configs = connector.task_configs(limit)
     if not isinstance(configs, list) or not all(isinstance(each, dict) for each in configs):
-        raise ConnectError(f"{name}.task_configs({limit}) gives {type(configs).__name__}, where a list of dicts is due")
+        raise ConnectError(f"{name}.task_configs({limit}) returned a {type(configs).__name__}, but must return a list of dicts")
     if len(configs) > limit:
-        raise ConnectError(f"{name}.task_configs({limit}) gives {len(configs)} configs: at most {limit} are allowed")
+        raise ConnectError(f"{name}.task_configs({limit}) returned {len(configs)} configs: at most {limit} are allowed")
     for number, each in enumerate(configs):
         for key, value in each.items():
             if not isinstance(key, str) or not isinstance(value, str):
                 raise ConnectError(
-                    f"{name}.task_configs({limit}) gives task {number} the setting {key!r} as a {type(value).__name__}: names "
-                    "and values of settings are texts"
+                    f"{name}.task_configs({limit}) gave task {number} the setting {key!r} as a {type(value).__name__}: names "
+                    "and values of settings must be texts"
                 )
     common = {"task.class": task_class_name(task_class)}
     if isinstance(connector, SinkConnector):

@@ -1,7 +1,7 @@
 """
-The world of a task in a test of its plugin: nothing stops it, and all that it asks of Kafka is there.
+The surroundings of a task in a test of its plugin: nothing stops the task, and everything that it needs in Kafka exists.
 
-Given by `source.py` and `sink.py` to the pumps of `core/task`; `core/task/ports.py` says what each call means.
+`source.py` and `sink.py` pass these doubles to the pumps of `core/task`; `core/task/ports.py` says what each call means.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kconnect.core.task.ports import Producer
 
 
 class Always:
-    """`Life` of a task that nobody stops, and `DeadLetters` that are taken at once."""
+    """The `Life` of a task that nobody stops, and `DeadLetters` that are accepted at once."""
 
     abandoned = False
 
@@ -33,7 +33,7 @@ class Always:
 
 
 class NoTopics:
-    """`Topics` that are all there."""
+    """`Topics` that all exist."""
 
     def new(self, asked: Collection[str]) -> list[str]:
         return []
@@ -42,4 +42,4 @@ class NoTopics:
         return True
 
     def written(self, new: Collection[str]) -> None:
-        """Nothing depends on it."""
+        """Nothing to do."""

@@ -126,7 +126,7 @@ def test_what_turns_out_not_to_be_retriable_is_not_tried_again() -> None:
 
 def test_a_stop_ends_the_waiting_and_drops_nothing() -> None:
     world = World(stops_after=1, retry_timeout_s=None, tolerant=True)
-    with pytest.raises(ConnectError, match="it comes again"):
+    with pytest.raises(ConnectError, match="the record comes again"):
         world.handle(RetriableError("not yet"), failing(99))
     assert world.reported == []
     assert world.errors.counts.skipped == 0

@@ -45,5 +45,5 @@ def test_an_abandoned_unit_reports_nothing_more() -> None:
 
 def test_what_can_t_happen_names_phase_and_event() -> None:
     life, _ = live(Event.START, Event.STARTED, Event.END)
-    with pytest.raises(RuntimeError, match="ENDED can't meet the event PAUSE"):
+    with pytest.raises(RuntimeError, match="ENDED can't have the event PAUSE"):
         life.handle(Event.PAUSE)
