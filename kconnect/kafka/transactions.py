@@ -127,6 +127,8 @@ class TransactionalProducer(TaskProducer):
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
         error = self._cause(error)
         if error.code() in FENCED:
+            # Whoever has fenced it has ended its transaction, too: an abort would wait a minute for an answer, in vain.
+            self._open = False
             return ConnectError(
                 f"The producer of the transactional id {self._id} is fenced: a newer set of this connector's tasks has taken "
                 "over, or a transaction was open for longer than the producer's transaction.timeout.ms. The newer task sends "

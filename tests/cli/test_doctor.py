@@ -47,8 +47,7 @@ def test_a_worker_file_that_can_not_be_used(
     assert not [each for each in found if "failed (" in each["message"]], found
 
 
-def test_a_worker_file_that_lacks_what_a_worker_must_have(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    be_patient(monkeypatch)
+def test_a_worker_file_that_lacks_what_a_worker_must_have(tmp_path: Path) -> None:
     file = tmp_path / "worker.properties"
     file.write_text(f"bootstrap.servers=127.0.0.1:{free_port()}\ngroup.id=x\n")
     called = call("doctor", "-o", "json", "-w", str(file), "--url", f"http://127.0.0.1:{free_port()}")
