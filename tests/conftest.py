@@ -37,6 +37,12 @@ os.environ["KCONNECT_CONFIG"] = "/proc/no-contexts/config.yaml"
 _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""
 
+_LONGEST = (
+    *("test_chaos", "test_kip_891", "test_plugin_faults", "test_exactly_once_kills", "test_compat", "test_standalone"),
+    *("test_docker", "test_parity", "test_kip_618", "test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
+)
+"""Files of tests with a broker that take a minute or so, the longest first."""
+
 _STARTS = frozenset(f"{module}.{name}" for module, names in (
     ("os", ("exec", "fork", "forkpty", "posix_spawn", "spawn", "system")), ("subprocess", ("Popen",))
 ) for name in names)  # fmt: skip
@@ -56,8 +62,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in marks_of_fixtures(item):
             item.add_marker(mark)
-    # Quick ones first: who broke something wants to know soon.
-    items.sort(key=lambda item: item.get_closest_marker("integration") is not None)
+    # Quick ones first: who broke something wants to know soon. Of those with a broker, several files run at a time: none that
+    # takes long is to be the last.
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    if item.get_closest_marker("integration") is None:
+        return 0
+    return 1 + (_LONGEST.index(item.path.stem) if item.path.stem in _LONGEST else len(_LONGEST))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -1,5 +1,6 @@
 """
-Three real workers through every fault, once, at random points; `scripts/chaos` does the same for as long as one likes.
+Three real workers through a fault of each kind, at random points, and at night through every one; `scripts/chaos` does the
+same for as long as one likes.
 
 What is checked after each fault: see `tests/rig/systems/history.py`. The seed is always the same, unless `KCONNECT_CHAOS_SEED`
 says which, or `KCONNECT_EXPLORE` has one drawn; a failure names it.
@@ -18,7 +19,11 @@ from tests.support import seed
 # Healing and delivery have limits of their own, which say more than pytest's.
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-ALL = [pytest.param(name, fault, id=f"{name}-{fault.__name__}") for name, faults in FAULTS.items() for fault in faults]
+ALL = [
+    pytest.param(name, fault, id=f"{name}-{fault.__name__}", marks=[pytest.mark.long] if others else [])
+    for name, faults in FAULTS.items()
+    for others, fault in enumerate(faults)
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """
 kill -9 of each kind of process in the middle of a transfer: no line is lost, and what comes again had not been committed.
 
-Each test first waits until data flows (its control); `test_without_a_fault` is the control of the checker itself.
+Each test first waits until data flows (its control); `test_without_a_fault` is the control of the checker itself. For nights:
+`test_chaos.py` kills each of them, too, with less data.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.conftest import QUICK
 from tests.integration.transfer import Transfer
 
 # Setting up, flowing, healing and checking have limits of their own.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
 
 LINES = 500_000
 GROUP = "faults"

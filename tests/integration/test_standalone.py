@@ -160,6 +160,7 @@ def test_no_setting_of_the_worker_is_in_what_spark_shows_and_stores(
         assert not any(canary in text for canary in (CANARY, SPARK_CANARY, REFERRED)), f"{name} shows a setting"
 
 
+@pytest.mark.long
 def test_kill_an_executor_and_its_hosts(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:
     wait_until(lambda: len(cluster.hosts()) == HOSTS, 240, "not every host runs")
     transfer.wait_for_share(0.3)
@@ -176,6 +177,7 @@ def test_kill_an_executor_and_its_hosts(transfer: Transfer, remote: WorkerProces
     assert not {process.pid for process in cluster.executors()} & {process.pid for process in executors}
 
 
+@pytest.mark.long
 def test_kill_the_worker_and_start_it_again(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:
     transfer.wait_for_share(0.3)
     committed = transfer.committed()
@@ -189,6 +191,7 @@ def test_kill_the_worker_and_start_it_again(transfer: Transfer, remote: WorkerPr
     finish(transfer, committed)
 
 
+@pytest.mark.long
 def test_kill_sparks_master_and_start_it_again(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:
     """The new master does not know the application, and has the Spark worker end its executors."""
     transfer.wait_for_share(0.3)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.record import OffsetAndMetadata, SinkRecord, SourceRecord, TopicPartition
+from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.state.records import TargetState
 from kconnect.errors import RetriableError
 
@@ -27,7 +27,6 @@ from .units import (
     create,
     end,
     numbers,
-    read_all,
     sink_of,
     source_of,
     until,
@@ -60,16 +59,6 @@ class TestSource:
         assert values(bootstrap, topic) == [*lines, "one more"]
         assert host.states == ["RUNNING", "UNASSIGNED"]
         assert host.topics == [("unit", 0, topic)]
-
-    def test_an_offset_is_stored_after_its_records_are_in_the_topic(self, bootstrap: str, topic: str) -> None:
-        made: list[Numbers] = []
-        host = self.host(bootstrap, made, offset_flush_interval_ms="20")
-        there: list[int] = []
-        host.before_write = lambda: there.append(len(read_all(bootstrap, topic)))
-        unit = host.unit({"connector.class": "Numbers", "topic": topic, "limit": "300"})
-        until(lambda: {"last": 300} in host.offsets.values())
-        end(unit)
-        assert all(offset and offset["last"] <= count for offset, count in zip(host.writes, there))
 
     def test_after_an_orderly_stop_it_goes_on_where_it_was(self, bootstrap: str, topic: str) -> None:
         host = self.host(bootstrap, [], offset_flush_interval_ms="60000")
@@ -120,22 +109,6 @@ class TestSource:
         until(lambda: "FAILED" in host.states)
         end(unit)
         assert all(offset is not None and offset["last"] < 35 for offset in host.writes)
-
-    def test_a_batch_that_can_not_be_converted_is_not_counted_at_all(self, bootstrap: str, topic: str) -> None:
-        class Odd(Numbers):
-            def record(self, number: int) -> SourceRecord:
-                made = super().record(number)
-                # The first half of the batch is of another partition of the source.
-                made.source_partition = {"of": "numbers"} if number % 10 < 5 else {"of": "others"}
-                return made.new_record(value=_Unspeakable()) if number == 28 else made
-
-        host = self.host(bootstrap, [], Odd, offset_flush_interval_ms="60000")
-        unit = host.unit({"connector.class": "Numbers", "topic": topic})
-        until(lambda: "FAILED" in host.states)
-        end(unit)
-        there = {int(value) for value in values(bootstrap, topic)}
-        assert all(offset is not None and offset["last"] in there for offset in host.writes)
-        assert max(offset["last"] for offset in host.writes if offset) <= 20
 
     def test_stop_is_called_while_poll_waits_and_a_stop_that_hangs_holds_nobody_up(self, bootstrap: str, topic: str) -> None:
         release = threading.Event()
@@ -244,11 +217,6 @@ class TestSource:
         assert end(unit) < 30
 
 
-class _Unspeakable:
-    def __str__(self) -> str:
-        raise ValueError("has no text")
-
-
 class TestSink:
     def host(self, bootstrap: str, made: list[Shelf], task: type[Shelf] = Shelf, **settings: str) -> MemoryHost:
         def make() -> Shelf:
@@ -331,19 +299,6 @@ class TestSink:
         first = "java.lang.IllegalArgumentException: can't take it (tests/integration/test_task_units.py:"
         assert (host.statuses[-1][1] or "").startswith(first)
         assert made[0].calls[-1] == ("stop", None)
-
-    def test_a_task_may_hold_its_offsets_back(self, bootstrap: str, topic: str) -> None:
-        class Careful(Shelf):
-            def pre_commit(self, offsets: Any) -> Any:
-                return {place: OffsetAndMetadata(min(at.offset, 20)) for place, at in offsets.items()}
-
-        create(bootstrap, topic)
-        write(bootstrap, topic, numbers(50))
-        made: list[Shelf] = []
-        unit = self.host(bootstrap, made, Careful).unit(self.config(topic))
-        until(lambda: made and len(made[0].values) == 50)
-        end(unit)
-        assert committed(bootstrap, f"connect-sink-{topic}", topic) == {0: 20}
 
     def test_a_task_may_say_where_to_begin(self, bootstrap: str, topic: str) -> None:
         class Knows(Shelf):
@@ -442,15 +397,3 @@ class TestSink:
         unit = self.host(bootstrap, made).unit(self.config(topic))
         until(lambda: made and made[0].calls and made[0].calls[-1][0] == "open")
         assert end(unit) < 30
-
-    def test_partitions_that_are_not_its_own_can_not_be_paused(self, bootstrap: str, topic: str) -> None:
-        class Greedy(Shelf):
-            def open(self, partitions: Any) -> None:
-                self.context.pause(TopicPartition("elsewhere", 0))
-
-        create(bootstrap, topic)
-        host = self.host(bootstrap, [], Greedy)
-        unit = host.unit(self.config(topic))
-        until(lambda: "FAILED" in host.states)
-        end(unit)
-        assert "elsewhere" in (host.statuses[-1][1] or "").splitlines()[0]

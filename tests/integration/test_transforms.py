@@ -10,7 +10,6 @@ import pytest
 
 from kconnect.api.config import ConfigDef
 from kconnect.api.predicate import Predicate
-from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.transformation import Transformation
 
 from .units import (
@@ -86,17 +85,6 @@ PLUGINS = {"Append": Append, "Drop": Drop, "Ends": Ends}
 EXPECTED = [f"{number}!" for number in numbers(100) if not number.endswith("0")]
 
 
-class Reported(Numbers):
-    """Keeps what it was told of each record."""
-
-    def start(self, props: dict[str, str]) -> None:
-        self.committed: list[tuple[str, bool]] = []
-        super().start(props)
-
-    def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-        self.committed.append((record.value, metadata is not None))
-
-
 def source_host(bootstrap: str, made: list[Numbers], task: type[Numbers] = Numbers) -> MemoryHost:
     def make() -> Numbers:
         made.append(task())
@@ -111,24 +99,6 @@ def test_a_source_s_records_pass_the_chain_and_dropped_ones_move_the_offset(boot
     until(lambda: {"last": 100} in host.offsets.values())
     end(unit)
     assert values(bootstrap, topic) == EXPECTED
-
-
-def test_when_all_are_dropped_the_offset_moves_all_the_same(bootstrap: str, topic: str) -> None:
-    host = source_host(bootstrap, [])
-    config = {"transforms": "drop", "transforms.drop.type": "Drop"}
-    unit = host.unit({"connector.class": "Numbers", "topic": topic, **config})
-    until(lambda: {"last": 100} in host.offsets.values())
-    end(unit)
-    assert host.topics == []
-
-
-def test_each_record_is_committed_once_a_dropped_one_without_a_place(bootstrap: str, topic: str) -> None:
-    made: list[Any] = []
-    host = source_host(bootstrap, made, Reported)
-    unit = host.unit({"connector.class": "Numbers", "topic": topic, **CHAIN})
-    until(lambda: made and len(made[-1].committed) >= 100)
-    end(unit)
-    assert sorted(made[-1].committed) == sorted((number, not number.endswith("0")) for number in numbers(100))
 
 
 def test_a_sink_gets_what_the_chain_left_and_all_offsets_are_committed(bootstrap: str, topic: str) -> None:

@@ -47,20 +47,19 @@ from tests.rig.histories.invariants import violations
 from tests.support import EXPLORE
 
 WANTED = int(os.environ.get("KCONNECT_HISTORIES", "300"))
-BLOCKS = 4
-
-played = 0
-seen: set[str] = set()
+BLOCKS = min(4, -(-WANTED // 300))
 
 action = st.tuples(st.integers(0, len(ACTIONS) - 1), st.integers(0, 2), st.integers(0, 2), st.integers(0, 15))
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("block", range(BLOCKS))
-def test_whatever_happens_the_invariants_hold(block: int) -> None:
+def test_whatever_happens_the_invariants_hold(block: int, pytestconfig: pytest.Config) -> None:
     # A block of its own each, so that a failure in one does not end the others.
+    wanted, played, seen = -(-WANTED // BLOCKS), 0, set[str]()
+
     @settings(
-        max_examples=-(-WANTED // BLOCKS),
+        max_examples=wanted,
         deadline=None,
         database=None,
         print_blob=True,
@@ -70,7 +69,7 @@ def test_whatever_happens_the_invariants_hold(block: int) -> None:
     )
     @given(st.integers(0, 2**32), st.integers(1, 3), st.lists(action, min_size=1, max_size=14))
     def play(seed: int, workers: int, drawn: list[tuple[int, int, int, int]]) -> None:
-        global played
+        nonlocal played
         kinds = some_kinds(seed)
         actions = [*beginning(seed), *(Action(kinds[kind % len(kinds)], *details) for kind, *details in drawn)]
         found = violations(History(seed, workers).play(actions))
@@ -79,6 +78,9 @@ def test_whatever_happens_the_invariants_hold(block: int) -> None:
         assert not found, f"{'; '.join(map(str, found))}\nHistory({seed}, {workers}).play({actions})"
 
     (play if EXPLORE else hypothesis.seed(block)(play))()
+    pytestconfig.get_terminal_writer().line(f" {played} histories ")
+    assert played >= wanted
+    assert seen == set(ACTIONS), "every kind of action was among them"
 
 
 @pytest.fixture(autouse=True)
@@ -95,12 +97,6 @@ def _quiet() -> Iterator[None]:
 
 def beginning(seed: int) -> list[Action]:
     return [Action("create", 0, seed % 3, seed % 4), Action("wait", 0, 0, seed % 3)][: 1 + seed % 2]
-
-
-def test_as_many_histories_were_played_as_were_asked_for(pytestconfig: pytest.Config) -> None:
-    pytestconfig.get_terminal_writer().line(f" {played} histories ")
-    assert played >= WANTED
-    assert seen == set(ACTIONS), "every kind of action was among them"
 
 
 # --- each checker can fail --------------------------------------------------------------------------------------------

@@ -55,6 +55,15 @@ def test_what_was_not_handed_over_whole_leaves_no_offset() -> None:
     assert world.store.stored == {AT: {"position": 1}}
 
 
+def test_a_batch_with_a_record_that_can_not_be_converted_is_not_counted_at_all() -> None:
+    world = SourceWorld()
+    world.step(line(1))
+    with pytest.raises(ConnectError):
+        world.step(source({"file": "b"}, 7), line(2), line(3, value="bad"))
+    world.pump.end(failed=True)
+    assert (world.readable, world.store.stored) == ([b"1"], {AT: {"position": 1}})
+
+
 def test_an_offset_store_that_fails_is_tried_again() -> None:
     world = SourceWorld()
     world.store.failure = ConnectError("no broker")
