@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import psutil
+
 from kconnect.spark.daemon import PRELOAD
 from kconnect.spark.errors import SparkLost, reason
 from kconnect.spark.output import Output
@@ -131,6 +133,7 @@ def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hid
 
     Raises:
         SparkLost: what it says in the log is all that can be said
+        SystemExit: raised by a signal's handler meanwhile; the JVM has been ended
     """
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -147,6 +150,11 @@ def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hid
         try:
             try:
                 gateway = launch_gateway(popen_kwargs={"stderr": output.end})
+            except SystemExit:
+                # PySpark has deleted the directory in which the JVM was to name its port. The JVM would fail, and live on.
+                for process in psutil.Process().children(recursive=True):
+                    process.kill()
+                raise
             finally:
                 output.started()
             SparkContext(gateway=gateway)

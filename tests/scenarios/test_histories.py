@@ -47,7 +47,7 @@ from tests.rig.histories.invariants import violations
 from tests.support import EXPLORE
 
 WANTED = int(os.environ.get("KCONNECT_HISTORIES", "300"))
-BLOCKS = min(4, -(-WANTED // 300))
+BLOCKS = max(1, min(4, WANTED // 300))
 
 action = st.tuples(st.integers(0, len(ACTIONS) - 1), st.integers(0, 2), st.integers(0, 2), st.integers(0, 15))
 
