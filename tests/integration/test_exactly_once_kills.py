@@ -1,7 +1,7 @@
 """
 Exactly-once sources under kill -9 of each kind of process, while another connector's tasks change from 3 to 5 to 1.
 
-The short form of `scripts/chaos --exactly-once --kills 50`. Nothing is lost, nothing comes twice or in another order, and each
+For nights: the short form of `scripts/chaos --exactly-once --kills 50`. Nothing is lost, nothing comes twice or in another order, and each
 transaction has both its records and their source offsets, or neither: see `tests/rig/systems/history.py`. The seed is always
 the same, unless `KCONNECT_CHAOS_SEED` says which, or `KCONNECT_EXPLORE` has one drawn; a failure names it.
 """
@@ -18,7 +18,7 @@ from tests.rig.chaos.run import ChaosRun
 from tests.support import seed
 
 # Healing and delivery have limits of their own, which say more than pytest's.
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900), pytest.mark.long]
 
 
 @pytest.fixture
