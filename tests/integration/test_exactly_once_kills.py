@@ -1,9 +1,9 @@
 """
 Exactly-once sources under kill -9 of each kind of process, while another connector's tasks change from 3 to 5 to 1.
 
-For nights: the short form of `scripts/chaos --exactly-once --kills 50`. Nothing is lost, nothing comes twice or in another order, and each
-transaction has both its records and their source offsets, or neither: see `tests/rig/systems/history.py`. The seed is always
-the same, unless `KCONNECT_CHAOS_SEED` says which, or `KCONNECT_EXPLORE` has one drawn; a failure names it.
+For nights: the short form of `scripts/chaos --exactly-once --kills 50`. Nothing is lost, nothing comes twice or in another
+order, and each transaction has both its records and their source offsets, or neither: see `tests/rig/systems/history.py`. The
+seed is always the same, unless `KCONNECT_CHAOS_SEED` says which, or `KCONNECT_EXPLORE` has one drawn; a failure names it.
 """
 
 from __future__ import annotations
