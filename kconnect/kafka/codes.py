@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError
 
-AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
-"""No broker answered."""
+AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._DESTROY_BROKER)
+"""No broker answered. The last one is of a request that waited for a broker which the client has learnt is no more."""
 
 FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 """Another producer has taken the transactional id."""
