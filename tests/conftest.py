@@ -34,12 +34,15 @@ hypothesis.settings.load_profile("kconnect")
 # Whoever runs the tests may have contexts of their own; nobody reads or writes a file there.
 os.environ["KCONNECT_CONFIG"] = "/proc/no-contexts/config.yaml"
 
+# Tests run it for a minute or so, which is too short for Java's second compiler to pay.
+ConnectProcess.jvm = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""
 
 _LONGEST = (
     *("test_chaos", "test_kip_891", "test_plugin_faults", "test_compat", "test_standalone"),
-    *("test_docker", "test_parity", "test_kip_618", "test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
+    *("test_parity", "test_kip_618", "test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
 )
 """Files of tests with a broker that take a minute or so, the longest first."""
 

@@ -2,7 +2,8 @@
 The image and the compose file: all that can be known of them without an engine.
 
 The names that they use are looked up where they come from: settings in kconnect's own table, Spark's options in Spark's
-classes, Kafka's in Kafka's. The last two tests take the image's steps in an empty folder, and run there what compose.yml runs.
+classes, Kafka's in Kafka's. The last two tests, for nights, take the image's steps in an empty folder, and run there what
+compose.yml runs.
 """
 
 from __future__ import annotations
@@ -269,6 +270,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[image.Image]:
 
 
 @pytest.mark.integration
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_the_steps_of_the_image_install_kconnect(built: image.Image) -> None:
     def run(*command: str) -> str:
@@ -360,6 +362,7 @@ def cluster(built: image.Image, broker: Broker, tmp_path: Path) -> Iterator[dict
 
 
 @pytest.mark.integration
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_what_the_compose_file_starts_moves_a_line(cluster: dict[str, Container], tmp_path: Path) -> None:
     worker = cluster[WORKERS[0]]

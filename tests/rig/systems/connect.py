@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from kconnect.local import jars, java
 from kconnect.rest.client import RestError
@@ -17,7 +18,9 @@ from kconnect.testing.processes import WorkerProcess
 
 
 class ConnectProcess(WorkerProcess):
-    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java with Kafka's usual options."""
+    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java. `jvm` are Kafka's usual options."""
+
+    jvm: ClassVar[tuple[str, ...]] = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class ConnectProcess(WorkerProcess):
         return True
 
     def _command(self) -> list[str]:
-        options = ("-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
+        options = ("-Xms256M", "-Xmx2G", "-server", *self.jvm, "-Djava.awt.headless=true")
         # Connect sets the levels of Log4j's loggers, which its own artefacts leave to whoever packs them.
         loggers = map(str, sorted(jars.kafka().glob("log4j-*.jar")))
         classes = os.pathsep.join((jars.class_path(jars.connect(self.version)), *loggers))
