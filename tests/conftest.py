@@ -35,7 +35,7 @@ hypothesis.settings.load_profile("kconnect")
 os.environ["KCONNECT_CONFIG"] = "/proc/no-contexts/config.yaml"
 
 # Tests run it for a minute or so, which is too short for Java's second compiler to pay.
-ConnectProcess.jvm = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+ConnectProcess.java_options = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""

@@ -18,9 +18,9 @@ from kconnect.testing.processes import WorkerProcess
 
 
 class ConnectProcess(WorkerProcess):
-    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java. `jvm` are Kafka's usual options."""
+    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java. `java_options` are Kafka's usual options."""
 
-    jvm: ClassVar[tuple[str, ...]] = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+    java_options: ClassVar[tuple[str, ...]] = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ConnectProcess(WorkerProcess):
         return True
 
     def _command(self) -> list[str]:
-        options = ("-Xms256M", "-Xmx2G", "-server", *self.jvm, "-Djava.awt.headless=true")
+        options = ("-Xms256M", "-Xmx2G", "-server", *self.java_options, "-Djava.awt.headless=true")
         # Connect sets the levels of Log4j's loggers, which its own artefacts leave to whoever packs them.
         loggers = map(str, sorted(jars.kafka().glob("log4j-*.jar")))
         classes = os.pathsep.join((jars.class_path(jars.connect(self.version)), *loggers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.rig.parity.script.creation import SINK, SOURCE, create
-from tests.rig.parity.step import Step, delete, get, patch, put, some_offsets, states
+from tests.rig.parity.step import Step, delete, get, no_offsets, patch, put, some_offsets, states
 
 SRC, OUT = "/connectors/$N-osrc", "/connectors/$N-oout"
 FILE = {"filename": "$DIR/lines.txt"}
@@ -60,7 +60,7 @@ SOURCES: list[Step] = [
     _alter("source", SRC, "another file, and null", at(({"filename": "other"}, {"position": 1}), (FILE, None))),
     get("source offsets: of the other file", f"{SRC}/offsets", some_offsets),
     delete("source offsets: reset", f"{SRC}/offsets"),
-    get("source offsets: none", f"{SRC}/offsets"),
+    get("source offsets: none", f"{SRC}/offsets", no_offsets),
     delete("source offsets: reset again", f"{SRC}/offsets"),
     put("source offsets: resume", f"{SRC}/resume"),
     get("source offsets: read once more", f"{SRC}/offsets", some_offsets),
