@@ -18,7 +18,7 @@ from kconnect.testing.processes import WorkerProcess
 
 
 class ConnectProcess(WorkerProcess):
-    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java. `java_options` are Kafka's usual options."""
+    """A worker of Apache Kafka Connect itself, of any version: the same file, run by Java with Kafka's options unless told."""
 
     java_options: ClassVar[tuple[str, ...]] = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 
