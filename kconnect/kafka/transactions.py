@@ -83,6 +83,8 @@ class TransactionalProducer(TaskProducer):
 
     def abort(self, stops: Callable[[], bool] | None = None) -> bool:
         """Nobody will see what was sent since the last commit. False: it gave up, or stopped, before it heard that."""
+        if not self._open:
+            return True
         stops = stops or self._cancelled
         # What fails from now on, or has failed, is for nobody.
         self._reports.closed, self._reports.failure = True, None
@@ -121,14 +123,16 @@ class TransactionalProducer(TaskProducer):
             cause: ck.KafkaError = error.args[0]
             if cause.retriable() and not cause.txn_requires_abort():
                 return False
+            if cause.code() in FENCED:
+                # Whoever has fenced it has ended its transaction, too. After a commit that failed so, librdkafka (2.16) takes
+                # that for still in progress, and refuses an abort for ever.
+                self._open = False
             raise self._failed(cause, None) from error
         return True
 
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
         error = self._cause(error)
         if error.code() in FENCED:
-            # Whoever has fenced it has ended its transaction, too: an abort would wait a minute for an answer, in vain.
-            self._open = False
             return ConnectError(
                 f"The producer of the transactional id {self._id} is fenced: a newer set of this connector's tasks has taken "
                 "over, or a transaction was open for longer than the producer's transaction.timeout.ms. The newer task sends "

@@ -5,12 +5,16 @@ is in tests/kip/test_kip_618.py.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import confluent_kafka as ck
 import pytest
 
 from kconnect.api.record import RecordMetadata, SourceRecord
+from kconnect.errors import ConnectError
+from kconnect.kafka.transactions import TransactionalProducer
+from tests.support import wait_until
 
 from .units import MemoryHost, Numbers, Plugins, create, end, numbers, source_of, until, values
 
@@ -159,6 +163,22 @@ def test_what_a_predecessor_left_open_is_ended_before_offsets_are_read(there: Th
     until(lambda: there.values() == numbers(100))
     end(unit)
     assert asked == [[]]
+
+
+def test_a_commit_that_is_fenced_leaves_nothing_to_abort(there: There) -> None:
+    """Asked to abort after such a commit, librdkafka answers for ever that the commit is still in progress."""
+    client = {"bootstrap.servers": there.bootstrap, "transactional.id": f"test-{there.topic}-0", "log_level": 0}
+    producer = TransactionalProducer(client, lambda: False, lambda: True, lambda: True)
+    assert producer.begin(lambda: False)
+    assert producer.send([(there.topic, b"1", None, -1, None, None, 0, None)])
+    wait_until(lambda: producer.flush(1.0), 120)
+    there.other()
+    with pytest.raises(ConnectError):
+        producer.commit()
+    end = time.monotonic() + 60
+    assert producer.abort(lambda: time.monotonic() > end)
+    producer.close()
+    assert there.values() == []
 
 
 def test_a_task_that_is_fenced_fails_and_says_why(there: There) -> None:
