@@ -43,6 +43,7 @@ def main(root: Path) -> None:
             install(root, environment, log)
             stamp.write_text(wanted)
         fetch_kafka(environment / "bin" / "python", log)
+        prepare_spark(environment / "bin" / "python", log)
 
 
 def fingerprint(root: Path) -> str:
@@ -136,6 +137,17 @@ def fetch_kafka(python: Path, log: Path) -> None:
         if status != 0:
             # Its last line says what happened and what to do.
             fail((text.strip().splitlines() or [f"Kafka could not be fetched; details are in {log}"])[-1])
+
+
+def prepare_spark(python: Path, log: Path) -> None:
+    """Without the archive of classes everything works, only later."""
+    quick = "from kconnect.spark import archive; import sys; sys.exit(0 if archive.is_there() else 1)"
+    if subprocess.run([python, "-c", quick], cwd="/").returncode == 0:
+        return
+    with Step("Preparing Spark", 0) as step:
+        status, _ = run([str(python), "-m", "kconnect.spark.archive"], log, step)
+    if status != 0:
+        print(f"Spark's class archive can't be made, so each worker starts 2 s later. Details are in {log}", file=sys.stderr)
 
 
 def run(command: list[str], log: Path, step: Step) -> tuple[int, str]:

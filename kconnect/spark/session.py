@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from kconnect.spark import archive
 from kconnect.spark.daemon import PRELOAD
 from kconnect.spark.errors import SparkLost, reason
 from kconnect.spark.output import Output
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k"
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k"
+_DRIVER_JVM = "spark.driver.extraJavaOptions"
 
 _DEFAULTS = {
     # In local mode a slot is only a number: many, so that a host never waits for one, even where each task has its own. The
@@ -42,10 +44,10 @@ _DEFAULTS = {
     "spark.app.name": "kconnect",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": _JVM,
+    _DRIVER_JVM: JVM,
     # No data passes through an executor's JVM; hosts are processes beside it.
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": _JVM,
+    "spark.executor.extraJavaOptions": JVM,
     "spark.log.level": "WARN",
     "spark.task.maxFailures": "8",
     "spark.ui.showConsoleProgress": "false",
@@ -128,7 +130,7 @@ def _address_towards(master: str) -> str | None:
 
 def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hidden: Iterable[str] = ()) -> SparkSession:
     """
-    Start the JVM and the session: 4 to 8 seconds, or a minute if the cluster does not answer. `output` is for its standard
+    Start the JVM and the session: 2 to 8 seconds, or a minute if the cluster does not answer. `output` is for its standard
     error; other arguments as of `settings`.
 
     Raises:
@@ -139,7 +141,7 @@ def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hid
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    conf = settings(user, preload, hosts, hidden)
+    conf = settings({_DRIVER_JVM: JVM + archive.options(), **user}, preload, hosts, hidden)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)
     if conf["spark.master"].startswith("local"):
