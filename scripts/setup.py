@@ -129,11 +129,11 @@ def has_moved(environment: Path) -> bool:
 
 
 def fetch_kafka(python: Path, log: Path) -> None:
-    quick = "from kconnect.local import jars; import sys; sys.exit(0 if jars.kafka_is_there() else 1)"
+    quick = "from kconnect.jvm import jars; import sys; sys.exit(0 if jars.kafka_is_there() else 1)"
     if subprocess.run([python, "-c", quick], cwd="/").returncode == 0:
         return
     with Step("Fetching Kafka", JARS) as step:
-        status, text = run([str(python), "-m", "kconnect.local.jars", "kafka"], log, step)
+        status, text = run([str(python), "-m", "kconnect.jvm.jars", "kafka"], log, step)
         if status != 0:
             # Its last line says what happened and what to do.
             fail((text.strip().splitlines() or [f"Kafka could not be fetched; details are in {log}"])[-1])

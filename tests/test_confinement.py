@@ -33,6 +33,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "providers": (frozenset((FILES, ENVIRONMENT)), "secrets are there"),
     "tls": (ALL - {CLOCK, THREADS}, "keystores, by Java's tools; nothing waits"),
     "spark": (ALL - {DICE}, "starts Spark and its hosts; what they run is decided by the worker"),
+    "jvm": (ALL - {DICE}, "finds Java, fetches jars, starts the JVM; what runs in it is a unit's"),
     "kafka": (ALL - {DICE, ENVIRONMENT}, "waits for brokers; settings come in by arguments"),
     "units": (frozenset((CLOCK, THREADS, DICE)), "tasks in threads, with jitter; files and the environment are their plugins'"),
     "host": (ALL - {DICE, ENVIRONMENT}, "obeys what the worker has written, and gets its settings from there"),

@@ -36,6 +36,8 @@ from kconnect.host.lease import Lease
 from kconnect.host.memory import Memory
 from kconnect.host.metrics import Reporter
 from kconnect.host.stops import Stop
+from kconnect.jvm import options
+from kconnect.jvm.options import Options
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader, LogWriter, Place
 from kconnect.plugins import environments
@@ -69,7 +71,9 @@ def run(payloads: Iterable[bytes]) -> None:
         spec = assignment_records.unpack_spec(order)
         try:
             # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
-            plugins = Registry.scan(settings.plugin_path, {*order["plugins"], *spec.directories})
+            known = {*order["plugins"], *spec.directories}
+            plugins = Registry.scan(settings.plugin_path, known, settings.plugin_discovery)
+            options.wanted = Options(*settings.java)
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             host.run()

@@ -1,6 +1,6 @@
 """
 A Kafka broker on this machine, for the demo, the tests and whoever wants to try something.
 
-`jars.py` finds Kafka's jars by way of PySpark's Ivy, `broker.py` starts and stops one broker in KRaft mode, `guard.py` ends it
-when its owner dies. It is for trials: nothing that production needs may depend on it.
+`broker.py` starts and stops one broker in KRaft mode, from jars that `kconnect/jvm` fetches, and `guard.py` ends it when its
+owner dies. It is for trials: nothing that production needs may depend on it.
 """

@@ -1,5 +1,5 @@
 """
-One Kafka broker on this machine, for trying things out: a KRaft node of its own, from jars that `jars.py` fetched.
+One Kafka broker on this machine, for trying things out: a KRaft node of its own, from jars that `jvm/jars.py` fetched.
 
 `Broker` runs it as a child that ends with its parent (the demo, the benches, the tests; see `guard.py`), or detached
 (`kconnect broker`). Not for data that matters: one node, no replication, no security.
@@ -27,8 +27,8 @@ from pathlib import Path
 import psutil
 
 from kconnect.errors import ConnectError
+from kconnect.jvm import jars, java, lock
 from kconnect.kafka.admin import Admin
-from kconnect.local import jars, java, lock
 
 _ANSWER_S = 5.0
 _UP_S = 180.0

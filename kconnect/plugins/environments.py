@@ -30,7 +30,13 @@ from kconnect.plugins.realms import Realm
 from kconnect.plugins.scan import GROUPS, INSTALLED
 
 if TYPE_CHECKING:
-    from kconnect.plugins.registry import Registry
+    from kconnect.plugins.registry import PluginDesc, Registry
+
+JVM = "jvm:"
+"""
+Stands in an environment for all Java plugins: a process that may start a JVM for them. Class loaders keep them apart, so that
+many share one, whatever their directories.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +55,15 @@ def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]
     found: dict[str, None] = {}
     for part in chain.parts(registry, config, worker):
         with suppress(ConnectError):
-            found[part.find(registry).location] = None
-    found.pop(INSTALLED, None)
+            found.update(dict.fromkeys(of_plugin(part.find(registry))))
     return tuple(found)
+
+
+def of_plugin(plugin: PluginDesc) -> tuple[str, ...]:
+    """What a process needs for this one."""
+    if plugin.java:
+        return (JVM,)
+    return () if plugin.location == INSTALLED else (plugin.location,)
 
 
 def of_providers(registry: Registry, worker: Mapping[str, str]) -> tuple[str, ...]:
@@ -59,8 +71,7 @@ def of_providers(registry: Registry, worker: Mapping[str, str]) -> tuple[str, ..
     found: dict[str, None] = {}
     for provider in references.declared(worker).values():
         with suppress(ConnectError):
-            found[registry.find(provider.class_name, "config_provider").location] = None
-    found.pop(INSTALLED, None)
+            found.update(dict.fromkeys(of_plugin(registry.find(provider.class_name, "config_provider"))))
     return tuple(found)
 
 

@@ -18,6 +18,9 @@ _TASKS = {
 
 
 def task_class_name(task_class: type[Any]) -> str:
-    """The class's name as a task config holds it: Java's for a built-in one, else its Python path."""
+    """The class's name as a task config holds it: Java's for a built-in one and for Java's own, else its Python path."""
+    java: str | None = getattr(task_class, "java_class", None)
+    if java is not None:
+        return java
     path = f"{plain_name(task_class.__module__)}:{task_class.__qualname__}"
     return _TASKS.get(path, path.replace(":", "."))

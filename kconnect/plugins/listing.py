@@ -54,6 +54,9 @@ class Listing:
         """The body of `GET /connector-plugins`, each class with its versions in increasing order."""
         connectors = [plugin for plugin in self._registry.plugins if plugin.kind == "connector"]
         with self._lock:
+            for each in connectors:
+                if each.type:
+                    self._described.setdefault(_key(each), known(each))
             unknown = [each for each in connectors if not {_key(each)} & (self._described.keys() | self._refused)]
             if unknown:
                 self._learn(unknown)
@@ -107,6 +110,11 @@ class Listing:
                 said,
                 plugin.version,
             )
+
+
+def known(plugin: PluginDesc) -> dict[str, Any]:
+    """What one need not be asked for whose type is known."""
+    return {"class": plugin.class_name, "type": plugin.type, "version": plugin.version}
 
 
 def _key(plugin: PluginDesc) -> tuple[str, str]:

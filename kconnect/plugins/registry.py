@@ -16,8 +16,9 @@ from typing import Any
 from kconnect import CONNECT_VERSION
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.java import versions
+from kconnect.jvm.scan import DISCOVERY
 from kconnect.plugins import environments, realms
-from kconnect.plugins.scan import INSTALLED, BrokenPlugin, Found, scan
+from kconnect.plugins.scan import INSTALLED, JAVA, BrokenPlugin, Found, scan
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +96,8 @@ _JAVA_NAMES = {
 }
 """A row for each built-in plugin that stands for a Java class; its Java name is what REST shows."""
 
+_OF_CONNECT = "org.apache.kafka."
+
 _SUFFIXES = {
     "connector": ("SourceConnector", "SinkConnector", "Connector"),
     "converter": ("Converter",),
@@ -117,8 +120,8 @@ class PluginDesc:
     """
     One version of a plugin, as its metadata tell it.
 
-    `class_name` is what REST shows, `python_path` is `module:Class`, `name` that of the entry point, `location` the
-    directory of `plugin.path` that holds it, or `installed`.
+    `class_name` is what REST shows, `python_path` is `module:Class`, for a Java plugin `java:` and its class; `name` is that
+    of the entry point, `location` the directory of `plugin.path` that holds it (for Java an archive, too), or `installed`.
     """
 
     class_name: str
@@ -127,6 +130,22 @@ class PluginDesc:
     kind: str
     version: str
     location: str
+    type: str = ""
+    """Of a connector source or sink, if that is known without asking it, as of Java's."""
+
+    @property
+    def java(self) -> bool:
+        return self.python_path.startswith(JAVA)
+
+    @property
+    def java_class(self) -> tuple[str, str] | None:
+        """
+        Its class in Java, and the directory or archive that has it: empty for one of Connect's own, which the built-in plugin
+        stands for. None if it is in Python only.
+        """
+        if self.java:
+            return self.class_name, self.location
+        return (self.class_name, "") if self.class_name.startswith(_OF_CONNECT) else None
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -166,24 +185,27 @@ class Registry:
                 self._by_name.setdefault((plugin.kind, name), []).append(plugin)
 
     @classmethod
-    def scan(cls, plugin_path: Iterable[str] | None, known: Collection[str] | None = None) -> Registry:
+    def scan(
+        cls, plugin_path: Iterable[str] | None, known: Collection[str] | None = None, discovery: str = DISCOVERY
+    ) -> Registry:
         """
         Read the metadata beside kconnect and in each child directory of `plugin_path`. A broken one is only listed.
 
         `known` are the `directories` of the worker's own registry, for a process that it starts: what was installed since then
-        is there once the worker has looked anew, and not for processes that happen to start before.
+        is there once the worker has looked anew, and not for processes that happen to start before. `discovery` is Connect's
+        `plugin.discovery`, for Java plugins.
         """
-        found, broken = scan(plugin_path or ())
+        found, broken = scan(plugin_path or (), discovery)
         if known is not None:
             found = [each for each in found if each.location == INSTALLED or each.location in known]
         return cls(_without_duplicates(found), broken, {each.location for each in found} - {INSTALLED})
 
-    def anew(self, plugin_path: Iterable[str] | None) -> tuple[Registry, dict[str, list[str]]]:
+    def anew(self, plugin_path: Iterable[str] | None, discovery: str = DISCOVERY) -> tuple[Registry, dict[str, list[str]]]:
         """
         What there is now, and what is different: `added` and `removed` directories, and the classes that are `installed` beside
         kconnect since, which are not in it: processes that run would not find them.
         """
-        now = Registry.scan(plugin_path)
+        now = Registry.scan(plugin_path, discovery=discovery)
         late = [each for each in now.plugins if each.location == INSTALLED and each not in self.plugins]
         told = {
             "added": sorted({*now.directories} - {*self.directories}),
@@ -258,6 +280,8 @@ class Registry:
         Where its modules come from: `environments.py`.
         """
         plugin = self.find(name, kind, version, beside)
+        if plugin.java:
+            return _load_java(plugin)
         module, _, attribute = plugin.python_path.partition(":")
         try:
             imported = environments.import_module(plugin.location, module)
@@ -274,14 +298,25 @@ class Registry:
         return found
 
 
+def _load_java(plugin: PluginDesc) -> type[Any]:
+    # A process without Java plugins neither starts a JVM nor imports what would.
+    from kconnect.jvm import classes
+
+    try:
+        return classes.load(plugin.kind, plugin.class_name, plugin.location)
+    except ConnectError as error:
+        raise ConnectError(f"The class {plugin.class_name} in {plugin.location} can't be loaded: {error}") from error
+
+
 def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
     """Two copies of one version are one plugin: that of the first location (Connect hides the others too)."""
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
     for each in found:
         shown = _shown(each.path)
         # What stands for a class of Connect's has its version, so that a config which asks for one runs here and there.
-        version = CONNECT_VERSION if shown.startswith("org.apache.kafka.") else each.version
-        plugin = PluginDesc(shown, each.path, each.name, each.kind, version, each.location)
+        ours = shown.startswith(_OF_CONNECT) and not each.path.startswith(JAVA)
+        version = CONNECT_VERSION if ours else each.version
+        plugin = PluginDesc(shown, each.path, each.name, each.kind, version, each.location, each.type)
         first = plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
         if first.location != plugin.location:
             log.info(
@@ -296,9 +331,10 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
 
 
 def class_name(plugin: type[Any]) -> str:
-    """The name of a plugin's class as REST and reports show it: Java's for a built-in one."""
-    return _shown(f"{realms.plain_name(plugin.__module__)}:{plugin.__qualname__}")
+    """The name of a plugin's class as REST and reports show it: Java's for a built-in one, and for one of Java."""
+    java: str | None = getattr(plugin, "java_class", None)
+    return java or _shown(f"{realms.plain_name(plugin.__module__)}:{plugin.__qualname__}")
 
 
 def _shown(path: str) -> str:
-    return _JAVA_NAMES.get(path, path.replace(":", "."))
+    return _JAVA_NAMES.get(path) or path.removeprefix(JAVA).replace(":", ".")

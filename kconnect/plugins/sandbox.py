@@ -23,12 +23,12 @@ from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.overrides import Policy, is_policy
 from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.java import versions
-from kconnect.plugins import environments
+from kconnect.jvm.scan import DISCOVERY
+from kconnect.plugins import environments, listing
 from kconnect.plugins.child import Child, ChildEndedError
 from kconnect.plugins.listing import Listing
 from kconnect.plugins.providers import WorkerTexts
 from kconnect.plugins.registry import PluginDesc, PluginVersionError, Registry
-from kconnect.plugins.scan import INSTALLED
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,8 @@ class Sandbox:
     whether sources may say how topics are created, `overrides` what connectors may set of their clients: validation
     compares configs with these. `plugin_settings` are the worker's texts that transforms and predicates may ask for,
     `provider_settings` those that declare its config providers, `converters` its own converters by setting, the defaults of
-    connectors. `memory` in bytes limits each child.
+    connectors. `memory` in bytes limits each child. `discovery` is Connect's `plugin.discovery`; `java` are bytes of heap, and
+    options, of a child's JVM for Java plugins.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class Sandbox:
         converters: Mapping[str, str] | None = None,
         provider_settings: Mapping[str, str] | None = None,
         memory: int | None = None,
+        discovery: str = DISCOVERY,
+        java: tuple[int, list[str]] | None = None,
     ) -> None:
         self._registry = registry
         self._converters = dict(converters or {})
@@ -86,6 +89,8 @@ class Sandbox:
             "plugins": registry.directories,
             "worker": worker,
             "memory": memory,
+            "discovery": discovery,
+            "java": java,
         }
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(_CHILDREN)
@@ -126,9 +131,11 @@ class Sandbox:
         """`class`, `type` and `version` of a connector; NotFoundError if there is none of that name."""
         found = self._registry.find(plugin, "connector", version)
         key, asked = (found.python_path, found.version), {"plugin": plugin, "version": found.version}
+        if found.type:
+            return listing.known(found)
         described = self._described  # of before or after a `reload`, but the same all the time
         if key not in described:
-            described[key] = self._call("describe", _directory(found), timeout, **asked)
+            described[key] = self._call("describe", environments.of_plugin(found), timeout, **asked)
         return described[key]
 
     def validate(self, plugin: str, config: Mapping[str, str | None], timeout: float | None = None) -> dict[str, Any]:
@@ -190,7 +197,7 @@ class Sandbox:
     def check(self, plugin: PluginDesc, timeout: float | None = None) -> None:
         """Try whether a class can be imported and is what its entry point says; the errors are those of `describe`."""
         asked = {"plugin": plugin.python_path, "kind": plugin.kind, "version": plugin.version}
-        self._call("check", _directory(plugin), timeout, **asked)
+        self._call("check", environments.of_plugin(plugin), timeout, **asked)
 
     def list_plugins(self, connectors_only: bool) -> list[dict[str, Any]]:
         """The body of `GET /connector-plugins`; a connector whose code can't be asked is left out, with a warning."""
@@ -213,7 +220,7 @@ class Sandbox:
             except NotFoundError:
                 continue
             asked = {"plugin": found.python_path, "kind": kind, "version": found.version}
-            rows: list[dict[str, Any]] = self._call("config", _directory(found), None, **asked)
+            rows: list[dict[str, Any]] = self._call("config", environments.of_plugin(found), None, **asked)
             if kind == "connector":
                 own = {row["name"] for row in rows}
                 framework = framework_config(self.describe(plugin, version=version)["type"]).keys
@@ -345,10 +352,6 @@ class Sandbox:
                 self._idle.append(child)
         for idle in dropped:
             idle.kill()
-
-
-def _directory(plugin: PluginDesc) -> tuple[str, ...]:
-    return () if plugin.location == INSTALLED else (plugin.location,)
 
 
 @contextmanager

@@ -32,6 +32,9 @@ from kconnect.core.settings import references, secrets
 from kconnect.core.settings.hiding import Submitted
 from kconnect.core.settings.references import Resolved
 from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
+from kconnect.jvm import options
+from kconnect.jvm.options import Options
+from kconnect.jvm.scan import DISCOVERY
 from kconnect.plugins import environments
 from kconnect.plugins.asking import Asking, ConfigMap, describe
 from kconnect.plugins.confinement import Traces, confine
@@ -79,7 +82,8 @@ def main() -> None:
     channel = Channel(answers, waiting)
     worker = first.get("worker", {})
     logging.getLogger("kconnect.plugins.scan").setLevel(logging.ERROR)  # what is wrong there the worker has said
-    registry = Registry.scan(first.get("plugin_path"), first.get("plugins"))
+    registry = Registry.scan(first.get("plugin_path"), first.get("plugins"), first.get("discovery") or DISCOVERY)
+    options.wanted = Options(*first.get("java") or ())
     providers = Providers(registry, worker.get("providers", {}), channel.at)
     memory = first.get("memory")
     confine(memory)

@@ -2,7 +2,8 @@
 What is installed, by metadata alone: the entry points of distributions beside kconnect and in the directories of plugin.path.
 
 No plugin code is imported: a broken plugin costs a line in the list of broken ones, and nothing else. Called by
-`registry.py`, which knows the names. Each child directory of `plugin.path` is one plugin: a `pip install --target` tree.
+`registry.py`, which knows the names. Each child directory of `plugin.path` is one plugin: a `pip install --target` tree, or
+what Kafka Connect takes there, jars (`kconnect/jvm/scan.py`).
 
 A plugin's directory holds the metadata of all that it depends on, and most of them are nothing to Connect. So a file with
 entry points is looked at first, and the rest is read where these are of a plugin: 200 directories of 16 distributions take
@@ -20,7 +21,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from kconnect.errors import ConnectError
 from kconnect.java import versions
+from kconnect.jvm import scan as jvm
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,9 @@ GROUPS = {
 }
 """Entry point groups and the kinds of plugins that they hold."""
 
+JAVA = "java:"
+"""How the path of a Java plugin begins; its class's name follows."""
+
 INSTALLED = "installed"
 """The location of what is installed beside kconnect."""
 
@@ -47,20 +53,21 @@ _NO_DIRECTORY = {
     ".gz": "it is an archive, but a plugin is a directory: install it with kconnect plugin install",
     ".zip": "it is an archive, but a plugin is a directory: install it with kconnect plugin install",
     ".py": "it is a module, but a plugin is a directory with a package's metadata: kconnect plugin new creates a project",
-    ".jar": "it is a plugin for Java, but kconnect's plugins are Python packages",
 }
 """What is told of files beside the plugins, by their suffix; others may lie there."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """An entry point. `path` is `module:Class`, `location` INSTALLED or a directory."""
+    """An entry point. `path` is `module:Class`, `location` INSTALLED, a directory, or for Java an archive too."""
 
     kind: str
     name: str
     path: str
     version: str
     location: str
+    type: str = ""
+    """Of a connector source or sink, where that is known without asking it."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,15 @@ class BrokenPlugin:
     reason: str
 
 
-def scan(plugin_path: Iterable[str]) -> tuple[list[Found], list[BrokenPlugin]]:
-    """All entry points, those of `plugin.path` before what is installed, and what can't be used with its reason."""
+def scan(plugin_path: Iterable[str], discovery: str = jvm.DISCOVERY) -> tuple[list[Found], list[BrokenPlugin]]:
+    """
+    All entry points, those of `plugin.path` before what is installed, and what can't be used with its reason. `discovery` says
+    how Java plugins are found, as Connect's `plugin.discovery`.
+    """
     found: list[Found] = []
     broken: list[BrokenPlugin] = []
     places: dict[str, str] = {}
+    java: list[Path] = []
     for directory in dict.fromkeys(plugin_path):
         for child in _children(Path(directory).expanduser().absolute(), broken):
             real = os.path.realpath(child)
@@ -83,7 +94,11 @@ def scan(plugin_path: Iterable[str]) -> tuple[list[Found], list[BrokenPlugin]]:
                 log.info("The plugin in %s is not listed: it is the directory %s", child, places[real])
                 continue
             places[real] = str(child)
-            _scan_directory(child, found, broken)
+            if jvm.is_java(child):
+                java.append(child)
+            else:
+                _scan_directory(child, found, broken)
+    _add_java(java, discovery, found, broken)
     # What kconnect itself imports from; a host has its plugins' directories there too.
     beside = [entry or os.curdir for entry in sys.path if os.path.realpath(entry or os.curdir) not in places]
     distributions = _distributions(beside, INSTALLED, broken)
@@ -117,7 +132,7 @@ def _children(root: Path, broken: list[BrokenPlugin]) -> Iterator[Path]:
         except OSError as error:
             broken.append(BrokenPlugin(child.path, f"it can't be read: {error.strerror}"))
             continue
-        if is_directory:
+        if is_directory or child.name.lower().endswith(".jar"):
             yield Path(child.path)
         elif (suffix := os.path.splitext(child.name)[1].lower()) in _NO_DIRECTORY:
             broken.append(BrokenPlugin(child.path, _NO_DIRECTORY[suffix]))
@@ -138,13 +153,27 @@ def _scan_directory(directory: Path, found: list[Found], broken: list[BrokenPlug
         broken.append(BrokenPlugin(location, _nothing(names)))
 
 
+def _add_java(places: list[Path], discovery: str, found: list[Found], broken: list[BrokenPlugin]) -> None:
+    """What Connect's own scanners find there."""
+    try:
+        scanned = jvm.found(places, discovery)
+    except ConnectError as error:
+        broken += [BrokenPlugin(str(place), f"it is for Java: {error}") for place in places]
+        return
+    for place, each in zip(places, scanned):
+        location = str(place)
+        broken += [BrokenPlugin(location, problem) for problem in each.problems]
+        if not each.plugins and not each.problems:
+            broken.append(BrokenPlugin(location, "it is for Java, but no class in it is a plugin that this Java can load"))
+        for kind, name, version, shown in each.plugins:
+            found.append(Found(kind, name.rpartition(".")[2], f"{JAVA}{name}", version, location, shown))
+
+
 def _nothing(names: list[str]) -> str:
     """Why there is no plugin in a directory that holds these."""
     if any(name.endswith(_METADATA) for name in names):
         return f"no distribution in it has entry points in {', '.join(GROUPS)}"
     remedy = "install the plugin there with kconnect plugin install, or pip install --target"
-    if any(name.endswith(".jar") for name in names):
-        return f"it holds plugins for Java, but kconnect's plugins are Python packages: {remedy}"
     return f"it has no metadata of a package (a directory that ends with .dist-info): {remedy}"
 
 

@@ -27,7 +27,7 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
     def converter(which: str) -> Converter:
         asked = part(which, config, settings, plugins)
         made: Converter = asked.load(plugins)()
-        made.configure({**_given(asked, config, settings), "converter.type": which}, which == "key")
+        made.configure({**given(asked, config, settings), "converter.type": which}, which == "key")
         return made
 
     @cache
@@ -35,7 +35,7 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
         # Only when the first header comes: most tasks never see one.
         asked = part("header", config, settings, plugins)
         made: HeaderConverter = asked.load(plugins)()
-        made.configure({**_given(asked, config, settings), "converter.type": "header"})
+        made.configure({**given(asked, config, settings), "converter.type": "header"})
         return made
 
     names = class_names(config, settings, plugins)
@@ -53,10 +53,10 @@ def part(which: str, config: Mapping[str, str | None], settings: WorkerSettings,
     return chain.converter(plugins, config, worker.converters(settings), which)
 
 
-def _given(asked: chain.Part, config: Mapping[str, str | None], settings: WorkerSettings) -> dict[str, str]:
+def given(asked: chain.Part, config: Mapping[str, str | None], settings: WorkerSettings) -> dict[str, str]:
     """A converter's own settings; its version is none of them (KIP-891)."""
     prefix = f"{asked.setting}."
     source: Mapping[str, str | None] = settings.raw if asked.inherited else config
-    given = {key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None}
-    given.pop(chain.VERSION, None)
-    return given
+    own = {key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None}
+    own.pop(chain.VERSION, None)
+    return own

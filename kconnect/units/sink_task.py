@@ -20,11 +20,12 @@ from kconnect.core.task.chain import SinkChain
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Listener
-from kconnect.core.task.sink_pump import Ports, SinkConversion, SinkPump
+from kconnect.core.task.sink_pump import Intake, Ports, SinkConversion, SinkPump
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.plugins.registry import class_name
-from kconnect.units import converters
+from kconnect.units import converters, java_chain
+from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
 from kconnect.units.transforms import Transforms
@@ -42,13 +43,12 @@ class SinkLoop:
     """ConfigError for a config whose converters, transforms or topics can't be had."""
 
     def __init__(self, unit: Unit, task: SinkTask, config: dict[str, str], properties: dict[str, str]) -> None:
-        settings, plugins = unit.ports.settings, unit.ports.plugins
+        settings = unit.ports.settings
         self._unit, self._task, self._properties = unit, task, properties
         self._reports = Reports(unit, config)
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         errors = self._reports.errors
-        chain = SinkChain(converters.make(config, settings, plugins), errors)
-        self._transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
+        intake = self._intake(config)
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         unit.meter = meter = SinkMeter(windows, errors.counts, time.monotonic)
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
@@ -63,13 +63,27 @@ class SinkLoop:
             self._flush_s,
             Errant(errors, class_name(type(task))) if self._reports.any else None,
         )
-        intake = SinkConversion(chain, self._transforms.steps, errors, topic_use(unit))
 
         def consumer(listener: Listener) -> TaskConsumer:
             self._consumer = TaskConsumer(client, config, listener)
             return self._consumer
 
         self._pump = SinkPump(ports, intake, consumer, properties)
+
+    def _intake(self, config: dict[str, str]) -> Intake:
+        """The task's chain; `_chain` is what to close."""
+        settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
+        self._chain: Transforms | JavaChain
+        if java_chain.is_java(type(self._task)):
+            from kconnect.jvm import sink_task as java
+
+            assert isinstance(self._task, java.JavaSinkTask)
+            self._chain = made = JavaChain(config, settings, plugins)
+            self._task.begin(made.chain)
+            return java.SinkIntake(self._task, errors, topic_use(self._unit))
+        chain = SinkChain(converters.make(config, settings, plugins), errors)
+        self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
+        return SinkConversion(chain, transforms.steps, errors, topic_use(self._unit))
 
     def wake(self) -> None:
         """The loop looks around by itself twice a second."""
@@ -98,7 +112,7 @@ class SinkLoop:
             finally:
                 if started:
                     task.stop()
-                self._transforms.close()
+                self._chain.close()
                 self._reports.close(self._flush_s)
 
     def _consume_until_stopped(self) -> None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from kconnect.api.record import SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
@@ -21,7 +23,7 @@ from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
 from kconnect.core.task import delivery
 from kconnect.core.task.chain import SourceChain
-from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
+from kconnect.core.task.delivery import AtLeastOnce, Converted, Delivery, ExactlyOnce
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Producer
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
@@ -30,9 +32,10 @@ from kconnect.errors import RetriableError
 from kconnect.kafka import clients
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.transactions import TransactionalProducer
-from kconnect.units import converters, owners
+from kconnect.units import converters, java_chain, owners
 from kconnect.units.connector_unit import StoredOffsets
 from kconnect.units.gate import confirm
+from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
 from kconnect.units.source_topics import SourceTopics
@@ -50,30 +53,44 @@ class SourceLoop:
     """ConfigError for a config whose converters, transforms or topic rules can't be had."""
 
     def __init__(self, unit: Unit, task: SourceTask, config: dict[str, str], properties: dict[str, str]) -> None:
-        settings, plugins = unit.ports.settings, unit.ports.plugins
+        settings = unit.ports.settings
         self._unit, self._task, self._properties = unit, task, properties
         self._life = Life(unit, settings.offset_flush_timeout_ms / 1000)
         self._reports = Reports(unit, config, source=True)
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         self._interval_s = settings.offset_flush_interval_ms / 1000
         self._shutdown_s = settings.task_shutdown_graceful_timeout_ms / 1000
-        errors = self._reports.errors
-        chain = SourceChain(converters.make(config, settings, plugins), errors)
-        self._transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
+        convert = self._conversion(config)
         self._topics = SourceTopics(unit, config, self._life.cancelled)
         self._store = unit.ports.offset_store(unit.spec.connector, config)
-        self._counts = errors.counts
+        self._counts = self._reports.errors.counts
         # What may refuse the config comes before the producer: only `run` closes that.
         self._delivery = self._deliver(config)
-        self._pump = SourcePump(self._delivery, SourceConversion(chain, self._transforms.steps, errors))
+        self._pump = SourcePump(self._delivery, convert)
         self._lock = threading.Lock()
         self._started = False
         self._stopper: threading.Thread | None = None
 
+    def _conversion(self, config: dict[str, str]) -> Callable[[Sequence[Any]], Converted]:
+        """The task's chain; `_chain` is what to close, and `_tracks` says whether the task wants to hear of each record."""
+        settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
+        self._chain: Transforms | JavaChain
+        if java_chain.is_java(type(self._task)):
+            from kconnect.jvm import source_task as java
+
+            assert isinstance(self._task, java.JavaSourceTask)
+            self._chain = made = JavaChain(config, settings, plugins)
+            self._tracks = self._task.begin(made.chain)
+            return java.SourceConversion(self._task, errors, self._tracks)
+        self._tracks = type(self._task).commit_record is not SourceTask.commit_record
+        chain = SourceChain(converters.make(config, settings, plugins), errors)
+        self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
+        return SourceConversion(chain, transforms.steps, errors)
+
     def _deliver(self, config: dict[str, str]) -> Delivery:
         unit, settings = self._unit, self._unit.ports.settings
         connector, number = unit.spec.connector, unit.spec.task or 0
-        tracks = type(self._task).commit_record is not SourceTask.commit_record
+        tracks = self._tracks
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         self._producer: Producer
         self._meter = unit.meter = SourceMeter(windows, self._counts, time.monotonic, lambda: self._producer.active)
@@ -141,7 +158,7 @@ class SourceLoop:
             self._producer.close(abandon=unit.abandoned)
             self._store.close(unit.abandoned)
             self._reports.close(self._flush_s)
-            self._transforms.close()
+            self._chain.close()
 
     def _end(self, failed: bool) -> None:
         try:

@@ -220,7 +220,7 @@ class Unit(ABC):
             return
         said = self._summary(error)
         log.error("Failed: %s", said, exc_info=error)
-        self.moved(Event.FAIL, f"{said}\n{''.join(traceback.format_exception(error))}")
+        self.moved(Event.FAIL, f"{said}\n{_frames(error)}")
 
     def _summary(self, error: BaseException) -> str:
         """The error's class and what it says, with the plugin's file and line at the end of the first line."""
@@ -304,4 +304,15 @@ def summary(error: BaseException) -> str:
 
 def trace(error: BaseException) -> str:
     """The text of a FAILED status, and of a dead letter: what went wrong in the first line, then where."""
-    return f"{summary(error)}\n{''.join(traceback.format_exception(error))}"
+    return f"{summary(error)}\n{_frames(error)}"
+
+
+def _frames(error: BaseException) -> str:
+    """Where it happened. Of what Java threw, Java's own trace: people look there for the plugin's classes."""
+    cause: BaseException | None = error
+    while cause is not None:
+        java: str | None = getattr(cause, "java_trace", None)
+        if java is not None:
+            return java if cause is error else f"Caused by: {java}"
+        cause = cause.__cause__
+    return "".join(traceback.format_exception(error))

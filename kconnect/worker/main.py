@@ -32,11 +32,11 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConnectError
 from kconnect.java import properties
+from kconnect.jvm import java
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.group import Entrance, GroupMember
 from kconnect.kafka.log import LogReader
-from kconnect.local import java
 from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
@@ -86,7 +86,7 @@ class Worker:
         self.fatal: Exception | None = None
         self._incarnation = process.incarnation()
         self._stopping = threading.Event()
-        self._registry = Registry.scan(settings.plugin_path)
+        self._registry = Registry.scan(settings.plugin_path, discovery=settings.plugin_discovery)
         self._feed = Feed(settings)
         self._sandbox = Sandbox(
             self._registry,
@@ -99,6 +99,8 @@ class Worker:
             provider_settings=references.of_providers(settings.raw),
             memory=settings.sandbox_memory,
             converters=converters(settings),
+            discovery=settings.plugin_discovery,
+            java=settings.java,
         )
         self._driver: Driver | None = None
         self._loop: Loop | None = None

@@ -126,7 +126,7 @@ class World:
     @performs(effects.ReloadPlugins, Lane.PLUGIN)
     def reload_plugins(self, effect: effects.ReloadPlugins) -> Body:
         with self._reloading:
-            registry, told = self.registry.anew(self._settings.plugin_path)
+            registry, told = self.registry.anew(self._settings.plugin_path, self._settings.plugin_discovery)
             self._sandbox.reload(registry)
             self.registry = registry
         log.info("Plugins were reloaded: %s", told)

@@ -19,7 +19,7 @@ from pathlib import Path
 import confluent_kafka as ck
 from capacity import wait
 
-from kconnect.local import jars, java
+from kconnect.jvm import jars, java
 from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.systems.connect import ConnectProcess

@@ -28,7 +28,7 @@ from packaging.specifiers import SpecifierSet
 from kconnect.cli.main import cli
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.java import properties
-from kconnect.local import jars, java
+from kconnect.jvm import jars, java
 from kconnect.local.broker import Broker, free_port
 from kconnect.rest.app import RestSettings
 from kconnect.rest.client import ConnectClient, RestError

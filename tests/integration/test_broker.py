@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from kconnect.errors import ConnectError
+from kconnect.jvm import jars
 from kconnect.local import broker as local
-from kconnect.local import jars
 from kconnect.local.broker import Broker
 from tests.support import wait_until
 

@@ -133,7 +133,6 @@ def without(directory: Path, line: str) -> Path:
         ("flat-1-py3-none-any.whl", b"PK", "it is a wheel, but a plugin is a directory: install it with"),
         ("flat-1.tar.gz", b"", "it is an archive, but a plugin is a directory: install it with"),
         ("flat.py", b"class Flat: ...", "it is a module, but a plugin is a directory with a package's metadata"),
-        ("connect-file-4.3.1.jar", b"PK", "it is a plugin for Java, but kconnect's plugins are Python packages"),
         ("README", b"What is here", None),
         (".DS_Store", b"", None),
     ],
@@ -152,7 +151,8 @@ def test_directories_that_hold_no_plugin(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "flat.py").write_text("")
     (tmp_path / "java").mkdir()
-    (tmp_path / "java" / "connect-file-4.3.1.jar").write_text("")
+    (tmp_path / "java" / "connect-file-4.3.1.jar").write_text("PK")
+    (tmp_path / "alone.jar").write_text("")
     PluginPackage("library", "1", {}, {"console_scripts": {"x": "x:y"}}).unpack(tmp_path / "library")
     PluginPackage("typo", "1", {}, {"kconnect.transform": {"Flat": "flat:Flat"}}).unpack(tmp_path / "typo")
     found = reasons(tmp_path)
@@ -160,10 +160,12 @@ def test_directories_that_hold_no_plugin(tmp_path: Path) -> None:
     nothing = "no distribution in it has entry points in kconnect.connectors, kconnect.transforms, "
     assert found["empty"] == "the directory is empty"
     assert found["code"] == f"it has no metadata of a package (a directory that ends with .dist-info): {remedy}"
-    assert found["java"] == f"it holds plugins for Java, but kconnect's plugins are Python packages: {remedy}"
+    broken = "can't be read (File is not a zip file): download it again"
+    assert found["java"] == f"{tmp_path}/java/connect-file-4.3.1.jar {broken}"
+    assert found["alone.jar"] == f"{tmp_path}/alone.jar {broken}"
     assert found["library"].startswith(nothing)
     assert found["typo"].startswith(nothing)
-    assert len(found) == 5
+    assert len(found) == 6
 
 
 def test_a_dangling_link(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kconnect.local import java
+from kconnect.jvm import java
 from kconnect.spark import archive
 from kconnect.testing.processes import WorkerProcess
 from tests.support import wait_until

@@ -22,7 +22,7 @@ from pathlib import Path
 from kconnect.cli.checkup import run
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
 from kconnect.errors import ConnectError
-from kconnect.local import jars, java
+from kconnect.jvm import jars, java
 
 PLACE = "This machine"
 

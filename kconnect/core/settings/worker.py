@@ -8,6 +8,7 @@ the `raw` texts of the first. Names, types and defaults are Kafka Connect 4.3's,
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -202,6 +203,15 @@ class WorkerSettings:
     )
     plugin_discovery = STRING(
         "plugin.discovery", "hybrid_warn", OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True)
+    )
+    java_host_heap_max_bytes = LONG(
+        "java.host.heap.max.bytes",
+        512 * 2**20,
+        Range.at_least(2**24),
+        "heap of the JVM in a host, or a sandbox, with Java plugins; buffers of Kafka's clients are not in it",
+    )
+    _java_host_opts = STRING(
+        "java.host.opts", "", doc="more options for that JVM, as for the program java, with blanks between them"
     )
     config_providers = references.PROVIDER_NAMES
     _connector_client_config_override_policy = STRING(
@@ -419,6 +429,11 @@ class WorkerSettings:
         """In bytes; None is no limit."""
         most = self._sandbox_memory_max_bytes
         return None if most == -1 else most
+
+    @property
+    def java(self) -> tuple[int, list[str]]:
+        """Bytes of heap, and options, of a JVM for Java plugins."""
+        return self.java_host_heap_max_bytes, shlex.split(self._java_host_opts)
 
     @property
     def host_memory(self) -> int | None:

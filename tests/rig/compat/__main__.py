@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from kconnect.errors import ConnectError
-from kconnect.local import jars
+from kconnect.jvm import jars
 from kconnect.local.broker import Broker
 from tests.rig.compat import table
 from tests.rig.compat.row import Suite

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kconnect.errors import ConnectError
-from kconnect.local import jars, java
+from kconnect.jvm import jars, java
 from tests.rig.golden.errors import Case
 
 SOURCE = Path(__file__).with_name("Oracle.java")

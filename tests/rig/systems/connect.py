@@ -2,7 +2,7 @@
 A real worker of Apache Kafka Connect, of any version, as a child process: what kconnect is compared with.
 
 Made by `tests/conftest.py` for tests with a peer, by the rigs for parity and compatibility, and by benchmarks. Its jars come
-from Maven Central, by `kconnect/local/jars.py`. Read next: `kconnect/testing/processes.py`.
+from Maven Central, by `kconnect/jvm/jars.py`. Read next: `kconnect/testing/processes.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from kconnect.local import jars, java
+from kconnect.jvm import jars, java
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
 

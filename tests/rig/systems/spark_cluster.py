@@ -20,7 +20,7 @@ import httpx
 import psutil
 
 from kconnect.errors import ConnectError
-from kconnect.local import java
+from kconnect.jvm import java
 from kconnect.local.broker import free_port
 from kconnect.testing.processes import still_alive
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kconnect.errors import ConnectError
-from kconnect.local import java
+from kconnect.jvm import java
 
 pytestmark = pytest.mark.process
 

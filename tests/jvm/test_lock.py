@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.local import lock
+from kconnect.jvm import lock
 
 pytestmark = pytest.mark.process
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from kconnect.local import lock
+from kconnect.jvm import lock
 with lock.hold(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kconnect.errors import ConnectError
-from kconnect.local import jars
+from kconnect.jvm import jars
 
 pytestmark = pytest.mark.process
 

@@ -1,7 +1,7 @@
 """
 A lock between processes, held by whoever has a file open: it ends with its holder, even when that is killed.
 
-Used by `jars.py` (one download at a time) and `broker.py` (one start at a time in a directory).
+Used by `jars.py` (one download at a time) and `local/broker.py` (one start at a time in a directory).
 """
 
 from __future__ import annotations

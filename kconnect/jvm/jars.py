@@ -1,8 +1,8 @@
 """
-Java libraries from Maven Central, fetched once and kept: Kafka's broker, and Connect itself for comparisons.
+Java libraries from Maven Central, fetched once and kept: Kafka's broker, and Connect itself, for Java plugins.
 
-`resolve` runs the Ivy that PySpark ships, so that nothing but Java is needed. Called by `broker.py`, `scripts/setup.py`
-(through `python -m kconnect.local.jars`) and the parity tests. The cache is `~/.cache/kconnect` (`XDG_CACHE_HOME` or
+`resolve` runs the Ivy that PySpark ships, so that nothing but Java is needed. Called by `local/broker.py`, `machine.py`,
+`scripts/setup.py` (through `python -m kconnect.jvm.jars`) and the parity tests. The cache is `~/.cache/kconnect` (`XDG_CACHE_HOME` or
 `KCONNECT_CACHE` move it): `jars/<name>/*.jar`, complete exactly when `jars/<name>/.done` is there.
 `KCONNECT_MAVEN` names another repository than Maven Central, for those who have a mirror.
 """
@@ -24,7 +24,7 @@ from xml.sax.saxutils import quoteattr
 
 from kconnect import CONNECT_VERSION
 from kconnect.errors import ConnectError
-from kconnect.local import java, lock
+from kconnect.jvm import java, lock
 
 KAFKA_VERSION = CONNECT_VERSION
 CENTRAL = "https://repo1.maven.org/maven2/"
@@ -153,7 +153,7 @@ def _ivy(program: str, work: Path, target: Path, log_file: Path, progress: Progr
         "-XX:TieredStopAtLevel=1",
         *_proxies(os.environ),
         "-cp",
-        str(_ivy_jar()),
+        str(of_pyspark("ivy")),
         "org.apache.ivy.Main",
         "-settings",
         str(work / "settings.xml"),
@@ -186,11 +186,12 @@ def _ivy(program: str, work: Path, target: Path, log_file: Path, progress: Progr
                 child.wait()
 
 
-def _ivy_jar() -> Path:
+def of_pyspark(name: str) -> Path:
+    """One of the jars that PySpark brings: janino, ivy."""
     # Importing pyspark takes half a second; its place is enough.
     spec = importlib.util.find_spec("pyspark")
     for place in (spec.submodule_search_locations or ()) if spec else ():
-        for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):
+        for jar in sorted(Path(place, "jars").glob(f"{name}-[0-9]*.jar")):
             return jar
     raise ConnectError("PySpark's jars were not found: install kconnect with its dependencies (scripts/setup does)")
 
@@ -268,7 +269,7 @@ def _report(done: int, total: int, text: str) -> None:
 
 
 def main(names: Sequence[str]) -> int:
-    """`python -m kconnect.local.jars kafka`: fetch, with a line `done total text` a step, for programs to read."""
+    """`python -m kconnect.jvm.jars kafka`: fetch, with a line `done total text` a step, for programs to read."""
     known = {"kafka": kafka, "connect": connect}
     try:
         for name in names:

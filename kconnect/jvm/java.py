@@ -1,7 +1,7 @@
 """
 Finds Java and says what is wrong with it: `JAVA_HOME` if set, else `java` on the `PATH`.
 
-Java 17 is what Spark 4 and Kafka 4 need. Used by `jars.py`, `broker.py` and the worker. `scripts/setup.py` says the same
+Java 17 is what Spark 4 and Kafka 4 need. Used by `jars.py`, `local/broker.py` and the worker. `scripts/setup.py` says the same
 before anything is installed.
 """
 

@@ -1,0 +1,30 @@
+"""
+The transforms and converters of one task, in Java (`shim/Chain.java`). Put together by `units/java_chain.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jpype
+
+from kconnect.jvm.errors import translated
+from kconnect.jvm.parts import JavaConverter, JavaHeaderConverter, JavaPredicate, JavaTransformation
+
+
+class Chain:
+    """All parts are configured already."""
+
+    def __init__(self, key: JavaConverter, value: JavaConverter, header: JavaHeaderConverter) -> None:
+        self.it: Any = jpype.JClass("kconnect.shim.Chain")(key.it, value.it, header.it)
+
+    def add(self, alias: str, transformation: JavaTransformation, predicate: JavaPredicate | None, negate: bool) -> None:
+        """The next transform; without a predicate it is for every record."""
+        self.it.add(alias, transformation.it, None if predicate is None else predicate.it, negate)
+
+    def close(self) -> None:
+        """Close all parts. What Java throws comes as an error of ours."""
+        try:
+            self.it.close()
+        except jpype.JException as thrown:
+            raise translated(thrown) from None

@@ -1,0 +1,120 @@
+"""
+Java connectors, seen as `kconnect.api` has connectors: what they are asked is rare, so each call goes to Java by itself.
+
+Made by `classes.py`. Tasks, which move records, are in `source_task.py` and `sink_task.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jpype
+
+from kconnect.api.config import Config, ConfigDef
+from kconnect.api.connector import Connector, ConnectorContext, ExactlyOnceSupport, SinkConnector, SourceConnector
+from kconnect.api.record import TopicPartition
+from kconnect.api.task import Task
+from kconnect.errors import BadRequestError
+from kconnect.jvm import classes, contexts, machine, settings, values
+from kconnect.jvm.errors import JavaError, calling
+
+
+class _JavaConnector(Connector):
+    java_class: str
+    java_place: str
+    """The directory or archive that its class comes from."""
+
+    def __init__(self) -> None:
+        self._it = classes.new(self.java_class, self.java_place)
+
+    def version(self) -> str:
+        with calling(self._it):
+            return str(self._it.version())
+
+    def initialize(self, context: ConnectorContext) -> None:
+        super().initialize(context)
+        with calling(self._it):
+            self._it.initialize(self._context(context))
+
+    def _context(self, context: ConnectorContext) -> Any:
+        raise NotImplementedError
+
+    def start(self, props: dict[str, str]) -> None:
+        with calling(self._it):
+            self._it.start(machine.to_map(props))
+
+    def stop(self) -> None:
+        with calling(self._it):
+            self._it.stop()
+
+    def task_class(self) -> type[Task]:
+        with calling(self._it):
+            found = self._it.taskClass()
+        return classes.task(found, self.java_place, isinstance(self, SinkConnector))
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        with calling(self._it):
+            return [machine.of_map(each) for each in self._it.taskConfigs(max_tasks)]
+
+    def config(self) -> ConfigDef:
+        with calling(self._it):
+            found = self._it.config()
+        if found is None:
+            raise BadRequestError(f"{self.java_class}.config() must return a ConfigDef that is not null.")
+        return settings.JavaConfigDef(self._it, found)
+
+    def validate(self, props: dict[str, str]) -> Config:
+        with calling(self._it):
+            found = self._it.validate(machine.to_map(props))
+        if found is None:
+            raise BadRequestError(f"{self.java_class}.validate() must return a Config that is not null.")
+        definition = self.config()
+        with calling(self._it):
+            return Config(settings.values(definition, found.configValues()))
+
+
+class JavaSourceConnector(_JavaConnector, SourceConnector):
+    def _context(self, context: ConnectorContext) -> Any:
+        return contexts.SourceConnectorContext(context)
+
+    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport | None:
+        with calling(self._it):
+            found = self._it.exactlyOnceSupport(machine.to_map(props))
+        return None if found is None else ExactlyOnceSupport(str(found.name()))
+
+    def can_define_transaction_boundaries(self, props: dict[str, str]) -> bool:
+        with calling(self._it):
+            found = self._it.canDefineTransactionBoundaries(machine.to_map(props))
+        return found is not None and str(found.name()) == "SUPPORTED"
+
+    def alter_offsets(
+        self,
+        connector_config: dict[str, str],
+        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    ) -> bool:
+        given = jpype.JClass("java.util.HashMap")()
+        for partition, offset in offsets:
+            given.put(values.to_java(partition), values.to_java(offset))
+        return _altered(self._it, connector_config, given)
+
+
+class JavaSinkConnector(_JavaConnector, SinkConnector):
+    def _context(self, context: ConnectorContext) -> Any:
+        return contexts.SinkConnectorContext(context)
+
+    def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        given = jpype.JClass("java.util.HashMap")()
+        for place, offset in offsets.items():
+            given.put(contexts.to_place(place), None if offset is None else jpype.JLong(offset))
+        return _altered(self._it, connector_config, given)
+
+
+def _altered(connector: Any, config: dict[str, str], offsets: Any) -> bool:
+    try:
+        with calling(connector):
+            return bool(connector.alterOffsets(machine.to_map(config), offsets))
+    except JavaError as error:
+        if error.java_class == "java.lang.UnsupportedOperationException":
+            raise NotImplementedError(str(error)) from error
+        raise

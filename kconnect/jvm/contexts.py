@@ -1,0 +1,190 @@
+"""
+What a Java connector or task may ask of the framework: Java's interfaces, in front of the contexts that `kconnect.api` has.
+
+Used by the adapters beside it. Java calls these from the plugin's own threads as well. Errors of ours come out of them as
+Connect's exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+import jpype
+
+from kconnect.api.record import TopicPartition
+from kconnect.errors import RetriableError
+from kconnect.jvm import machine, values
+
+
+def _answering(call: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(call)
+    def answer(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except jpype.JException:
+            raise
+        except Exception as error:
+            kind = "RetriableException" if isinstance(error, RetriableError) else "ConnectException"
+            raise jpype.JClass(f"org.apache.kafka.connect.errors.{kind}")(f"{error}") from error
+
+    return answer
+
+
+def to_place(place: Iterable[Any]) -> Any:
+    topic, partition = place
+    return jpype.JClass("org.apache.kafka.common.TopicPartition")(topic, partition)
+
+
+def of_place(place: Any) -> TopicPartition:
+    return TopicPartition(str(place.topic()), int(place.partition()))
+
+
+def SourceConnectorContext(context: Any) -> Any:
+    return _implement("org.apache.kafka.connect.source.SourceConnectorContext", _SourceConnector(context))
+
+
+def SinkConnectorContext(context: Any) -> Any:
+    return _implement("org.apache.kafka.connect.sink.SinkConnectorContext", _Connector(context))
+
+
+def SourceTaskContext(context: Any) -> Any:
+    return _implement("org.apache.kafka.connect.source.SourceTaskContext", _SourceTask(context))
+
+
+def SinkTaskContext(context: Any, reporter: Callable[[Any, Any], None]) -> Any:
+    """`reporter` is given a Java record that the task can't deliver, and what it threw."""
+    return _implement("org.apache.kafka.connect.sink.SinkTaskContext", _SinkTask(context, reporter))
+
+
+def _implement(interface: str, methods: object) -> Any:
+    return jpype.JProxy(interface, inst=methods)
+
+
+class _Connector:
+    def __init__(self, context: Any) -> None:
+        self._it = context
+        self._metrics = _metrics()
+
+    @_answering
+    def requestTaskReconfiguration(self) -> None:
+        self._it.request_task_reconfiguration()
+
+    @_answering
+    def raiseError(self, error: Any) -> None:
+        from kconnect.jvm.errors import translated
+
+        self._it.raise_error(translated(error))
+
+    def pluginMetrics(self) -> Any:
+        return self._metrics
+
+
+class _SourceConnector(_Connector):
+    def offsetStorageReader(self) -> Any:
+        return _implement("org.apache.kafka.connect.storage.OffsetStorageReader", _Offsets(self._it.offsets))
+
+
+class _SourceTask:
+    def __init__(self, context: Any) -> None:
+        self._it = context
+        self._metrics = _metrics()
+
+    @_answering
+    def configs(self) -> Any:
+        return machine.to_map(self._it.configs())
+
+    def offsetStorageReader(self) -> Any:
+        return _implement("org.apache.kafka.connect.storage.OffsetStorageReader", _Offsets(self._it.offsets))
+
+    def transactionContext(self) -> Any:
+        return None
+
+    def pluginMetrics(self) -> Any:
+        return self._metrics
+
+
+class _Offsets:
+    def __init__(self, reader: Any) -> None:
+        self._it = reader
+
+    @_answering
+    def offset(self, partition: Any) -> Any:
+        return values.to_java(self._it.offset(values.to_python(partition)))
+
+    @_answering
+    def offsets(self, partitions: Any) -> Any:
+        asked = list(partitions)
+        found = self._it.offsets([values.to_python(each) for each in asked])
+        result = jpype.JClass("java.util.HashMap")()
+        for partition, offset in zip(asked, found):
+            # As Connect's reader: what is not stored is not there.
+            if offset is not None:
+                result.put(partition, values.to_java(offset))
+        return result
+
+
+class _SinkTask:
+    def __init__(self, context: Any, reporter: Callable[[Any, Any], None]) -> None:
+        self._it, self._reporter = context, reporter
+        self._metrics = _metrics()
+
+    @_answering
+    def configs(self) -> Any:
+        return machine.to_map(self._it.configs())
+
+    @_answering
+    def offset(self, place: Any, offset: Any = None) -> None:
+        if offset is not None:
+            self._it.offset(of_place(place), int(offset))
+            return
+        for entry in place.entrySet():
+            self._it.offset(of_place(entry.getKey()), int(entry.getValue()))
+
+    @_answering
+    def timeout(self, milliseconds: Any) -> None:
+        self._it.timeout(int(milliseconds))
+
+    @_answering
+    def assignment(self) -> Any:
+        found = jpype.JClass("java.util.HashSet")()
+        for place in self._it.assignment():
+            found.add(to_place(place))
+        return found
+
+    @_answering
+    def pause(self, places: Any) -> None:
+        self._it.pause(*map(of_place, places))
+
+    @_answering
+    def resume(self, places: Any) -> None:
+        self._it.resume(*map(of_place, places))
+
+    @_answering
+    def requestCommit(self) -> None:
+        self._it.request_commit()
+
+    @_answering
+    def errantRecordReporter(self) -> Any:
+        if self._it.errant_record_reporter() is None:
+            return None
+        return _implement("org.apache.kafka.connect.sink.ErrantRecordReporter", _Reporter(self._reporter))
+
+    def pluginMetrics(self) -> Any:
+        return self._metrics
+
+
+class _Reporter:
+    def __init__(self, report: Callable[[Any, Any], None]) -> None:
+        self._report = report
+
+    @_answering
+    def report(self, record: Any, error: Any) -> Any:
+        self._report(record, error)
+        return jpype.JClass("java.util.concurrent.CompletableFuture").completedFuture(None)
+
+
+def _metrics() -> Any:
+    """Metrics that a plugin makes (KIP-877) are kept in its process; nobody shows them yet."""
+    return jpype.JClass("kconnect.shim.UnseenMetrics")()

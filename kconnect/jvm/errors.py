@@ -1,0 +1,57 @@
+"""
+What a Java plugin throws, as an error of ours that knows its Java class and its trace. Used by the adapters beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import jpype
+
+from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
+from kconnect.jvm import machine
+
+_KINDS: tuple[tuple[str, type[ConnectError]], ...] = (
+    ("org.apache.kafka.connect.errors.RetriableException", RetriableError),
+    ("org.apache.kafka.common.config.ConfigException", ConfigError),
+    ("org.apache.kafka.connect.errors.DataException", DataError),
+)
+
+
+class JavaError(ConnectError):
+    """What Java threw. `java_trace` is what Java prints of it; derived classes have Java's name in `java_class`."""
+
+    java_class: str
+    java_trace: str
+
+
+def translated(thrown: Any) -> JavaError:
+    """The error that stands for a Throwable."""
+    message = thrown.getMessage()
+    name = str(thrown.getClass().getName())
+    error = _kind(name, _family(thrown))("" if message is None else str(message))
+    error.java_trace = str(jpype.JClass("kconnect.shim.Failure").trace(thrown)).strip()
+    return error
+
+
+def _family(thrown: Any) -> Any:
+    return next((kind for name, kind in _KINDS if isinstance(thrown, jpype.JClass(name))), ConnectError)
+
+
+@lru_cache(1000)
+def _kind(name: str, family: Any) -> type[JavaError]:
+    simple = name.rpartition(".")[2].replace("$", "_")
+    return type(simple, (JavaError, family), {"java_class": name, "__module__": __name__})
+
+
+@contextmanager
+def calling(plugin: Any) -> Iterator[None]:
+    """Around calls of a plugin's object, or of a class loader's: with its loader, and with errors of ours."""
+    with machine.loader_of(plugin):
+        try:
+            yield
+        except jpype.JException as thrown:
+            raise translated(thrown) from None

@@ -1,0 +1,132 @@
+"""
+The one JVM of a process, with Kafka Connect's jars of one declared version, the shim, and Connect's own `Plugins`.
+
+Started by the first Java plugin that is loaded (`classes.py`), in a task host or a child of the sandbox, which have a JVM in
+their environment (`plugins/environments.py`): so after its fork, and never where there is none. `Plugins` does what it does in Connect: it finds the plugins of `plugin.path`, gives each
+directory a class loader of its own, and chooses versions. Read next: `classes.py`, for what is made of a Java class.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jpype
+import jpype.config
+
+from kconnect.errors import ConnectError
+from kconnect.jvm import jars, java, options, shim
+from kconnect.jvm.options import Options
+
+_FLAGS = (
+    # Signals are the host's business: it decides when this process ends.
+    "-Xrs",
+    "-Xshare:auto",
+    # Tasks have few threads and small young records; other collectors take threads and processor time for themselves.
+    "-XX:+UseSerialGC",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Dfile.encoding=UTF-8",
+    "-Djava.awt.headless=true",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
+    # What each start would say, of each class and each plugin.
+    "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.connect.runtime.isolation=warn",
+    "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.connect.json=warn",
+)
+
+_lock = threading.Lock()
+_plugins: Any = None
+_sources: dict[str, Any] = {}
+
+
+def library() -> str:
+    """The JVM as a library. ConnectError if the Java that was found has none."""
+    program = Path(java.checked()).resolve()
+    for place in ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "lib/client/libjvm.so"):
+        if (found := program.parent.parent / place).exists():
+            return str(found)
+    raise ConnectError(f"{program} comes without libjvm, which Java plugins need: set JAVA_HOME to a whole Java {java.OLDEST}")
+
+
+def is_running() -> bool:
+    return _plugins is not None
+
+
+def start() -> Any:
+    """
+    Connect's `Plugins` of this process, with a JVM started for it first if there is none, which takes a second. It knows what
+    Connect itself brings; the directories of `plugin.path` come by `source`.
+
+    Raises:
+        ConnectError: no Java 17, no jars, or an option that Java refuses
+    """
+    global _plugins
+    with _lock:
+        if _plugins is None:
+            # At the end of this process nobody waits for threads that a plugin has left.
+            jpype.config.onexit = False
+            _start_java(options.wanted)
+            settings = to_map({"plugin.discovery": "service_load"})
+            _plugins = jpype.JClass("org.apache.kafka.connect.runtime.isolation.Plugins")(settings)
+        return _plugins
+
+
+def source(place: str) -> Any:
+    """Connect's `PluginSource` of a directory or archive of `plugin.path`: the same one, with its class loader, each time."""
+    plugins = start()
+    with _lock:
+        if place not in _sources:
+            isolation = jpype.JPackage("org.apache.kafka.connect.runtime.isolation")
+            path = jpype.JClass("java.nio.file.Path").of(place)
+            try:
+                _sources[place] = isolation.PluginUtils.isolatedPluginSource(
+                    path, plugins.delegatingLoader(), isolation.ClassLoaderFactory()
+                )
+            except jpype.JException as error:
+                raise ConnectError(f"The Java plugin {place} can't be read: {error}") from None
+        return _sources[place]
+
+
+def _start_java(wanted: Options) -> None:
+    class_path = [str(shim.jar()), jars.class_path(jars.connect())]
+    flags = [f"-Xmx{wanted.heap}", *_FLAGS, *wanted.more]
+    try:
+        jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
+    except (OSError, RuntimeError) as error:
+        said = " ".join(wanted.more)
+        raise ConnectError(f"The JVM for Java plugins did not start with {said or 'its own options'}: {error}") from error
+
+
+@contextmanager
+def loader_of(plugin: Any) -> Iterator[None]:
+    """Within it this thread's class loader is the plugin's, as Connect has it around each call."""
+    enter = jpype.JClass("kconnect.shim.Loaders").enter
+    loader = plugin.getClass().getClassLoader() if isinstance(plugin, jpype.JObject) else plugin
+    attach()
+    before = enter(loader)
+    try:
+        yield
+    finally:
+        enter(before)
+
+
+def attach() -> None:
+    """Java is not to wait for this thread, nor to give it a loader that knows nothing of Connect."""
+    thread = jpype.JClass("java.lang.Thread")
+    if not thread.isAttached():
+        thread.attachAsDaemon()
+
+
+def to_map(texts: Mapping[str, str | None]) -> Any:
+    made = jpype.JClass("java.util.HashMap")()
+    for name, value in texts.items():
+        made.put(name, value)
+    return made
+
+
+def of_map(java: Any) -> dict[str, str]:
+    """Of names and texts; nulls are left out."""
+    return {str(entry.getKey()): str(entry.getValue()) for entry in java.entrySet() if entry.getValue() is not None}

@@ -1,0 +1,223 @@
+"""
+Which Java plugins there are in a directory or jar of `plugin.path`: found by Connect's own scanners, once, and then kept.
+
+`found` is called by `plugins/scan.py`, in the worker, its hosts and commands. What a scan has found is kept in the cache under
+a name that is made of the path, size and time of each file, so that one process of many pays for it: it is a JVM in a process
+of its own (`python -m kconnect.jvm.scan`), for a worker never loads a plugin. Read next: `machine.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kconnect.errors import ConnectError
+from kconnect.jvm import jars, java, lock
+
+DISCOVERY = "hybrid_warn"
+"""Connect's default of `plugin.discovery`."""
+
+_FORMAT = 1
+_KINDS = {
+    "SOURCE": "connector",
+    "SINK": "connector",
+    "CONVERTER": "converter",
+    "HEADER_CONVERTER": "header_converter",
+    "TRANSFORMATION": "transformation",
+    "PREDICATE": "predicate",
+    "CONFIGPROVIDER": "config_provider",
+    "CONNECTOR_CLIENT_CONFIG_OVERRIDE_POLICY": "override_policy",
+}
+_ARCHIVES = (".jar", ".zip")
+
+
+class JavaPlugin(NamedTuple):
+    """A class that a location has; `kind` as in `plugins/registry.py`, `type` of a connector is source or sink."""
+
+    kind: str
+    class_name: str
+    version: str
+    type: str = ""
+
+
+class Scanned(NamedTuple):
+    """What one location has, and what Connect's scanners complained of."""
+
+    plugins: list[JavaPlugin]
+    problems: list[str]
+
+
+def is_java(place: Path) -> bool:
+    """Whether a child of `plugin.path` is for Java: an archive, or a directory with some and no Python package's metadata."""
+    if place.is_file():
+        return place.suffix.lower() == ".jar"
+    with suppress(OSError):
+        names = os.listdir(place)
+        if any(name.endswith((".dist-info", ".egg-info")) for name in names):
+            return False
+        return next(_archives(place), None) is not None
+    return False
+
+
+def found(places: Sequence[Path], discovery: str = DISCOVERY) -> list[Scanned]:
+    """
+    What each of these has, in their order. ConnectError if they can't be looked at: no Java, no jars of Connect.
+    """
+    known = [_known(place, discovery) or _unusable(place) for place in places]
+    missing = [place for place, scanned in zip(places, known) if scanned is None]
+    if not missing:
+        return [scanned for scanned in known if scanned is not None]
+    cache = jars.cache_dir()
+    with suppress(OSError), lock.hold(cache / "plugins.lock"):
+        # Whoever held the lock before may have looked at the very same.
+        missing = [place for place in missing if _known(place, discovery) is None]
+        fresh = dict(zip(missing, _scan(missing, discovery)))
+        for place, scanned in fresh.items():
+            _keep(place, discovery, scanned)
+        return [fresh[place] if place in fresh else _known(place, discovery) or Scanned([], []) for place in places]
+    # Where nothing can be kept.
+    fresh = dict(zip(missing, _scan(missing, discovery)))
+    return [scanned or fresh[place] for place, scanned in zip(places, known)]
+
+
+def _unusable(place: Path) -> Scanned | None:
+    """What can be told without a JVM: what is no archive, and what is for a newer Java than the one here."""
+    problems = []
+    for file in [str(place)] if place.is_file() else [entry.path for entry in _archives(place)]:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                needed = max((_java_of(archive, name) for name in _listed(archive)), default=0)
+        except (OSError, zipfile.BadZipFile) as error:
+            problems.append(f"{file} can't be read ({error}): download it again")
+            continue
+        if needed > java.OLDEST and needed > (here := java.version(java.find())):
+            problems.append(
+                f"{file} is made for Java {needed}, and this is Java {here}: install that Java, or an older version"
+            )
+    return Scanned([], problems) if problems else None
+
+
+def _listed(archive: zipfile.ZipFile) -> Iterator[str]:
+    """The files of the classes that its ServiceLoader manifests name."""
+    for name in archive.namelist():
+        if name.startswith("META-INF/services/org.apache.kafka."):
+            for line in archive.read(name).decode("utf-8", "replace").splitlines():
+                if line := line.partition("#")[0].strip():
+                    yield f"{line.replace('.', '/')}.class"
+
+
+def _java_of(archive: zipfile.ZipFile, name: str) -> int:
+    """The Java that a class is made for; 0 if it is not in there."""
+    try:
+        with archive.open(name) as file:
+            return int.from_bytes(file.read(8)[6:], "big") - 44
+    except KeyError:
+        return 0
+
+
+def _archives(place: Path) -> Iterator[os.DirEntry[str]]:
+    """As Connect walks a plugin's directory."""
+    with os.scandir(place) as entries:
+        for entry in sorted(entries, key=lambda each: each.name):
+            if entry.is_dir():
+                yield from _archives(Path(entry.path))
+            elif entry.name.lower().endswith(_ARCHIVES):
+                yield entry
+
+
+def _file(place: Path, discovery: str) -> Path:
+    digest = hashlib.sha256(f"{_FORMAT} {jars.KAFKA_VERSION} {discovery.lower()} {place}".encode())
+    files: Iterable[str | os.DirEntry[str]] = [str(place)] if place.is_file() else _archives(place)
+    for file in files:
+        seen = os.stat(file)
+        digest.update(f"\n{os.fspath(file)} {seen.st_size} {seen.st_mtime_ns}".encode())
+    return jars.cache_dir() / "plugins" / f"{digest.hexdigest()[:24]}.json"
+
+
+def _known(place: Path, discovery: str) -> Scanned | None:
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads(_file(place, discovery).read_text("utf-8"))
+        return Scanned([JavaPlugin(*row) for row in kept["plugins"]], kept["problems"])
+    return None
+
+
+def _keep(place: Path, discovery: str, scanned: Scanned) -> None:
+    with suppress(OSError):
+        file = _file(place, discovery)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_suffix(f".{os.getpid()}")
+        aside.write_text(json.dumps(scanned._asdict()), "utf-8")
+        aside.replace(file)
+
+
+def _scan(places: Sequence[Path], discovery: str) -> list[Scanned]:
+    if not places:
+        return []
+    jars.connect()
+    order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper()})
+    done = subprocess.run([sys.executable, "-m", "kconnect.jvm.scan"], input=order, capture_output=True, text=True)
+    try:
+        answer = json.loads(done.stdout)
+        return [Scanned([JavaPlugin(*row) for row in each["plugins"]], each["problems"]) for each in answer]
+    except (ValueError, TypeError, KeyError):
+        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
+        raise ConnectError(f"Java plugins can't be looked at: {said[-1]}") from None
+
+
+def main() -> None:
+    """In a process of its own: what is asked comes as JSON on standard input, and so goes the answer."""
+    from kconnect.jvm import machine
+
+    order = json.loads(sys.stdin.read())
+    # Whatever a plugin prints must not be read as the answer.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    machine.start()
+    out.write(json.dumps([_scanned(place, order["discovery"])._asdict() for place in order["places"]]))
+    out.flush()
+    # What a plugin's class has started is nothing to wait for.
+    os._exit(0)
+
+
+def _scanned(place: str, discovery: str) -> Scanned:
+    import jpype
+
+    from kconnect.jvm import machine
+
+    isolation = jpype.JPackage("org.apache.kafka.connect.runtime.isolation")
+    mode = isolation.PluginDiscoveryMode.valueOf(discovery)
+    problems: list[str] = []
+    source = machine.source(place)
+    sources = jpype.java.util.Collections.singleton(source)
+    listed: set[JavaPlugin] = set()
+    if mode.serviceLoad():
+        listed = set(_rows(isolation.ServiceLoaderScanner().discoverPlugins(sources)))
+    walked: set[JavaPlugin] = set()
+    if mode.reflectivelyScan():
+        walked = set(_rows(isolation.ReflectionScanner().discoverPlugins(sources)))
+    unlisted = sorted({each.class_name for each in walked - listed})
+    if unlisted and discovery == "HYBRID_FAIL":
+        listed = walked = set()
+        problems.append(f"plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: {', '.join(unlisted)}")
+    return Scanned(sorted(listed | walked), problems)
+
+
+def _rows(result: Any) -> Iterator[JavaPlugin]:
+    sets = ("sourceConnectors", "sinkConnectors", "converters", "headerConverters", "transformations", "predicates")
+    for name in (*sets, "configProviders", "connectorClientConfigPolicies"):
+        for each in getattr(result, name)():
+            kind = str(each.type().name())
+            shown = kind.lower() if kind in ("SOURCE", "SINK") else ""
+            yield JavaPlugin(_KINDS[kind], str(each.className()), str(each.version()), shown)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""
+Compiles the shim, the Java classes of `shim/`, without a JDK: by Janino, which is among PySpark's jars.
+
+`machine.py` asks for `jar()`. It is compiled once for each version of the sources and of Connect, in a process of its own
+(`python -m kconnect.jvm.shim`), for Janino is not to be seen by plugins; the jar is kept in the cache. Janino knows no lambda
+and no generics to speak of, so the sources have casts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from kconnect.errors import ConnectError
+from kconnect.jvm import jars, lock
+
+_SOURCES = Path(__file__).parent / "shim"
+
+
+def jar() -> Path:
+    """
+    The shim's jar, compiled first if need be, which takes some seconds.
+
+    Raises:
+        ConnectError: no Java, no network for Connect's jars, or a cache that can't be written
+    """
+    sources = sorted(_SOURCES.glob("*.java"))
+    digest = hashlib.sha256(jars.KAFKA_VERSION.encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    cache = jars.cache_dir()
+    target = cache / "jars" / f"shim-{digest.hexdigest()[:12]}.jar"
+    if target.exists():
+        return target
+    jars.connect()
+    try:
+        with lock.hold(cache / "shim.lock"):
+            if not target.exists():
+                _compile(sources, target)
+    except OSError as error:
+        raise ConnectError(f"The cache {cache} can't be used ({error}): set KCONNECT_CACHE to a directory of yours") from error
+    return target
+
+
+def _compile(sources: list[Path], target: Path) -> None:
+    aside = target.with_suffix(".new")
+    done = subprocess.run(
+        [sys.executable, "-m", "kconnect.jvm.shim", str(aside), *map(str, sources)], capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        raise ConnectError(f"The shim for Java plugins can't be compiled: {(done.stderr or done.stdout).strip()[-2000:]}")
+    aside.rename(target)
+
+
+def main(target: str, *sources: str) -> None:
+    """In a process of its own."""
+    import jpype
+
+    from kconnect.jvm import machine
+
+    connect = jars.class_path(jars.connect())
+    janino = [str(jars.of_pyspark(name)) for name in ("janino", "commons-compiler")]
+    jpype.startJVM(
+        machine.library(), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", classpath=[connect, *janino]
+    )
+    compiler = jpype.JClass("org.codehaus.janino.CompilerFactory")().newCompiler()
+    loader = jpype.JClass("java.lang.Thread").currentThread().getContextClassLoader()
+    compiler.setIClassLoader(jpype.JClass("org.codehaus.janino.ClassLoaderIClassLoader")(loader))
+    compiler.setDebugLines(True)
+    compiler.setDebugSource(True)
+    made = jpype.JClass("java.util.HashMap")()
+    creator = jpype.JClass("org.codehaus.commons.compiler.util.resource.MapResourceCreator")(made)
+    finder = jpype.JClass("org.codehaus.commons.compiler.util.resource.ResourceFinder").EMPTY_RESOURCE_FINDER
+    compiler.setClassFileCreator(creator)
+    compiler.setClassFileFinder(finder)
+    compiler.compile([jpype.JClass("java.io.File")(source) for source in sources])
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in made.keySet():
+            archive.writestr(str(name), bytes(made.get(name)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,205 @@
+package kconnect.shim;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.errors.DataException;
+import org.apache.kafka.connect.header.Header;
+import org.apache.kafka.connect.json.JsonConverter;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.source.SourceTask;
+
+/**
+ * One source task, asked for a batch at a time. `poll` keeps what the task gave; `convert` takes it through the chain into one
+ * buffer, up to the first record that fails; `committed` says what Kafka has. All calls come from the task's thread but `stop`.
+ */
+public final class SourceBatches {
+    private final SourceTask task;
+    private final Chain chain;
+    private final ClassLoader loader;
+    private final boolean hears;
+    private final Out out = new Out();
+    private final JsonConverter json = new JsonConverter();
+    private final JsonConverter withSchemas = new JsonConverter();
+    private SourceRecord[] polled = new SourceRecord[0];
+    /** Those that the task has not heard of yet, by their numbers; only if it wants to hear. */
+    private final Map unheard = new HashMap();
+    /** Of the next record, counted from 0 on and around 2^31. */
+    private int number;
+    private Failure failure;
+
+    public SourceBatches(SourceTask task, Chain chain) throws Exception {
+        this.task = task;
+        this.chain = chain;
+        this.loader = Loaders.of(task);
+        this.hears = overrides(task.getClass());
+        json.configure(Collections.singletonMap("schemas.enable", "false"), false);
+        withSchemas.configure(Collections.singletonMap("schemas.enable", "true"), false);
+    }
+
+    /** Whether the task wants to hear of each record that Kafka has. */
+    public boolean hears() {
+        return hears;
+    }
+
+    /** How many records the task gave. */
+    public int poll() throws InterruptedException {
+        ClassLoader before = Loaders.enter(loader);
+        try {
+            List given = task.poll();
+            polled = given == null ? new SourceRecord[0] : (SourceRecord[]) given.toArray(new SourceRecord[0]);
+        } finally {
+            Loaders.enter(before);
+        }
+        for (int at = 0; hears && at < polled.length; at++) {
+            unheard.put(Integer.valueOf((number + at) & Integer.MAX_VALUE), polled[at]);
+        }
+        number = (number + polled.length) & Integer.MAX_VALUE;
+        return polled.length;
+    }
+
+    /** The messages of the records `from` to `to` (exclusive), or to the one before the first that fails; see `failure`. */
+    public ByteBuffer convert(int from, int to) {
+        ClassLoader before = Loaders.enter(loader);
+        out.clear();
+        failure = null;
+        int at = from;
+        try {
+            for (; at < to; at++) {
+                convert(at);
+            }
+        } catch (Throwable error) {
+            failure = chain.failed(at, error);
+        } finally {
+            Loaders.enter(before);
+        }
+        return out.written(at - from, failure != null, offsets(from, at));
+    }
+
+    /** What stopped the last `convert`; null if nothing did. */
+    public Failure failure() {
+        return failure;
+    }
+
+    /** Topic, partition, source partition and offset, key and value of a record, as JSON with schemas; for reports. */
+    public String[] described(int index) {
+        SourceRecord record = polled[index];
+        String place = text(json.fromConnectData("", null, Arrays.asList(
+            new Object[] {record.topic(), record.kafkaPartition(), record.timestamp(), record.sourcePartition(), record.sourceOffset()})));
+        return new String[] {
+            place,
+            text(withSchemas.fromConnectData(record.topic(), record.keySchema(), record.key())),
+            text(withSchemas.fromConnectData(record.topic(), record.valueSchema(), record.value())),
+        };
+    }
+
+    /**
+     * Kafka has the records of these numbers, or they were dropped: then their offset is -2. The other columns say where each
+     * one is.
+     */
+    public void committed(int[] numbers, String[] topics, int[] partitions, long[] offsets, long[] timestamps)
+            throws InterruptedException {
+        ClassLoader before = Loaders.enter(loader);
+        try {
+            for (int at = 0; at < numbers.length; at++) {
+                SourceRecord record = (SourceRecord) unheard.remove(Integer.valueOf(numbers[at]));
+                RecordMetadata metadata = null;
+                if (offsets[at] != -2) {
+                    TopicPartition place = new TopicPartition(topics[at], partitions[at]);
+                    metadata = new RecordMetadata(place, offsets[at], 0, timestamps[at], -1, -1);
+                }
+                task.commitRecord(record, metadata);
+            }
+        } finally {
+            Loaders.enter(before);
+        }
+    }
+
+    /** The offsets of all records that the task has heard of are stored. */
+    public void commit() throws InterruptedException {
+        ClassLoader before = Loaders.enter(loader);
+        try {
+            task.commit();
+        } finally {
+            Loaders.enter(before);
+        }
+    }
+
+    public void stop() {
+        ClassLoader before = Loaders.enter(loader);
+        try {
+            task.stop();
+        } finally {
+            Loaders.enter(before);
+        }
+    }
+
+    private void convert(int index) {
+        ConnectRecord record = chain.transform(polled[index]);
+        if (record == null) {
+            return;
+        }
+        String topic = record.topic();
+        RecordHeaders headers = new RecordHeaders();
+        if (!record.headers().isEmpty()) {
+            chain.atHeader();
+            for (Object each : record.headers()) {
+                Header header = (Header) each;
+                headers.add(header.key(), chain.header.fromConnectHeader(topic, header.key(), header.schema(), header.value()));
+            }
+        }
+        chain.atKey();
+        byte[] key = chain.key.fromConnectData(topic, headers, record.keySchema(), record.key());
+        chain.atValue();
+        byte[] value = chain.value.fromConnectData(topic, headers, record.valueSchema(), record.value());
+        Long timestamp = record.timestamp();
+        if (timestamp != null && timestamp.longValue() < -1) {
+            throw new DataException("Invalid record timestamp " + timestamp);
+        }
+        boolean none = timestamp != null && timestamp.longValue() == -1;
+        out.add(index, topic, record.kafkaPartition(), none ? null : timestamp, key, value, hasSome(headers) ? headers : null);
+    }
+
+    private static boolean hasSome(RecordHeaders headers) {
+        return headers.iterator().hasNext();
+    }
+
+    /** Of each source partition the last offset, also of records that were dropped on the way. */
+    private byte[] offsets(int from, int to) {
+        Map newest = new LinkedHashMap();
+        Map last = null;
+        for (int at = to - 1; at >= from; at--) {
+            SourceRecord record = polled[at];
+            Map partition = record.sourcePartition();
+            // Tasks mostly share one map among their records.
+            if (partition != null && partition != last && !newest.containsKey(partition)) {
+                newest.put(partition, record.sourceOffset());
+                last = partition;
+            }
+        }
+        List pairs = new ArrayList();
+        for (Object each : newest.entrySet()) {
+            Map.Entry entry = (Map.Entry) each;
+            pairs.add(Arrays.asList(new Object[] {entry.getKey(), entry.getValue()}));
+        }
+        return json.fromConnectData("", null, pairs);
+    }
+
+    private static String text(byte[] json) {
+        return json == null ? null : new String(json, java.nio.charset.StandardCharsets.UTF_8);
+    }
+
+    private static boolean overrides(Class task) throws Exception {
+        Class[] parameters = new Class[] {SourceRecord.class, RecordMetadata.class};
+        return task.getMethod("commitRecord", parameters).getDeclaringClass() != SourceTask.class;
+    }
+}

@@ -1,0 +1,196 @@
+"""
+Java sink tasks: Kafka's messages go to Java, a batch a call, and are converted, transformed and put there.
+
+Made by `classes.py`; `units/java_chain.py` gives a task its chain and hands `SinkIntake` to the pump, for which a message is
+its own record. What is converted and not put yet waits in Java (`shim/SinkBatches.java`, which describes the bytes of a
+batch), in the order of the messages that the pump holds.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import jpype
+import jpype.nio
+
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
+from kconnect.api.task import SinkTask, SinkTaskContext
+from kconnect.core.task.errors import Errors, Stage
+from kconnect.core.task.topic_use import TopicUse
+from kconnect.jvm import classes, contexts, machine
+from kconnect.jvm.chain import Chain
+from kconnect.jvm.errors import calling, translated
+from kconnect.jvm.source_task import failure_of
+
+
+class JavaSinkTask(SinkTask):
+    java_class: str
+    java_place: str
+
+    def __init__(self) -> None:
+        self._it = classes.new(self.java_class, self.java_place)
+        self.batches: Any = None
+        self._waiting: list[Any] = []
+
+    def version(self) -> str:
+        with calling(self._it):
+            return str(self._it.version())
+
+    def begin(self, chain: Chain) -> None:
+        """Before all else that concerns records."""
+        with calling(self._it):
+            self.batches = jpype.JClass("kconnect.shim.SinkBatches")(self._it, chain.it)
+
+    def initialize(self, context: SinkTaskContext) -> None:
+        super().initialize(context)
+        with calling(self._it):
+            self._it.initialize(contexts.SinkTaskContext(context, self._report))
+
+    def start(self, props: dict[str, str]) -> None:
+        with calling(self._it):
+            self._it.start(machine.to_map(props))
+
+    def wait(self, messages: Sequence[Any]) -> None:
+        """What was made of these waits in Java, behind what waits there already."""
+        self._waiting += messages
+
+    def put(self, records: list[Any]) -> None:
+        if len(records) != len(self._waiting):
+            self._keep(records)
+        try:
+            self.batches.put()
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+        self._waiting = []
+
+    def _keep(self, messages: Sequence[Any]) -> None:
+        """Some partitions were taken away, or are read from elsewhere: what waits of them is not to be put."""
+        places = {id(message): number for number, message in enumerate(self._waiting)}
+        self.batches.keep(jpype.JInt[:]([places[id(message)] for message in messages]))
+        self._waiting = list(messages)
+
+    def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
+        position = jpype.JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")
+        current = jpype.JClass("java.util.HashMap")()
+        for place, at in offsets.items():
+            current.put(contexts.to_place(place), position(at.offset, at.metadata))
+        try:
+            found = self.batches.preCommit(current)
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+        if found is None:
+            return {}
+        return {
+            contexts.of_place(entry.getKey()): OffsetAndMetadata(
+                int(entry.getValue().offset()), str(entry.getValue().metadata() or "")
+            )
+            for entry in found.entrySet()
+            if entry.getValue() is not None
+        }
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        with calling(self._it):
+            self._it.open(_places(partitions))
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        with calling(self._it):
+            self._it.close(_places(partitions))
+
+    def stop(self) -> None:
+        with calling(self._it):
+            self._it.stop()
+
+    def _report(self, record: Any, error: Any) -> None:
+        """The record that a task can't deliver, as far as its report has to know it: where it is."""
+        reporter = self.context.errant_record_reporter()
+        assert reporter is not None
+        place = (str(record.originalTopic()), int(record.originalKafkaPartition()), int(record.originalKafkaOffset()))
+        known = SinkRecord(place[0], place[1], None, None, None, None, place[2])
+        reporter.report(known, translated(error))
+
+
+def _places(partitions: Collection[TopicPartition]) -> Any:
+    found = jpype.JClass("java.util.ArrayList")()
+    for place in partitions:
+        found.add(contexts.to_place(place))
+    return found
+
+
+class SinkIntake:
+    """An `Intake` of the pump: what it gives are the messages of which something is to be put."""
+
+    def __init__(self, task: JavaSinkTask, errors: Errors, use: TopicUse) -> None:
+        self._task, self._errors, self._use = task, errors, use
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        batches = self._task.batches
+        # Java reads this very memory, until `end`.
+        data = packed(messages)
+        batches.begin(jpype.nio.convertToDirectBuffer(data))
+        at = int(batches.convert(0))
+        failed: set[int] = set()
+        while at < len(messages):
+            if not self._alone(messages[at], at):
+                failed.add(at)
+            at += 1
+            at += int(batches.convert(at))
+        dropped = set(batches.end())
+        # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
+        self._use.read_from({message.topic() for at, message in enumerate(messages) if at not in failed})
+        kept = [message for at, message in enumerate(messages) if at not in dropped] if dropped else list(messages)
+        self._task.wait(kept)
+        return kept
+
+    def place(self, record: Any) -> TopicPartition:
+        return TopicPartition(record.topic(), record.partition())
+
+    def _alone(self, message: Any, at: int) -> bool:
+        """Whether something came of a message that failed, at a later attempt."""
+        stage, component, error = failure_of(self._task.batches)
+
+        def again() -> bool:
+            if not self._task.batches.convertAgain(at):
+                raise failure_of(self._task.batches)[2]
+            return True
+
+        done = self._errors.handle(stage, component, message, error, again)
+        # One on which a transform failed could be read.
+        return done is not None or stage is Stage.TRANSFORMATION
+
+
+def packed(messages: Sequence[Any]) -> bytearray:
+    """The bytes of a batch, as `shim/SinkBatches.java` describes them."""
+    numbers: dict[str, int] = {}
+    topics = array("i", (numbers.setdefault(message.topic(), len(numbers)) for message in messages))
+    keys, values = [message.key() for message in messages], [message.value() for message in messages]
+    times = [message.timestamp() for message in messages]
+    headers = [message.headers() for message in messages]
+    has_headers = any(headers)
+    columns = (
+        array("q", (message.offset() for message in messages)),
+        array("q", (time for _, time in times)),
+        topics,
+        array("i", (message.partition() for message in messages)),
+        array("i", (kind for kind, _ in times)),
+        array("i", (-1 if key is None else len(key) for key in keys)),
+        array("i", (-1 if value is None else len(value) for value in values)),
+    )
+    parts: list[Any] = [struct.pack("=4i", len(messages), len(numbers), has_headers, 0), *columns]
+    for topic in numbers:
+        name = topic.encode()
+        parts += (struct.pack("=i", len(name)), name)
+    parts += [part for pair in zip(keys, values) for part in pair if part is not None]
+    if has_headers:
+        parts += map(_headers, headers)
+    return bytearray().join(parts)
+
+
+def _headers(headers: Sequence[tuple[str, bytes | None]] | None) -> bytes:
+    parts = [struct.pack("=i", len(headers or ()))]
+    for name, value in headers or ():
+        key = name.encode()
+        parts += (struct.pack("=i", len(key)), key, struct.pack("=i", -1 if value is None else len(value)), value or b"")
+    return b"".join(parts)

@@ -1,0 +1,269 @@
+"""
+Java source tasks: polled, transformed and converted in Java, a batch a call, so that Python gets messages for Kafka.
+
+Made by `classes.py`; `units/java_chain.py` gives a task its chain and hands `SourceConversion` to the pump. What `poll` gives
+are no records but their numbers: the records stay in Java (`shim/SourceBatches.java`) until the task has heard of them. The
+bytes of a batch are described in `shim/Out.java`.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jpype
+import orjson
+
+from kconnect.api.record import RecordMetadata, SourceRecord
+from kconnect.api.task import SourceTask, SourceTaskContext
+from kconnect.converters.json import JsonConverter
+from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.delivery import Converted
+from kconnect.core.task.errors import Component, Errors, Stage
+from kconnect.jvm import classes, contexts, machine
+from kconnect.jvm.chain import Chain
+from kconnect.jvm.errors import JavaError, calling, translated
+
+_HEAD = 32
+_DROPPED = -2
+_LAST = 2**31 - 1
+_ORDER = sys.byteorder
+
+
+class Batch(NamedTuple):
+    """What Java has put into its buffer: `looked` is how many records it took, the last one `failed` or not."""
+
+    messages: list[Outgoing]
+    origins: list[int]
+    topics: list[str]
+    offsets: list[Stored]
+    looked: int
+    failed: bool
+
+
+class Stored(NamedTuple):
+    """The newest offset of a source partition in a batch."""
+
+    source_partition: Mapping[str, Any] | None
+    source_offset: Mapping[str, Any] | None
+
+
+class JavaSourceTask(SourceTask):
+    java_class: str
+    java_place: str
+
+    def __init__(self) -> None:
+        self._it = classes.new(self.java_class, self.java_place)
+        self._batches: Any = None
+        self.first = self._next = 0
+        self._heard: list[tuple[int, RecordMetadata | None]] = []
+
+    def version(self) -> str:
+        with calling(self._it):
+            return str(self._it.version())
+
+    def begin(self, chain: Chain) -> bool:
+        """Before all else that concerns records. Whether the task wants to hear of each record that Kafka has."""
+        with calling(self._it):
+            self._batches = jpype.JClass("kconnect.shim.SourceBatches")(self._it, chain.it)
+            return bool(self._batches.hears())
+
+    def initialize(self, context: SourceTaskContext) -> None:
+        super().initialize(context)
+        with calling(self._it):
+            self._it.initialize(contexts.SourceTaskContext(context))
+
+    def start(self, props: dict[str, str]) -> None:
+        with calling(self._it):
+            self._it.start(machine.to_map(props))
+
+    def poll(self) -> Any:
+        self._tell()
+        try:
+            count = self._batches.poll()
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+        self.first, self._next = self._next, self._next + count
+        return range(self.first, self._next)
+
+    def convert(self, first: int, end: int) -> Batch:
+        """The messages of these records of the last `poll`, by their numbers."""
+        buffer = self._batches.convert(first - self.first, end - self.first)
+        return read(memoryview(buffer)[: buffer.limit()].tobytes())
+
+    def failure(self) -> tuple[Stage, Component, JavaError]:
+        """What stopped the last `convert`."""
+        return failure_of(self._batches)
+
+    def described(self, number: int) -> SourceRecord:
+        """A record of the last `poll` as one of ours, for reports: by JSON, which knows Connect's types."""
+        place, key, value = (None if text is None else str(text) for text in self._batches.described(number - self.first))
+        assert place is not None
+        topic, partition, timestamp, source_partition, source_offset = orjson.loads(place)
+        json = JsonConverter()
+        json.configure({"schemas.enable": "true"}, False)
+        of_key = json.to_connect_data(topic, None if key is None else key.encode())
+        of_value = json.to_connect_data(topic, None if value is None else value.encode())
+        return SourceRecord(source_partition, source_offset, topic, partition, *of_key, *of_value, timestamp)
+
+    def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None:
+        self._heard.append((record if isinstance(record, int) else record.number, metadata))
+
+    def commit(self) -> None:
+        self._tell()
+        try:
+            self._batches.commit()
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+
+    def stop(self) -> None:
+        if self._batches is None:
+            return
+        with calling(self._it):
+            self._it.stop()
+
+    def _tell(self) -> None:
+        if not self._heard:
+            return
+        heard, self._heard = self._heard, []
+        numbers = array("i", (number & _LAST for number, _ in heard))
+        topics = [None if each is None else each.topic for _, each in heard]
+        partitions = array("i", (0 if each is None else each.partition for _, each in heard))
+        offsets = array("q", (_DROPPED if each is None else each.offset for _, each in heard))
+        times = array("q", (-1 if each is None or each.timestamp is None else each.timestamp for _, each in heard))
+        ints, longs = jpype.JInt[:], jpype.JLong[:]
+        try:
+            self._batches.committed(ints(numbers), topics, ints(partitions), longs(offsets), longs(times))
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+
+
+def failure_of(batches: Any) -> tuple[Stage, Component, JavaError]:
+    """What stopped the last `convert` of a task's batches, in either direction."""
+    found = batches.failure()
+    stage, alias = Stage(str(found.stage)), str(found.alias)
+    what = f"the transform {alias}" if alias else f"the {stage.value.partition('_')[0].lower()} converter"
+    return stage, Component(what, str(found.className)), translated(found.error)
+
+
+class SourceConversion:
+    """
+    What the pump takes in the place of `source_pump.SourceConversion`: numbers in, messages out. With `tracks`, it says which
+    record each message was made of. ConnectError for a record that fails where that is not tolerated.
+    """
+
+    def __init__(self, task: JavaSourceTask, errors: Errors, tracks: bool) -> None:
+        self._task, self._errors, self._tracks = task, errors, tracks
+
+    def __call__(self, records: Sequence[int]) -> Converted:
+        at, end = records[0], records[-1] + 1
+        batches = [self._task.convert(at, end)]
+        while batches[-1].failed:
+            at += batches[-1].looked
+            batches.append(self._alone(at))
+            at += 1
+            batches.append(self._task.convert(at, end))
+        if len(batches) == 1:
+            messages, origins, topics, offsets = batches[0][:4]
+        else:
+            messages = [message for batch in batches for message in batch.messages]
+            origins = [origin for batch in batches for origin in batch.origins]
+            topics = [topic for batch in batches for topic in batch.topics]
+            offsets = [offset for batch in batches for offset in batch.offsets]
+        if not self._tracks and not self._errors.settings.tolerant:
+            return Converted(messages, frozenset(topics), offsets)
+        given = self._given(records)
+        # Java counts from the first record of the poll.
+        before = records[0] - self._task.first
+        made_of = [given[origin - before] for origin in origins]
+        if self._errors.settings.tolerant:
+            for origin, message in zip(made_of, messages):
+                origin.topic, origin.value, origin.key = message[:3]
+        return Converted(messages, frozenset(topics), offsets, given, made_of)
+
+    def _given(self, records: Sequence[int]) -> Sequence[Any]:
+        return [Origin(number) for number in records] if self._errors.settings.tolerant else list(records)
+
+    def _alone(self, number: int) -> Batch:
+        """What comes of the record that failed: a later attempt's message, or only its offset."""
+        stage, component, error = self._task.failure()
+        origin = self._task.described(number)
+
+        def again() -> Batch:
+            batch = self._task.convert(number, number + 1)
+            if batch.failed:
+                raise self._task.failure()[2]
+            return batch
+
+        done: Batch | None = self._errors.handle(stage, component, origin, error, again)
+        if done is not None:
+            return done
+        return Batch([], [], [], [Stored(origin.source_partition, origin.source_offset)], 1, False)
+
+
+class Origin(SourceRecord):
+    """Stands for a record of a Java task where Kafka may refuse its message: then a report needs more than its number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        super().__init__(None, None, "")
+        self.number = number
+
+
+def read(data: bytes) -> Batch:
+    """What `shim/Out.java` has written."""
+    view = memoryview(data)
+    count, looked, failed, topic_count, size, has_headers, json_size, _ = view[:_HEAD].cast("i")
+    at = _HEAD + 8 * count
+    timestamps = view[_HEAD:at].cast("q").tolist()
+    origins, topic_of, partitions, keys, values = (
+        view[at + 4 * count * column : at + 4 * count * (column + 1)].cast("i").tolist() for column in range(5)
+    )
+    at += 20 * count
+    topics = []
+    for _ in range(topic_count):
+        length = int.from_bytes(data[at : at + 4], _ORDER)
+        topics.append(data[at + 4 : at + 4 + length].decode())
+        at += 4 + length
+    messages: list[Outgoing] = []
+    append = messages.append
+    end_of_values = at + size
+    headers = _headers(data, end_of_values, count) if has_headers else None
+    for number, partition, timestamp, key_length, value_length in zip(topic_of, partitions, timestamps, keys, values):
+        key = value = None
+        if key_length >= 0:
+            key = data[at : at + key_length]
+            at += key_length
+        if value_length >= 0:
+            value = data[at : at + value_length]
+            at += value_length
+        append((topics[number], value, key, partition, None, None, timestamp, None))
+    if headers is not None:
+        messages = [(*message[:7], found) for message, found in zip(messages, headers)]
+    offsets = [Stored(*pair) for pair in orjson.loads(data[len(data) - json_size :])]
+    return Batch(messages, origins, topics, offsets, looked, bool(failed))
+
+
+def _headers(data: bytes, at: int, count: int) -> list[list[tuple[str, bytes | None]] | None]:
+    def number() -> int:
+        nonlocal at
+        at += 4
+        return int.from_bytes(data[at - 4 : at], _ORDER, signed=True)
+
+    def taken(length: int) -> bytes:
+        nonlocal at
+        at += length
+        return data[at - length : at]
+
+    found: list[list[tuple[str, bytes | None]] | None] = []
+    for _ in range(count):
+        own: list[tuple[str, bytes | None]] = []
+        for _ in range(number()):
+            name = taken(number()).decode()
+            length = number()
+            own.append((name, None if length < 0 else taken(length)))
+        found.append(own or None)
+    return found

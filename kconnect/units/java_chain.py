@@ -1,0 +1,100 @@
+"""
+The chain of a task whose connector is Java's: all of it runs in Java, so that a record crosses over once, as bytes.
+
+Called by `source_task.py` and `sink_task.py`. A built-in converter, transform or predicate that stands for one of Connect's
+runs as Connect's own class here, which gives the same result without a crossing. Read next: `kconnect/jvm/chain.py`; for tasks
+in Python, `converters.py` and `transforms.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kconnect.core.settings import aliases, worker
+from kconnect.core.settings.aliases import Alias
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError, ConnectError
+from kconnect.plugins import chain
+from kconnect.plugins.registry import PluginDesc, Registry
+from kconnect.units import converters
+
+if TYPE_CHECKING:
+    from kconnect.jvm.chain import Chain
+
+log = logging.getLogger(__name__)
+
+
+def is_java(part: type[Any]) -> bool:
+    """Whether a plugin's type stands for a class of Java."""
+    return hasattr(part, "java_class")
+
+
+def refuse(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
+    """ConfigError if a task in Python has a part in Java: that is not possible yet."""
+    for part in chain.parts(plugins, config, worker.converters(settings)):
+        if part.kind != "connector" and part.name and part.find(plugins).java:
+            raise ConfigError(
+                part.setting, part.name, "this is a Java plugin, which works with connectors in Java only. Name one in Python"
+            )
+
+
+class JavaChain:
+    """`chain` has each part configured once; `close` when the task ends."""
+
+    def __init__(self, config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
+        """ConfigError, naming the setting, if a part can't be had in Java or does not take its settings."""
+        from kconnect.jvm.chain import Chain
+
+        self._plugins = plugins
+
+        def converter(which: str) -> Any:
+            asked = converters.part(which, config, settings, plugins)
+            given = {**converters.given(asked, config, settings), "converter.type": which}
+            more = () if which == "header" else (which == "key",)
+            return self._configured(asked, asked.find(plugins), given, *more)
+
+        self.chain: Chain = Chain(*map(converter, ("key", "value", "header")))
+        try:
+            known = aliases.predicates(config)
+            for alias in aliases.transforms(config):
+                self._add(alias, known)
+        except Exception:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        try:
+            self.chain.close()
+        except ConnectError:
+            log.exception("Closing the converters and transforms failed")
+
+    def _add(self, alias: Alias, known: Mapping[str, Alias]) -> None:
+        transform = self._alias(alias, chain.transform(alias))
+        if alias.predicate is None:
+            self.chain.add(alias.name, transform, None, False)
+            return
+        if alias.predicate not in known:
+            raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
+        predicate = self._alias(known[alias.predicate], chain.predicate(known[alias.predicate]))
+        self.chain.add(alias.name, transform, predicate, alias.negate)
+
+    def _alias(self, alias: Alias, part: chain.Part) -> Any:
+        if not alias.type:
+            raise ConfigError(f'Missing required configuration "{alias.prefix}type" which has no default value.')
+        try:
+            return self._configured(part, part.find(self._plugins), alias.properties)
+        except ConnectError as error:
+            raise ConfigError(f"{alias.prefix.rstrip('.')} ({alias.type}) can't be used: {error}") from error
+
+    def _configured(self, part: chain.Part, found: PluginDesc, given: Mapping[str, str], *more: bool) -> Any:
+        from kconnect.jvm import classes
+
+        if found.java_class is None:
+            raise ConfigError(
+                part.setting, part.name, "this plugin is in Python, and the connector is in Java. Name one in Java"
+            )
+        made = classes.load(part.kind, *found.java_class)()
+        made.configure(dict(given), *more)
+        return made
