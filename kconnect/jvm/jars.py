@@ -2,8 +2,8 @@
 Java libraries from Maven Central, fetched once and kept: Kafka's broker, and Connect itself, for Java plugins.
 
 `resolve` runs the Ivy that PySpark ships, so that nothing but Java is needed. Called by `local/broker.py`, `machine.py`,
-`scripts/setup.py` (through `python -m kconnect.jvm.jars`) and the parity tests. The cache is `~/.cache/kconnect` (`XDG_CACHE_HOME` or
-`KCONNECT_CACHE` move it): `jars/<name>/*.jar`, complete exactly when `jars/<name>/.done` is there.
+`scripts/setup.py` (through `python -m kconnect.jvm.jars`) and the parity tests. The cache is `~/.cache/kconnect`
+(`XDG_CACHE_HOME` or `KCONNECT_CACHE` move it): `jars/<name>/*.jar`, complete exactly when `jars/<name>/.done` is there.
 `KCONNECT_MAVEN` names another repository than Maven Central, for those who have a mirror.
 """
 

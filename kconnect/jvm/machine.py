@@ -2,8 +2,9 @@
 The one JVM of a process, with Kafka Connect's jars of one declared version, the shim, and Connect's own `Plugins`.
 
 Started by the first Java plugin that is loaded (`classes.py`), in a task host or a child of the sandbox, which have a JVM in
-their environment (`plugins/environments.py`): so after its fork, and never where there is none. `Plugins` does what it does in Connect: it finds the plugins of `plugin.path`, gives each
-directory a class loader of its own, and chooses versions. Read next: `classes.py`, for what is made of a Java class.
+their environment (`plugins/environments.py`): so after its fork, and never where there is none. `Plugins` does what it does
+in Connect: each directory gets a class loader of its own, and classes of the framework come from here. Read next:
+`classes.py`, for what is made of a Java class.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _FLAGS = (
     "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
+    "-Djava.security.manager=allow",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
     # What each start would say, of each class and each plugin.
@@ -69,6 +71,7 @@ def start() -> Any:
             # At the end of this process nobody waits for threads that a plugin has left.
             jpype.config.onexit = False
             _start_java(options.wanted)
+            jpype.JClass("kconnect.shim.NoExit").install()
             settings = to_map({"plugin.discovery": "service_load"})
             _plugins = jpype.JClass("org.apache.kafka.connect.runtime.isolation.Plugins")(settings)
         return _plugins

@@ -12,6 +12,7 @@ import hashlib
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from kconnect.errors import ConnectError
@@ -39,19 +40,20 @@ def jar() -> Path:
     try:
         with lock.hold(cache / "shim.lock"):
             if not target.exists():
-                _compile(sources, target)
+                compile_to(target, sources)
     except OSError as error:
         raise ConnectError(f"The cache {cache} can't be used ({error}): set KCONNECT_CACHE to a directory of yours") from error
     return target
 
 
-def _compile(sources: list[Path], target: Path) -> None:
+def compile_to(target: Path, sources: Sequence[Path]) -> None:
+    """Compile against Connect's classes, into a new jar. ConnectError, with what the compiler says, if that fails."""
     aside = target.with_suffix(".new")
     done = subprocess.run(
         [sys.executable, "-m", "kconnect.jvm.shim", str(aside), *map(str, sources)], capture_output=True, text=True
     )
     if done.returncode != 0:
-        raise ConnectError(f"The shim for Java plugins can't be compiled: {(done.stderr or done.stdout).strip()[-2000:]}")
+        raise ConnectError(f"{target.name} can't be compiled: {(done.stderr or done.stdout).strip()[-2000:]}")
     aside.rename(target)
 
 

@@ -1,0 +1,81 @@
+"""Which Java plugins there are: `kconnect/jvm/scan.py`."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kconnect.errors import ConnectError
+from kconnect.jvm import jars, scan
+from kconnect.jvm.scan import JavaPlugin
+from kconnect.plugins.registry import Registry
+
+RIG = [
+    JavaPlugin("connector", "rig.NumbersSource", "1.2.3", "source"),
+    JavaPlugin("connector", "rig.RecordingSink", "1.2.3", "sink"),
+]
+
+
+@pytest.mark.process
+def test_a_location_is_scanned_once_for_each_state_that_it_is_in(java_plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert scan.found([java_plugin])[0].plugins == RIG
+    with monkeypatch.context() as patch:
+        patch.setenv("JAVA_HOME", "/nowhere")  # It could not be scanned now.
+        assert scan.found([java_plugin])[0].plugins == RIG
+        (java_plugin / "more.jar").write_bytes((java_plugin / "rig.jar").read_bytes())
+        with pytest.raises(ConnectError, match="JAVA_HOME is /nowhere"):
+            scan.found([java_plugin])
+    (java_plugin / "more.jar").unlink()
+
+
+@pytest.mark.process
+def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(java_plugin: Path, tmp_path: Path) -> None:
+    place = tmp_path / "unlisted"
+    place.mkdir()
+    with zipfile.ZipFile(java_plugin / "rig.jar") as listed, zipfile.ZipFile(place / "unlisted.jar", "w") as unlisted:
+        for name in listed.namelist():
+            if name.endswith(".class"):
+                unlisted.writestr(name, listed.read(name))
+    assert scan.found([place])[0].plugins == RIG
+    assert scan.found([place], "only_scan")[0].plugins == RIG
+    assert scan.found([place], "service_load")[0] == ([], [])
+    (found,) = scan.found([place], "hybrid_fail")
+    assert found.plugins == []
+    assert found.problems == [
+        "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: rig.NumbersSource, rig.RecordingSink"
+    ]
+
+
+def test_what_is_java_s(tmp_path: Path) -> None:
+    for name in ("deep/lib/a.jar", "python/x.dist-info/METADATA", "python/x.jar", "text/readme.txt", "alone.jar"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert {each.name for each in tmp_path.iterdir() if scan.is_java(each)} == {"deep", "alone.jar"}
+
+
+@pytest.mark.process
+def test_a_plugin_for_a_newer_java_is_told_so(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "new.jar", "w") as archive:
+        archive.writestr("META-INF/services/org.apache.kafka.connect.sink.SinkConnector", "# ours\na.Sink\n")
+        archive.writestr("a/Sink.class", b"\xca\xfe\xba\xbe\x00\x00" + (44 + 99).to_bytes(2, "big"))
+    (found,) = scan.found([tmp_path / "new.jar"])
+    assert found.plugins == []
+    (problem,) = found.problems
+    assert problem.startswith(f"{tmp_path}/new.jar is made for Java 99, and this is Java ")
+
+
+@pytest.mark.process
+def test_a_jar_of_connect_s_counts_with_its_own_version(tmp_path: Path) -> None:
+    """It may be another than that of the built-in connector which stands for the same class."""
+    name = f"connect-file-{jars.KAFKA_VERSION}.jar"
+    shutil.copy(jars.connect() / name, tmp_path / name)
+    registry = Registry.scan([str(tmp_path)])
+    found = registry.find("FileStreamSource", "connector")
+    assert (found.java, found.location, found.type) == (True, str(tmp_path / name), "source")
+    assert registry.find("FileStreamSource", "connector").java_class == (found.class_name, found.location)
+    built_in = registry.find("org.apache.kafka.connect.json.JsonConverter", "converter")
+    assert (built_in.java, built_in.java_class) == (False, (built_in.class_name, ""))
+    assert registry.find("AvroConverter", "converter").java_class is None

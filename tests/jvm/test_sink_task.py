@@ -1,0 +1,167 @@
+"""A Java sink task, given batches: `kconnect/jvm/sink_task.py`, and the shim's classes below it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.task.topic_use import TopicUse
+from kconnect.errors import ConnectError, RetriableError
+from kconnect.jvm import classes
+from kconnect.jvm.chain import Chain
+from kconnect.jvm.sink_task import JavaSinkTask, SinkIntake
+from tests.jvm.java import JSON, STRING, Judged, chain
+
+pytestmark = pytest.mark.process
+
+TO_INT = ("org.apache.kafka.connect.transforms.Cast$Value", {"spec": "int8"})
+FILTER = ("org.apache.kafka.connect.transforms.Filter", {})
+TOMBSTONE = ("org.apache.kafka.connect.transforms.predicates.RecordIsTombstone", {})
+
+
+class Message(NamedTuple):
+    """As confluent-kafka gives them."""
+
+    raw: bytes | None
+    at: int
+    raw_key: bytes | None = None
+    place: tuple[str, int] = ("in", 0)
+    time: tuple[int, int] = (1, 1000)
+    packed: list[tuple[str, bytes | None]] | None = None
+
+    def topic(self) -> str:
+        return self.place[0]
+
+    def partition(self) -> int:
+        return self.place[1]
+
+    def offset(self) -> int:
+        return self.at
+
+    def key(self) -> bytes | None:
+        return self.raw_key
+
+    def value(self) -> bytes | None:
+        return self.raw
+
+    def timestamp(self) -> tuple[int, int]:
+        return self.time
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        return self.packed
+
+
+class Reported:
+    """A context that takes reports."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[TopicPartition, int, str]] = []
+        self.timeouts: list[int] = []
+
+    def errant_record_reporter(self) -> Reported:
+        return self
+
+    def timeout(self, milliseconds: int) -> None:
+        self.timeouts.append(milliseconds)
+
+    def report(self, record: Any, error: Exception) -> None:
+        place = TopicPartition(record.original_topic, record.original_partition)
+        self.records.append((place, record.original_offset, str(error)))
+
+
+class Sink:
+    def __init__(self, plugin: Path, tmp_path: Path, made_of: Chain, judged: Judged | None = None, **config: str) -> None:
+        self.file, self.context, self.used = tmp_path / "written", Reported(), set[str]()
+        self.task: JavaSinkTask = classes.load("connector", "rig.RecordingSink", str(plugin))().task_class()()
+        self.task.begin(made_of)
+        self.task.initialize(self.context)  # type: ignore[arg-type]
+        self.task.start({"file": str(self.file), **config})
+        self.take = SinkIntake(self.task, (judged or Judged()).errors, TopicUse(lambda: self.used, self.used.add))
+
+    def written(self) -> list[str]:
+        return self.file.read_text().splitlines() if self.file.exists() else []
+
+
+def test_messages_become_records_in_java(java_plugin: Path, tmp_path: Path) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING))
+    batch = [
+        Message("é".encode(), 5, b"k"),
+        Message(None, 6, None, ("other", 3), (2, 77)),
+        Message(b"", 7, b"", time=(0, -1), packed=[("a", b"1"), ("b", None)]),
+    ]
+    records = sink.take(batch)
+    assert records == batch
+    sink.task.put(records)
+    lines = sink.written()
+    assert lines[:2] == ["in 0 5 k é 1000 ConnectHeaders(headers=)", "other 3 6 null null 77 ConnectHeaders(headers=)"]
+    assert lines[2].startswith("in 0 7   null ConnectHeaders(headers=")
+    assert "key=a, value=1, schema=Schema{INT8}" in lines[2] and "key=b, value=null" in lines[2]
+    assert sink.used == {"in", "other"}
+    assert sink.take.place(batch[1]) == TopicPartition("other", 3)
+
+
+def test_what_a_transform_drops_is_not_put(java_plugin: Path, tmp_path: Path) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING, ("drop", FILTER, TOMBSTONE, False)))
+    batch = [Message(b"a", 0), Message(None, 1), Message(b"c", 2)]
+    assert sink.take(batch) == [batch[0], batch[2]]
+    sink.task.put([batch[0], batch[2]])
+    assert [line.split()[4] for line in sink.written()] == ["a", "c"]
+
+
+def test_only_those_that_are_still_wanted_are_put(java_plugin: Path, tmp_path: Path) -> None:
+    """As after a partition was taken away, and after a second batch was read while the first one waits."""
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING))
+    first = sink.take([Message(b"a", 0), Message(b"b", 0, place=("in", 1))])
+    second = sink.take([Message(b"c", 1), Message(b"d", 1, place=("in", 1))])
+    sink.task.put([first[0], second[0]])
+    sink.task.put([])
+    assert [line.split()[4] for line in sink.written()] == ["a", "c"]
+
+
+def test_after_a_retriable_error_the_same_records_are_put_again(java_plugin: Path, tmp_path: Path) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING), fails="b", how="retry")
+    records = sink.take([Message(b"a", 0), Message(b"b", 1)])
+    with pytest.raises(RetriableError, match="at the second attempt"):
+        sink.task.put(records)
+    assert sink.context.timeouts == [50]
+    sink.task.put(records)
+    assert [line.split()[4] for line in sink.written()] == ["a", "b"]
+
+
+def test_a_message_that_can_not_be_converted(java_plugin: Path, tmp_path: Path) -> None:
+    batch = [Message(b"1", 0), Message(b"{", 1), Message(b"3", 2, place=("empty", 0)), Message(b"{", 3, place=("bad", 0))]
+    with pytest.raises(ConnectError, match="the value converter failed at in-0@1"):
+        Sink(java_plugin, tmp_path, chain(STRING, JSON)).take(batch)
+    judged = Judged(tolerant=True)
+    sink = Sink(java_plugin, tmp_path, chain(STRING, JSON), judged)
+    assert sink.take(batch) == [batch[0], batch[2]]
+    assert [(stage, name) for stage, name, _ in judged.told()] == [("VALUE_CONVERTER", JSON[0])] * 2
+    assert [failure.origin for failure in judged.failures] == [batch[1], batch[3]]
+    assert sink.used == {"in", "empty"}, "no record of the topic `bad` could be read"
+
+
+def test_a_record_on_which_a_transform_fails_was_read(java_plugin: Path, tmp_path: Path) -> None:
+    judged = Judged(tolerant=True)
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING, ("cast", TO_INT, None, False)), judged)
+    assert sink.take([Message(b"x", 0)]) == []
+    assert [each[:2] for each in judged.told()] == [("TRANSFORMATION", TO_INT[0])]
+    assert sink.used == {"in"}
+
+
+def test_a_task_reports_what_it_can_not_deliver(java_plugin: Path, tmp_path: Path) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING), fails="b", how="report")
+    sink.task.put(sink.take([Message(b"a", 0), Message(b"b", 1)]))
+    assert sink.context.records == [(TopicPartition("in", 0), 1, "it does not take b")]
+    assert [line.split()[4] for line in sink.written()] == ["a"]
+
+
+def test_offsets_go_through_the_task(java_plugin: Path, tmp_path: Path) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING))
+    offsets = {TopicPartition("in", 0): OffsetAndMetadata(7, "x"), TopicPartition("in", 1): OffsetAndMetadata(9)}
+    sink.task.open(list(offsets))
+    assert sink.task.pre_commit(offsets) == offsets
+    sink.task.close(list(offsets))
+    sink.task.stop()

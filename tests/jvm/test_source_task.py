@@ -1,0 +1,146 @@
+"""A Java source task, asked for batches: `kconnect/jvm/source_task.py`, and the shim's classes below it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect.api.record import RecordMetadata
+from kconnect.core.task.delivery import Converted
+from kconnect.errors import ConnectError, RetriableError
+from kconnect.jvm import classes
+from kconnect.jvm.chain import Chain
+from kconnect.jvm.source_task import JavaSourceTask, SourceConversion
+from tests.jvm.java import JSON, LONG, STRING, Judged, chain
+
+pytestmark = pytest.mark.process
+
+HOIST = ("org.apache.kafka.connect.transforms.HoistField$Value", {"field": "number"})
+FILTER = ("org.apache.kafka.connect.transforms.Filter", {})
+ROUTE = ("org.apache.kafka.connect.transforms.RegexRouter", {"regex": "n(.*)", "replacement": "m$1"})
+TO_INT = ("org.apache.kafka.connect.transforms.Cast$Value", {"spec": "int8"})
+OF_M = ("org.apache.kafka.connect.transforms.predicates.TopicNameMatches", {"pattern": "m.*"})
+
+
+class Offsets:
+    """A context in which one offset is stored."""
+
+    def __init__(self, offset: dict[str, Any] | None) -> None:
+        self._offset = offset
+        self.offsets = self
+
+    def configs(self) -> dict[str, str]:
+        return {}
+
+    def offset(self, partition: dict[str, Any]) -> dict[str, Any] | None:
+        assert partition == {"task": "0"}
+        return self._offset
+
+
+def numbers(plugin: Path, made_of: Chain, stored: dict[str, Any] | None = None, **config: str) -> JavaSourceTask:
+    task: JavaSourceTask = classes.load("connector", "rig.NumbersSource", str(plugin))().task_class()()
+    assert task.begin(made_of)
+    task.initialize(Offsets(stored))  # type: ignore[arg-type]
+    task.start({"topic": "numbers", "number": "0", "batch": "5", **config})
+    return task
+
+
+def polled(task: JavaSourceTask, judged: Judged | None = None, tracks: bool = False) -> Converted:
+    return SourceConversion(task, (judged or Judged()).errors, tracks)(task.poll())
+
+
+def test_a_batch_is_bytes_for_kafka_and_the_newest_offset(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING))
+    found = polled(task)
+    assert found.messages == [
+        ("numbers", str(n).encode(), n.to_bytes(8, "big"), -1, None, None, 1000 + n, None) for n in range(5)
+    ]
+    assert found.topics == {"numbers"}
+    assert [(each.source_partition, each.source_offset) for each in found.offsets] == [({"task": "0"}, {"last": 4})]
+    assert [message[1] for message in polled(task).messages] == [b"5", b"6", b"7", b"8", b"9"]
+
+
+def test_a_task_goes_on_from_a_stored_offset_until_it_has_nothing(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), {"last": 41}, limit="43")
+    assert [message[1] for message in polled(task).messages] == [b"42"]
+    assert list(task.poll()) == []
+
+
+def test_headers_cross(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), header="hé")
+    assert [message[7] for message in polled(task).messages] == [[("hé", f"h{n}".encode())] for n in range(5)]
+
+
+def test_transforms_run_in_java_with_their_predicates(java_plugin: Path) -> None:
+    route, hoist = ("route", ROUTE, None, False), ("hoist", HOIST, OF_M, False)
+    task = numbers(java_plugin, chain(LONG, JSON, route, ("never", FILTER, OF_M, True), hoist))
+    found = polled(task)
+    assert [(message[0], message[1]) for message in found.messages] == [("mumbers", b'{"number":"%d"}' % n) for n in range(5)]
+    assert found.topics == {"mumbers"}
+
+
+def test_what_is_dropped_leaves_its_offset(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING, ("drop", FILTER, None, False)))
+    found = polled(task, tracks=True)
+    assert found.messages == []
+    assert [each.source_offset for each in found.offsets] == [{"last": 4}]
+    assert found.dropped() == [0, 1, 2, 3, 4]
+
+
+def test_a_record_that_fails_ends_the_task_and_names_stage_and_class(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING, ("cast", TO_INT, None, False)), {"last": 125})
+    judged = Judged()
+    with pytest.raises(ConnectError, match="the transform cast failed at a record for the topic numbers") as caught:
+        polled(task, judged)
+    assert [each[:2] for each in judged.told()] == [("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")]
+    cause: Any = caught.value.__cause__
+    assert cause.java_class == "org.apache.kafka.connect.errors.DataException"
+    assert "at org.apache.kafka.connect.transforms.Cast" in cause.java_trace
+
+
+def test_records_that_fail_are_left_out_where_that_is_tolerated(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING, ("cast", TO_INT, None, False)), {"last": 124}, limit="129")
+    judged = Judged(tolerant=True)
+    found = polled(task, judged, tracks=True)
+    assert [message[1] for message in found.messages] == [b"125", b"126", b"127"]
+    assert [each.number for each in found.dropped()] == [3]
+    (failure,) = judged.failures
+    assert (failure.origin.source_offset, failure.origin.key, failure.origin.value) == ({"last": 128}, 128, "128")
+    assert [each.source_offset for each in found.offsets] == [{"last": 127}, {"last": 128}]
+
+
+def test_a_task_hears_of_its_records_whatever_their_order(java_plugin: Path, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    task = numbers(java_plugin, chain(LONG, STRING), heard=str(heard))
+    found = polled(task, tracks=True)
+    assert found.given == found.origins == [0, 1, 2, 3, 4]
+    task.commit_record(3, None)
+    for number in (0, 1, 2, 4):
+        task.commit_record(number, RecordMetadata("numbers", 7, 100 + number, 5))
+    task.commit()
+    task.stop()
+    assert heard.read_text().splitlines() == [
+        "3 dropped",
+        *(f"{number} numbers-7@{100 + number}" for number in (0, 1, 2, 4)),
+        *("commit", "stop"),
+    ]
+
+
+def test_what_java_throws_is_an_error_of_ours(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), {"last": 3}, fails="poll once")
+    with pytest.raises(RetriableError, match="not now"):
+        task.poll()
+    assert len(task.poll()) == 5
+    task = numbers(java_plugin, chain(LONG, STRING), {"last": 3}, fails="stack")
+    with pytest.raises(ConnectError) as caught:
+        task.poll()
+    assert caught.value.java_class == "java.lang.StackOverflowError"  # type: ignore[attr-defined]
+
+
+def test_large_batches_take_larger_buffers(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), batch="100000")
+    found = polled(task)
+    assert [int(message[1] or b"") for message in found.messages] == list(range(100_000))
+    assert len(polled(task).messages) == 100_000

@@ -1,0 +1,122 @@
+package rig;
+
+import java.io.FileWriter;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.errors.RetriableException;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.source.SourceTask;
+
+/** With `heard`, the name of a file, it writes down there what it hears of its records. */
+public final class NumbersTask extends SourceTask {
+    private Map config;
+    private Map partition;
+    private long next;
+    private long limit;
+    private int batch;
+    private boolean failed;
+
+    public String version() {
+        return "1.2.3";
+    }
+
+    public void start(Map properties) {
+        config = properties;
+        partition = Collections.singletonMap("task", properties.get("number"));
+        limit = properties.containsKey("limit") ? Long.parseLong((String) properties.get("limit")) : Long.MAX_VALUE;
+        batch = properties.containsKey("batch") ? Integer.parseInt((String) properties.get("batch")) : 100;
+        Map stored = context.offsetStorageReader().offset(partition);
+        next = stored == null ? 0 : ((Number) stored.get("last")).longValue() + 1;
+    }
+
+    public List poll() throws InterruptedException {
+        misbehave();
+        if (config.containsKey("pause")) {
+            Thread.sleep(Long.parseLong((String) config.get("pause")));
+        }
+        List records = new ArrayList();
+        for (; records.size() < batch && next < limit; next++) {
+            SourceRecord record = new SourceRecord(
+                partition, Collections.singletonMap("last", Long.valueOf(next)), (String) config.get("topic"), null,
+                Schema.INT64_SCHEMA, Long.valueOf(next), Schema.STRING_SCHEMA, String.valueOf(next), Long.valueOf(1000 + next));
+            if (config.containsKey("header")) {
+                record.headers().addString((String) config.get("header"), "h" + next);
+            }
+            records.add(record);
+        }
+        if (records.isEmpty()) {
+            Thread.sleep(100);
+            return null;
+        }
+        return records;
+    }
+
+    public void commitRecord(SourceRecord record, RecordMetadata metadata) {
+        hear(record.value() + " " + (metadata == null ? "dropped" : metadata.topic() + "-" + metadata.partition() + "@" + metadata.offset()));
+    }
+
+    public void commit() {
+        hear("commit");
+    }
+
+    public void stop() {
+        hear("stop");
+    }
+
+    private void misbehave() throws InterruptedException {
+        String how = String.valueOf(config.get("fails"));
+        if (next == 0) {
+            return;
+        }
+        if (how.equals("poll")) {
+            throw new IllegalStateException("it fails in poll, as it was told");
+        }
+        if (how.equals("poll once") && !failed) {
+            failed = true;
+            throw new RetriableException("not now");
+        }
+        if (how.equals("exit")) {
+            System.exit(3);
+        }
+        if (how.equals("memory")) {
+            List all = new ArrayList();
+            while (true) {
+                all.add(new byte[1 << 20]);
+            }
+        }
+        if (how.equals("hang")) {
+            while (true) {
+                try {
+                    Thread.sleep(1000);
+                } catch (InterruptedException error) {
+                    // It hangs.
+                }
+            }
+        }
+        if (how.equals("stack")) {
+            deep(0);
+        }
+    }
+
+    private int deep(int depth) {
+        return deep(depth + 1) + 1;
+    }
+
+    private void hear(String what) {
+        if (!config.containsKey("heard")) {
+            return;
+        }
+        try {
+            FileWriter file = new FileWriter((String) config.get("heard"), true);
+            file.write(what + "\n");
+            file.close();
+        } catch (IOException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package rig;
+
+import java.io.FileWriter;
+import java.io.IOException;
+import java.util.Collection;
+import java.util.Map;
+import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.errors.RetriableException;
+import org.apache.kafka.connect.sink.SinkRecord;
+import org.apache.kafka.connect.sink.SinkTask;
+
+/**
+ * A line for each record: topic, partition, offset, key, value, timestamp, headers. A value that is that of `fails` it does not
+ * take: it reports the record, or, with `how=retry`, takes it at the second attempt, else it fails.
+ */
+public final class RecordingTask extends SinkTask {
+    private Map config;
+    private boolean tried;
+
+    public String version() {
+        return "1.2.3";
+    }
+
+    public void start(Map properties) {
+        config = properties;
+    }
+
+    public void put(Collection records) {
+        String bad = (String) config.get("fails");
+        String how = String.valueOf(config.get("how"));
+        for (Object each : records) {
+            if (String.valueOf(((SinkRecord) each).value()).equals(bad) && how.equals("retry") && !tried) {
+                tried = true;
+                context.timeout(50);
+                throw new RetriableException("at the second attempt");
+            }
+        }
+        StringBuilder lines = new StringBuilder();
+        for (Object each : records) {
+            SinkRecord record = (SinkRecord) each;
+            if (String.valueOf(record.value()).equals(bad) && !how.equals("retry")) {
+                if (!how.equals("report")) {
+                    throw new ConnectException("it does not take " + bad);
+                }
+                context.errantRecordReporter().report(record, new ConnectException("it does not take " + bad));
+                continue;
+            }
+            lines.append(record.topic() + " " + record.kafkaPartition() + " " + record.kafkaOffset() + " " + record.key() + " "
+                + record.value() + " " + record.timestamp() + " " + record.headers() + "\n");
+        }
+        try {
+            FileWriter file = new FileWriter((String) config.get("file"), true);
+            file.write(lines.toString());
+            file.close();
+        } catch (IOException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    public void stop() {
+    }
+}
