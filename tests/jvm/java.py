@@ -10,12 +10,12 @@ from kconnect.core.task.errors import Errors, Failure
 from kconnect.jvm import classes
 from kconnect.jvm.chain import Chain
 
-JSON = ("org.apache.kafka.connect.json.JsonConverter", {"schemas.enable": "false"})
-STRING = ("org.apache.kafka.connect.storage.StringConverter", {})
-LONG = ("org.apache.kafka.connect.converters.LongConverter", {})
-SIMPLE = ("org.apache.kafka.connect.storage.SimpleHeaderConverter", {})
-
 Part = tuple[str, Mapping[str, str]]
+
+JSON: Part = ("org.apache.kafka.connect.json.JsonConverter", {"schemas.enable": "false"})
+STRING: Part = ("org.apache.kafka.connect.storage.StringConverter", {})
+LONG: Part = ("org.apache.kafka.connect.converters.LongConverter", {})
+SIMPLE: Part = ("org.apache.kafka.connect.storage.SimpleHeaderConverter", {})
 
 
 def part(kind: str, named: Part, *more: bool) -> Any:

@@ -13,13 +13,13 @@ from kconnect.errors import ConnectError, RetriableError
 from kconnect.jvm import classes
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.sink_task import JavaSinkTask, SinkIntake
-from tests.jvm.java import JSON, STRING, Judged, chain
+from tests.jvm.java import JSON, STRING, Judged, Part, chain
 
 pytestmark = pytest.mark.process
 
-TO_INT = ("org.apache.kafka.connect.transforms.Cast$Value", {"spec": "int8"})
-FILTER = ("org.apache.kafka.connect.transforms.Filter", {})
-TOMBSTONE = ("org.apache.kafka.connect.transforms.predicates.RecordIsTombstone", {})
+TO_INT: Part = ("org.apache.kafka.connect.transforms.Cast$Value", {"spec": "int8"})
+FILTER: Part = ("org.apache.kafka.connect.transforms.Filter", {})
+TOMBSTONE: Part = ("org.apache.kafka.connect.transforms.predicates.RecordIsTombstone", {})
 
 
 class Message(NamedTuple):
@@ -77,7 +77,7 @@ class Sink:
         self.file, self.context, self.used = tmp_path / "written", Reported(), set[str]()
         self.task: JavaSinkTask = classes.load("connector", "rig.RecordingSink", str(plugin))().task_class()()
         self.task.begin(made_of)
-        self.task.initialize(self.context)  # type: ignore[arg-type]
+        self.task.initialize(self.context)
         self.task.start({"file": str(self.file), **config})
         self.take = SinkIntake(self.task, (judged or Judged()).errors, TopicUse(lambda: self.used, self.used.add))
 

@@ -13,15 +13,15 @@ from kconnect.errors import ConnectError, RetriableError
 from kconnect.jvm import classes
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.source_task import JavaSourceTask, SourceConversion
-from tests.jvm.java import JSON, LONG, STRING, Judged, chain
+from tests.jvm.java import JSON, LONG, STRING, Judged, Part, chain
 
 pytestmark = pytest.mark.process
 
-HOIST = ("org.apache.kafka.connect.transforms.HoistField$Value", {"field": "number"})
-FILTER = ("org.apache.kafka.connect.transforms.Filter", {})
-ROUTE = ("org.apache.kafka.connect.transforms.RegexRouter", {"regex": "n(.*)", "replacement": "m$1"})
-TO_INT = ("org.apache.kafka.connect.transforms.Cast$Value", {"spec": "int8"})
-OF_M = ("org.apache.kafka.connect.transforms.predicates.TopicNameMatches", {"pattern": "m.*"})
+HOIST: Part = ("org.apache.kafka.connect.transforms.HoistField$Value", {"field": "number"})
+FILTER: Part = ("org.apache.kafka.connect.transforms.Filter", {})
+ROUTE: Part = ("org.apache.kafka.connect.transforms.RegexRouter", {"regex": "n(.*)", "replacement": "m$1"})
+TO_INT: Part = ("org.apache.kafka.connect.transforms.Cast$Value", {"spec": "int8"})
+OF_M: Part = ("org.apache.kafka.connect.transforms.predicates.TopicNameMatches", {"pattern": "m.*"})
 
 
 class Offsets:
