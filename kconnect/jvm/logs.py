@@ -17,7 +17,9 @@ to System.out and System.err (`host/output.py` does that); what a plugin does to
 from __future__ import annotations
 
 import _thread
+import atexit
 import contextvars
+import copy
 import logging
 import struct
 import threading
@@ -67,7 +69,9 @@ class _Java(NamedTuple):
 _java: _Java | None = None
 _turn = threading.Lock()
 """Held while lines are taken and written, so that they keep their order."""
+_ending, _ended = threading.Event(), threading.Event()
 _known = threading.local()
+_blank = logging.LogRecord("", 0, "", 0, "", (), None)
 
 
 def begin() -> None:
@@ -84,8 +88,9 @@ def begin() -> None:
     _java = _Java(shim.Lines, shim.Loggers, shim.Whose, jpype.JString[:], jpype.JInt[:])
     shim.JulHandler.begin()
     follow()
-    # Not by `threading`: the thread would belong to the unit whose thread this is (`units/owners.py`), and end up as its fault.
+    # Not by `threading`: the thread would be of the unit whose thread this is (`units/owners.py`), and so would what is logged.
     _thread.start_new_thread(_take_all, ())
+    atexit.register(_end)
 
 
 def follow() -> None:
@@ -124,15 +129,24 @@ def _unit() -> str:
 def _take_all() -> None:
     java = _java
     assert java is not None
-    while True:
-        java.lines.awaitLine()
+    while java.lines.awaitLine():
         begun = time.monotonic()
         try:
             with _turn:
                 _write(java)
         except Exception:
             log.exception("Lines that Java has logged are lost")
-        time.sleep(min(_LONGEST_REST_S, _REST * (time.monotonic() - begun)))
+        _ending.wait(min(_LONGEST_REST_S, _REST * (time.monotonic() - begun)))
+    _ended.set()
+
+
+def _end() -> None:
+    """The interpreter ends: a thread that comes back from Java then would take the whole process down."""
+    flush(_LONGEST_REST_S)
+    _ending.set()
+    if _java is not None:
+        _java.lines.close()
+        _ended.wait(_LONGEST_REST_S)
 
 
 def _write(java: _Java) -> None:
@@ -145,18 +159,23 @@ def _write(java: _Java) -> None:
             # Where the log has a Python error's trace, too.
             fields["exception"] = line.trace
         with structlog.contextvars.bound_contextvars(**fields):
-            if line.level:
-                _say(line)
-            else:
-                log.warning("%s lines that Java logged are not here: they came faster than lines can be written", line.message)
+            _say(line if line.level else _missing(line))
+
+
+def _missing(line: Line) -> Line:
+    text = f"{line.message} lines that Java logged are not here: they came faster than lines can be written"
+    return line._replace(logger=__name__, level=logging.WARNING, message=text)
 
 
 def _say(line: Line) -> None:
-    record = logging.LogRecord(line.logger, line.level, "", 0, line.message, (), None)
+    # A record made anew asks `threading` for this thread, which from then on is among those that a plugin seems to have left.
+    record = copy.copy(_blank)
+    record.name, record.msg, record.created = line.logger, line.message, time.time()
+    record.levelno, record.levelname = line.level, logging.getLevelName(line.level)
     if line.trace:
         # For formatters other than ours.
         record.exc_text = line.trace
-    # Not `log`: that the line is wanted has been decided.
+    # Whether the line is wanted has been decided.
     logging.getLogger(line.logger).handle(record)
 
 

@@ -98,7 +98,7 @@ public class Talker {
 """
 
 SCRIPT = """
-import logging, sys, threading, time
+import logging, os, sys, threading, time
 from kconnect.core.state.records import LoggerLevel
 from kconnect.jvm import logs as java
 from kconnect.jvm import machine
@@ -203,21 +203,41 @@ part("unwanted")
 begun = time.monotonic()
 talker.unwanted(10_000_000)
 logging.getLogger("took").warning(str(time.monotonic() - begun))
+part("long")
+talker.locked("words " * 20_000)
+talker.locked("\\U0001f600 \\0")
+java.flush(60)
 part("end")
+# As hosts and scans end: threads of Java's may be within the interpreter.
+os._exit(0)
 """
 
 PLAIN = """
-import sys
+import os, sys, threading
 from kconnect.jvm import logs as java
 from kconnect.jvm import machine
 
+class Told:
+    def __init__(self):
+        self.all = threading.Event()
+    def write(self, text):
+        sys.__stderr__.write(text)
+        if "Caused by" in text:
+            self.all.set()
+    def flush(self):
+        sys.__stderr__.flush()
+
+sys.stderr = told = Told()
 loader = machine.source(sys.argv[1]).loader()
 import jpype
 
 talker = jpype.JClass(jpype.JClass("java.lang.Class").forName("org.example.Talker", True, loader))
 talker.talk()
 talker.fail("cause")
+told.all.wait(60)
 java.flush(60)
+print(*(each.name for each in threading.enumerate()), flush=True)
+os._exit(0)
 """
 
 
@@ -358,8 +378,17 @@ def test_lines_that_are_not_wanted_cost_nothing(parts: Parts) -> None:
     assert float(took.message) < 20
 
 
+def test_what_is_too_long_is_cut_between_words(parts: Parts) -> None:
+    long, other = (line.message for line in parts["long"])
+    assert long.startswith("words words ") and long.endswith("words… (120000 characters)")
+    assert 60_000 < len(long) < 70_000
+    assert other == "\U0001f600 \0"
+
+
 def test_where_no_logging_is_set_up_warnings_go_to_standard_error(plugin: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PLAIN, str(plugin)], capture_output=True, text=True, check=True)
+    # The sandbox takes any other thread for one that a plugin has left.
+    assert done.stdout == "MainThread\n"
     assert done.stderr.splitlines()[:3] == ["a warning", "an error", "It broke at noon"]
     assert "Caused by: java.io.IOException: inner cause" in done.stderr
     assert "as much as this" not in done.stderr and "SLF4J" not in done.stderr

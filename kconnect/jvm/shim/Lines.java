@@ -40,6 +40,7 @@ public final class Lines {
     private static final Object LOCK = new Object();
     private static List waiting = new ArrayList();
     private static Map units = new HashMap();
+    private static boolean closed;
 
     private Lines() {
     }
@@ -88,12 +89,20 @@ public final class Lines {
         }
     }
 
-    /** Wait until there is a line. */
-    public static void awaitLine() throws InterruptedException {
+    /** Wait until there is a line; false: nobody is to wait any more. */
+    public static boolean awaitLine() throws InterruptedException {
         synchronized (LOCK) {
-            while (waiting.isEmpty()) {
+            while (waiting.isEmpty() && !closed) {
                 LOCK.wait();
             }
+            return !closed;
+        }
+    }
+
+    public static void close() {
+        synchronized (LOCK) {
+            closed = true;
+            LOCK.notifyAll();
         }
     }
 
