@@ -69,6 +69,7 @@ class _Java(NamedTuple):
 _java: _Java | None = None
 _turn = threading.Lock()
 """Held while lines are taken and written, so that they keep their order."""
+_following = threading.Lock()
 _ending, _ended = threading.Event(), threading.Event()
 _known = threading.local()
 _blank = logging.LogRecord("", 0, "", 0, "", (), None)
@@ -95,9 +96,12 @@ def begin() -> None:
 
 def follow() -> None:
     """Have Java's loggers take the levels of Python's. Nothing to do without a JVM; `begin` does it, too."""
-    if _java is not None:
-        found = {name: each.level for name, each in logging.root.manager.loggerDict.items() if isinstance(each, logging.Logger)}
-        own = {name: level for name, level in found.items() if level != logging.NOTSET}
+    if _java is None:
+        return
+    # Otherwise what one thread has read before a change could arrive after what another has read behind it.
+    with _following:
+        known = list(logging.root.manager.loggerDict.items())
+        own = {name: each.level for name, each in known if isinstance(each, logging.Logger) and each.level != logging.NOTSET}
         own[""] = logging.root.getEffectiveLevel()
         _java.loggers.follow(_java.strings(list(own)), _java.ints(list(own.values())))
 
