@@ -4,7 +4,7 @@ The one JVM of a process, with Kafka Connect's jars of one declared version, the
 Started by the first Java plugin that is loaded (`classes.py`), in a task host or a child of the sandbox, which have a JVM in
 their environment (`plugins/environments.py`): so after its fork, and never where there is none. `Plugins` does what it does
 in Connect: each directory gets a class loader of its own, and classes of the framework come from here. Read next:
-`classes.py`, for what is made of a Java class.
+`classes.py`, for what is made of a Java class; `logs.py`, for what Java logs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import jpype
 import jpype.config
 
 from kconnect.errors import ConnectError
-from kconnect.jvm import jars, java, options, shim
+from kconnect.jvm import jars, java, logs, options, shim
 from kconnect.jvm.options import Options
 
 _FLAGS = (
@@ -32,11 +32,6 @@ _FLAGS = (
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
     "-Djava.security.manager=allow",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
-    # What each start would say, of each class and each plugin.
-    "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.connect.runtime.isolation=warn",
-    "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.connect.json=warn",
 )
 
 _lock = threading.Lock()
@@ -72,6 +67,7 @@ def start() -> Any:
             jpype.config.onexit = False
             _start_java(options.wanted)
             jpype.JClass("kconnect.shim.NoExit").install()
+            logs.begin()
             settings = to_map({"plugin.discovery": "service_load"})
             _plugins = jpype.JClass("org.apache.kafka.connect.runtime.isolation.Plugins")(settings)
         return _plugins
@@ -94,7 +90,9 @@ def source(place: str) -> Any:
 
 
 def _start_java(wanted: Options) -> None:
-    class_path = [str(shim.jar()), jars.class_path(jars.connect())]
+    # What Java logs goes to the shim, and slf4j warns of two bindings.
+    connect = [str(jar) for jar in sorted(jars.connect().glob("*.jar")) if not jar.name.startswith("slf4j-simple-")]
+    class_path = [str(shim.jar()), *connect]
     flags = [f"-Xmx{wanted.heap}", *_FLAGS, *wanted.more]
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
@@ -105,10 +103,14 @@ def _start_java(wanted: Options) -> None:
 
 @contextmanager
 def loader_of(plugin: Any) -> Iterator[None]:
-    """Within it this thread's class loader is the plugin's, as Connect has it around each call."""
+    """
+    Within it this thread's class loader is the plugin's, as Connect has it around each call; what it logs is its unit's. A
+    loader stands for itself.
+    """
     enter = jpype.JClass("kconnect.shim.Loaders").enter
-    loader = plugin.getClass().getClassLoader() if isinstance(plugin, jpype.JObject) else plugin
+    loader = plugin if isinstance(plugin, jpype.JClass("java.lang.ClassLoader")) else plugin.getClass().getClassLoader()
     attach()
+    logs.adopt()
     before = enter(loader)
     try:
         yield

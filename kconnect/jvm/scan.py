@@ -174,7 +174,7 @@ def _scan(places: Sequence[Path], discovery: str) -> list[Scanned]:
 
 def main() -> None:
     """In a process of its own: what is asked comes as JSON on standard input, and so goes the answer."""
-    from kconnect.jvm import machine
+    from kconnect.jvm import logs, machine
 
     order = json.loads(sys.stdin.read())
     # Whatever a plugin prints must not be read as the answer.
@@ -183,6 +183,7 @@ def main() -> None:
     machine.start()
     out.write(json.dumps([_scanned(place, order["discovery"])._asdict() for place in order["places"]]))
     out.flush()
+    logs.flush(1)
     # What a plugin's class has started is nothing to wait for.
     os._exit(0)
 

@@ -53,11 +53,16 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 """Of these names and of all below them."""
 
 
+def is_foreign(name: str) -> bool:
+    """Whether it is a Java name of Kafka's: of a logger of this process only if Java runs in it, too."""
+    return any(name == foreign or name.startswith(f"{foreign}.") for foreign in _FOREIGN)
+
+
 def ours(name: str) -> tuple[str, ...]:
     """The loggers that a name means: itself, if it is none of Kafka's. NotFoundError if nothing here does what that one did."""
     if name in CLASSES:
         return CLASSES[name]
-    if not any(name == foreign or name.startswith(f"{foreign}.") for foreign in _FOREIGN):
+    if not is_foreign(name):
         return (name,)
     parts = name.split(".")
     for end in range(len(parts), 0, -1):

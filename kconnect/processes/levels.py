@@ -1,8 +1,9 @@
 """
 The levels of Python's loggers under the names that Connect's API uses (KIP-495).
 
-`rest/loggers.py` serves them. structlog loggers that go through `logging` obey them too. Nothing is persisted: a
-restarted worker has the levels of its configuration again.
+`rest/loggers.py` serves them. structlog loggers that go through `logging` obey them too, and so do those of Java plugins, which
+have Python loggers of the same names (`jvm/logs.py`). Nothing is persisted: a restarted worker has the levels of its
+configuration again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypedDict
 
+from kconnect.jvm import logs as java
 from kconnect.processes import java_loggers
 
 ROOT = "root"
@@ -50,7 +52,8 @@ class PythonLoggers:
         self._modified: dict[str, int] = {}
 
     def levels(self) -> dict[str, LoggerLevel]:
-        return {name: self._describe(name, logger) for name, logger in _known().items()}
+        shown = {name: logger for name, logger in _known().items() if not java_loggers.is_foreign(name)}
+        return {name: self._describe(name, logger) for name, logger in shown.items()}
 
     def level(self, name: str) -> LoggerLevel | None:
         name = _names(name)[0]
@@ -58,7 +61,14 @@ class PythonLoggers:
         return None if logger is None else self._describe(name, logger)
 
     def set_level(self, name: str, level: str) -> list[str]:
-        names, number = _names(name), LEVELS[level]
+        number = LEVELS[level]
+        try:
+            _set_foreign(name, number)
+            return self._set_ours(_names(name), number)
+        finally:
+            java.follow()
+
+    def _set_ours(self, names: tuple[str, ...], number: int) -> list[str]:
         if names != (ROOT,):
             for each in names:
                 logging.getLogger(each)  # makes it known, as Connect does
@@ -70,7 +80,7 @@ class PythonLoggers:
         for each in changed:
             known[each].setLevel(number)
             self._modified[each] = self._now_ms()
-        return changed
+        return [each for each in changed if not java_loggers.is_foreign(each)]
 
     def _describe(self, name: str, logger: logging.Logger) -> LoggerLevel:
         return {"level": _text(logger.getEffectiveLevel()), "last_modified": self._modified.get(name)}
@@ -78,6 +88,15 @@ class PythonLoggers:
 
 def _names(name: str) -> tuple[str, ...]:
     return (ROOT,) if name.lower() == ROOT else java_loggers.ours(name)
+
+
+def _set_foreign(name: str, number: int) -> None:
+    """What Kafka's Java classes go by means loggers of ours; where Java runs, it means theirs as well."""
+    if java_loggers.is_foreign(name):
+        logging.getLogger(name)
+        for each, logger in _known().items():
+            if each.startswith(name):
+                logger.setLevel(number)
 
 
 def _known() -> dict[str, logging.Logger]:

@@ -95,7 +95,7 @@ def set_level(loggers: Loggers, change: LoggerLevel) -> None:
         loggers.set_level(change.namespace, level)
     except NotFoundError:
         # Connect's own workers may have written it.
-        log.info("The cluster's log level of %.200r has no effect on this worker", change.namespace)
+        log.info("The cluster's log level of %.200r has an effect on Java plugins only", change.namespace)
         return
     log.info("The cluster's log level of %s is now %s", change.namespace, level)
 

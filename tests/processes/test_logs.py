@@ -180,6 +180,17 @@ def test_a_level_for_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Ignoring the log level 'loud'" in said[1]
 
 
+def test_a_level_of_kafkas_own_java_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Java plugins run, their loggers follow Python's of the same names; who asks for levels sees ours only."""
+    name, loggers = "org.apache.kafka.connect.json", PythonLoggers()
+    logger = logging.getLogger(name)
+    monkeypatch.setattr(logger, "level", logging.NOTSET)
+    said = lines("text", lambda: logs.set_level(loggers, LoggerLevel(name, "DEBUG")))
+    assert logger.level == logging.DEBUG
+    assert f"The cluster's log level of '{name}' has an effect on Java plugins only" in said[0]
+    assert name not in loggers.levels()
+
+
 def test_a_header_that_quotes_a_secret_shows_its_reference() -> None:
     logs.cover({"s3cret-1": "${file:/f:k}"})
     logs.cover({"other-one": "${file:/f:l}"})
