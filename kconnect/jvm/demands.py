@@ -1,9 +1,9 @@
 """
 What Java plugins ask of the Java and the Connect that they run in: read from their jars, or found out by loading a class.
 
-`releases` is called by `plugins/examination.py` and the command line. `missing` is called by `plugins/java_installation.py`
-for a place in which a scan found no plugin: Connect's scanners only log why a class can't be loaded. It loads them in a
-process of its own (`python -m kconnect.jvm.demands`). Read before: `scan.py`.
+`releases` is called by `plugins/java_examination.py`. `missing` is called by `plugins/java_installation.py` for a place in
+which a scan found no plugin: Connect's scanners only log why a class can't be loaded. It loads them in a process of its own
+(`python -m kconnect.jvm.demands`). Read before: `scan.py`.
 """
 
 from __future__ import annotations

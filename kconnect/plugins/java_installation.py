@@ -142,9 +142,9 @@ def leave_out(directory: Path) -> list[str]:
 
 
 def versioned(wanted: JavaPlan, found: Iterable[PluginDesc]) -> JavaPlan:
-    """With the version of its classes, if nothing else has told one and they agree."""
+    """With the version of its classes, if they agree: for one that nothing else has told the version of."""
     of_classes = {each.version for each in found}
-    if wanted.version or len(of_classes) != 1 or not _NAME.fullmatch(version := of_classes.pop()):
+    if len(of_classes) != 1 or not _NAME.fullmatch(version := of_classes.pop()):
         return wanted
     return wanted if version == versions.UNDEFINED else JavaPlan(wanted.name, version, wanted.plugin_path)
 

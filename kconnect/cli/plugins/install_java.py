@@ -17,6 +17,7 @@ import click
 from kconnect.cli.plugins import doctor as plugin_doctor
 from kconnect.cli.plugins import trial
 from kconnect.errors import BadRequestError, ConnectError
+from kconnect.jvm.maven import Coordinates
 from kconnect.plugins import doctor, examination, installation, java_examination, java_installation
 from kconnect.plugins.java_installation import JavaPlan, Source
 from kconnect.plugins.registry import PluginDesc
@@ -38,17 +39,20 @@ def install(source: Source, directories: list[Path], options: Options) -> int:
     """Gives the exit status; ConnectError if the plugin is not to be had, or does not work here."""
     root = directories[0]
     wanted = java_installation.planned(source, root)
-    if wanted.version and _is_there(wanted, options):
+    if isinstance(source, Coordinates) and _is_there(wanted, options):
         return 0
     with plugin_doctor.progress() as tell, _stage(wanted, options) as stage:
         wanted = java_installation.prepare(source, wanted, stage, tell)
+        if wanted.version and _is_there(wanted, options):
+            return 0
         left_out = java_installation.leave_out(stage)
         tell(f"Looking at {wanted}")
         plugins = trial.registry([stage.parent])
         own = trial.at(plugins, stage)
-        wanted = java_installation.versioned(wanted, own)
-        if _is_there(wanted, options):
-            return 0
+        if not wanted.version:
+            wanted = java_installation.versioned(wanted, own)
+            if _is_there(wanted, options):
+                return 0
         problems = [each for each in examination.registry(plugins) if each.location == str(stage)]
         if not own and not options.no_check and _says_nothing(problems):
             raise BadRequestError(f"{wanted} is not a plugin that works here: {java_installation.why_nothing(stage)}")
