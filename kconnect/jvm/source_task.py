@@ -57,6 +57,7 @@ class JavaSourceTask(SourceTask):
     def __init__(self) -> None:
         self._it = classes.new(self.java_class, self.java_place)
         self._batches: Any = None
+        self._ends = contexts.Transactions()
         self.first = self._next = 0
         self._heard: list[tuple[int, RecordMetadata | None]] = []
 
@@ -73,7 +74,7 @@ class JavaSourceTask(SourceTask):
     def initialize(self, context: SourceTaskContext) -> None:
         super().initialize(context)
         with calling(self._it):
-            self._it.initialize(contexts.SourceTaskContext(context))
+            self._it.initialize(contexts.SourceTaskContext(context, self._ends))
 
     def start(self, props: dict[str, str]) -> None:
         with calling(self._it):
@@ -86,7 +87,15 @@ class JavaSourceTask(SourceTask):
         except jpype.JException as thrown:
             raise translated(thrown) from None
         self.first, self._next = self._next, self._next + count
-        return range(self.first, self._next)
+        numbers = list(range(self.first, self._next))
+
+        def number_of(record: Any) -> int | None:
+            at = int(self._batches.indexOf(record))
+            # The very object that is given away: who asked is recognized by it.
+            return None if at < 0 else numbers[at]
+
+        self._ends.say(number_of)
+        return numbers
 
     def convert(self, first: int, end: int) -> Batch:
         """The messages of these records of the last `poll`, by their numbers."""

@@ -67,6 +67,16 @@ public final class SourceBatches {
         return polled.length;
     }
 
+    /** Where a record is in the last `poll`; -1 if it is not. */
+    public int indexOf(SourceRecord record) {
+        for (int at = 0; at < polled.length; at++) {
+            if (polled[at] == record) {
+                return at;
+            }
+        }
+        return -1;
+    }
+
     /** The messages of the records `from` to `to` (exclusive), or to the one before the first that fails; see `failure`. */
     public ByteBuffer convert(int from, int to) {
         ClassLoader before = Loaders.enter(loader);
