@@ -93,9 +93,16 @@ def is_complete(directory: Path, coordinates: Sequence[str]) -> bool:
         return False
 
 
-def resolve(name: str, coordinates: Sequence[str], progress: Progress | None = None, cache: Path | None = None) -> Path:
+def resolve(
+    name: str,
+    coordinates: Sequence[str],
+    progress: Progress | None = None,
+    cache: Path | None = None,
+    without: Sequence[tuple[str, str]] = (),
+) -> Path:
     """
-    Fetch artefacts (`group:artefact:version`) and all that they need; gives the directory of their jars.
+    Fetch artefacts (`group:artefact:version`) and all that they need; gives the directory of their jars. Left out are those in
+    `without` (group and artefact), and what only they need.
 
     Answers at once when they are there. Any number of processes may call it together: one fetches, the others wait.
     What an interrupted call had fetched is not fetched again.
@@ -111,20 +118,28 @@ def resolve(name: str, coordinates: Sequence[str], progress: Progress | None = N
     try:
         with lock.hold(cache / f"{name}.lock"):
             if not is_complete(directory, coordinates):
-                _fetch(program, cache, name, directory, coordinates, progress or _silent)
+                _fetch(program, cache, name, directory, coordinates, progress or _silent, without)
     except OSError as error:
         raise ConnectError(f"The cache {cache} can't be used ({error}): set KCONNECT_CACHE to a directory of yours") from error
     return directory
 
 
-def _fetch(program: str, cache: Path, name: str, directory: Path, coordinates: Sequence[str], progress: Progress) -> None:
+def _fetch(
+    program: str,
+    cache: Path,
+    name: str,
+    directory: Path,
+    coordinates: Sequence[str],
+    progress: Progress,
+    without: Sequence[tuple[str, str]],
+) -> None:
     # Ivy's own cache survives an interruption, so the next call goes on where this one stopped.
     work = cache / "ivy" / name
     fresh = work / "jars"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     (work / "settings.xml").write_text(_settings(work / "cache"), "utf-8")
-    (work / "ivy.xml").write_text(_module(name, coordinates), "utf-8")
+    (work / "ivy.xml").write_text(_module(name, coordinates, without), "utf-8")
     log_file = cache / f"{name}.log"
     log_file.unlink(missing_ok=True)
     attempts = 3
@@ -218,7 +233,7 @@ def _settings(ivy_cache: Path) -> str:
 """
 
 
-def _module(name: str, coordinates: Sequence[str]) -> str:
+def _module(name: str, coordinates: Sequence[str], without: Sequence[tuple[str, str]]) -> str:
     rows = []
     for coordinate in coordinates:
         parts = coordinate.split(":")
@@ -227,7 +242,7 @@ def _module(name: str, coordinates: Sequence[str]) -> str:
         group, artefact, revision = map(quoteattr, parts)
         conf = '"default->runtime(*),master(*)"'
         rows.append(f"    <dependency org={group} name={artefact} rev={revision} conf={conf}/>")
-    rows += [f'    <exclude org="{group}" module="{artefact}"/>' for group, artefact in _UNWANTED]
+    rows += [f'    <exclude org="{group}" module="{artefact}"/>' for group, artefact in (*_UNWANTED, *without)]
     return f"""<ivy-module version="2.0">
   <info organisation="kconnect" module={quoteattr(name)}/>
   <configurations><conf name="default"/></configurations>

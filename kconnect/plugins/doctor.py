@@ -1,7 +1,9 @@
 """
-All that is wrong with the plugins of a `plugin.path`: their files, and then their classes, tried in the sandbox's children.
+All that is wrong with the plugins of a `plugin.path`: their files, and then their classes, tried in the sandbox's children;
+those of Java in one that has a JVM.
 
-Called by `kconnect plugin doctor`, and by `install` for what it is about to install. Read next: `examination.py`.
+Called by `kconnect plugin doctor`, and by `install` for what it is about to install. Read next: `examination.py`,
+`java_examination.py`.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from kconnect.errors import ConnectError
-from kconnect.plugins import examination
-from kconnect.plugins.examination import ERROR, Problem
+from kconnect.plugins import examination, java_examination
+from kconnect.plugins.examination import ERROR, WARNING, Problem
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.plugins.scan import INSTALLED
 
 _TIMEOUT_S = 60.0
+_PYTHON_ONLY = ("config_provider", "override_policy")
+"""Kinds of which kconnect uses none of Java's."""
 
 
 def examine(plugin_path: Sequence[Path], progress: Callable[[str], None] = lambda doing: None) -> list[Problem]:
@@ -28,7 +32,9 @@ def examine(plugin_path: Sequence[Path], progress: Callable[[str], None] = lambd
     for root in plugin_path:
         found += examination.path(root)
     found += examination.copies(plugin_path)
-    for place in sorted({plugin.location for plugin in plugins.plugins} - {INSTALLED}):
+    found += java_examination.copies(plugin_path)
+    found += java_examination.brought(plugins.plugins)
+    for place in sorted({plugin.location for plugin in plugins.plugins if not plugin.java} - {INSTALLED}):
         progress(f"Examining {place}")
         found += examination.directory(Path(place), own)
     found += try_classes(plugins, plugin_path, plugins.plugins, progress)
@@ -44,10 +50,14 @@ def try_classes(
 ) -> list[Problem]:
     """Have each class imported and made in a child process; kconnect's own are known to work."""
     found: list[Problem] = []
+    unused: dict[str, list[str]] = {}
     sandbox = Sandbox(plugins, [str(root) for root in plugin_path], _TIMEOUT_S)
     try:
         for plugin in wanted:
             if plugin.python_path.startswith("kconnect."):
+                continue
+            if plugin.java and plugin.kind in _PYTHON_ONLY:
+                unused.setdefault(plugin.location, []).append(plugin.class_name)
                 continue
             progress(f"Trying {plugin.class_name} {plugin.version}")
             try:
@@ -58,4 +68,7 @@ def try_classes(
                 found.append(Problem(ERROR, "class", plugin.location, text, remedy))
     finally:
         sandbox.close()
+    for location, names in unused.items():
+        text = f"kconnect uses config providers and override policies in Python only, so these do nothing: {', '.join(names)}"
+        found.append(Problem(WARNING, "unused", location, text, "use kconnect's own in configs"))
     return found

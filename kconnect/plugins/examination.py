@@ -29,6 +29,9 @@ from kconnect.plugins.scan import GROUPS, INSTALLED
 
 ERROR, WARNING = "error", "warning"
 
+_REMEDIES = ("kconnect plugin", "Install each", "plugin.path names", "Java's", "download it again", "install ", "JAVA_HOME")
+"""What shows that the reason why something is broken says what to do, too."""
+
 Distributions = Mapping[str, metadata.Distribution]
 """By canonical name; of two of one name the first, as an import finds it."""
 
@@ -77,9 +80,9 @@ def registry(plugins: Registry) -> Iterator[Problem]:
     """What a scan could not use, and names that several classes have."""
     for broken in plugins.broken:
         remedy = "fix the plugin, or ask its author"
-        if any(own in broken.reason for own in ("kconnect plugin", "Install each", "plugin.path names", "Java's")):
+        if any(own in broken.reason for own in _REMEDIES):
             remedy = ""  # it is in the reason
-        elif not Path(broken.location).is_dir():
+        elif not Path(broken.location).is_dir() and not broken.location.endswith(".jar"):
             remedy = "create the directory, or remove it from plugin.path"
         yield Problem(ERROR, "metadata", broken.location, broken.reason, remedy)
     named: dict[tuple[str, str], dict[str, PluginDesc]] = {}

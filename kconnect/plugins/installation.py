@@ -2,7 +2,7 @@
 Puts plugins into a directory of `plugin.path`, each as `name-version`, and takes them away.
 
 Called by `kconnect plugin install|remove`. What is not finished is in directories whose names begin with a dot, which no
-worker looks into: a plugin is there whole or not at all. Read next: `pip.py`, `examination.py`.
+worker looks into: a plugin is there whole or not at all. Read next: `pip.py`, `java_installation.py`, `examination.py`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,31 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 from packaging.utils import canonicalize_name
 
 from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError
+from kconnect.java import versions
+from kconnect.jvm import scan as jvm
 from kconnect.plugins.arrangement import OURS
 from kconnect.plugins.pip import Package, Pip
 from kconnect.plugins.scan import GROUPS
 
 _STAGE = ".installing-"
 _GONE = ".removing-"
+_PARTS = re.compile(r"(.+?)[-_]v?(\d.*)")
+"""Of the name of a Java plugin's directory or download: name and version."""
+
+
+class Placing(Protocol):
+    """Of a plan, what `put` needs: where the plugin goes, and what it replaces."""
+
+    @property
+    def target(self) -> Path: ...
+    @property
+    def replaced(self) -> Path | None: ...
 
 
 @dataclass(frozen=True)
@@ -51,10 +65,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class InstalledPlugin:
-    """A child directory of plugin.path with the distributions in it that have entry points of ours: (name, version)."""
+    """
+    A child directory of plugin.path with the distributions in it that have entry points of ours: (name, version). For Java it
+    may be a jar, and its own name tells name and version.
+    """
 
     directory: Path
     distributions: tuple[tuple[str, str], ...]
+    java: bool = False
 
     def version_of(self, name: str) -> str | None:
         """That package's version if the directory is its own; None if it is not there, or another has brought it along."""
@@ -79,10 +97,11 @@ def requirement_of(text: str) -> str:
     path = Path(text).expanduser()
     if not path.exists():
         raise BadRequestError(f"{text} does not exist")
-    if path.suffix == ".jar":
-        raise BadRequestError(f"{text}: this is a plugin for Java; kconnect runs plugins in Python only")
     if path.is_file() and not path.name.endswith((".whl", ".zip", ".tar.gz", ".tar.bz2", ".tgz")):
-        raise BadRequestError(f"{text}: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory")
+        raise BadRequestError(
+            f"{text}: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory, nor for Java an "
+            "archive (.zip, .tar.gz) or a jar"
+        )
     return str(path.absolute())
 
 
@@ -115,7 +134,8 @@ def plan(plugin_path: Path, requirement: str, pip: Pip) -> Plan:
     there = [
         each
         for each in installed(plugin_path)
-        if any((canonicalize_name(own), version) == (name, plugin.version) for own, version in each.distributions)
+        if not each.java
+        and any((canonicalize_name(own), version) == (name, plugin.version) for own, version in each.distributions)
     ]
     target = plugin_path / f"{name}-{plugin.version}"
     replaced = next((each.directory for each in there if each.version_of(name)), target if target.exists() else None)
@@ -126,30 +146,38 @@ def plan(plugin_path: Path, requirement: str, pip: Pip) -> Plan:
 @contextmanager
 def staged(wanted: Plan, pip: Pip) -> Iterator[Path]:
     """The plugin in a directory of its own beside the target, for as long as the context lasts; `put` makes it the plugin."""
-    root = wanted.target.parent
-    root.mkdir(parents=True, exist_ok=True)
-    clear(root)
-    stage = root / _mark(_STAGE)
-    directory = stage / wanted.target.name
-    try:
-        directory.mkdir(parents=True)
+    with stage(wanted.target) as directory:
         pip.install(wanted.packages, directory)
         yield directory
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
-def put(staged_directory: Path, wanted: Plan) -> None:
-    """Make a staged directory the plugin, in place of the one that has this version. AlreadyExistsError if it was quicker."""
-    gone = None if wanted.replaced is None else _set_aside(wanted.replaced)
+@contextmanager
+def stage(target: Path) -> Iterator[Path]:
+    """An empty directory of the target's name, in one of its own beside it, for as long as the context lasts."""
+    root = target.parent
+    root.mkdir(parents=True, exist_ok=True)
+    clear(root)
+    own = root / _mark(_STAGE)
+    directory = own / target.name
     try:
-        staged_directory.rename(wanted.target)
+        directory.mkdir(parents=True)
+        yield directory
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def put(staged_directory: Path, wanted: Placing) -> None:
+    """Make a staged directory the plugin, in place of the one that has this version. AlreadyExistsError if it was quicker."""
+    target, replaced = wanted.target, wanted.replaced
+    gone = None if replaced is None else _set_aside(replaced)
+    try:
+        staged_directory.rename(target)
     except OSError as error:
-        if gone is not None and wanted.replaced is not None:
-            gone.rename(wanted.replaced)
+        if gone is not None and replaced is not None:
+            gone.rename(replaced)
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        raise AlreadyExistsError(f"Another process has just created {wanted.target}: nothing was changed") from None
+        raise AlreadyExistsError(f"Another process has just created {target}: nothing was changed") from None
     if gone is not None:
         _delete(gone)
 
@@ -166,23 +194,35 @@ def _set_aside(directory: Path) -> Path:
 
 
 def _delete(directory: Path) -> None:
-    if directory.is_symlink():
+    if directory.is_symlink() or directory.is_file():
         directory.unlink()
     else:
         shutil.rmtree(directory)
 
 
 def installed(plugin_path: Path) -> list[InstalledPlugin]:
-    """The child directories of a directory of plugin.path that hold a plugin; what can't be read is left out."""
+    """The children of a directory of plugin.path that hold a plugin; what can't be read is left out."""
     found = []
     with suppress(OSError):
         for child in sorted(plugin_path.iterdir()):
-            if child.name.startswith((".", "__")) or not child.is_dir():
+            if child.name.startswith((".", "__")):
+                continue
+            if jvm.is_java(child):
+                name, version = parts_of(child.stem if child.is_file() else child.name)
+                found.append(InstalledPlugin(child, ((name, version or versions.UNDEFINED),), java=True))
+                continue
+            if not child.is_dir():
                 continue
             own = tuple(distributions(child))
             if own:
                 found.append(InstalledPlugin(child, own))
     return found
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """Name and version of a Java plugin whose directory or download is called that; the version is empty without one."""
+    found = _PARTS.fullmatch(name)
+    return (found[1], found[2]) if found else (name, "")
 
 
 def distributions(directory: Path) -> Iterator[tuple[str, str]]:

@@ -167,7 +167,6 @@ def test_what_can_t_be_had_says_what_to_do(
     wheels: Path, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "x.jar").touch()
     (tmp_path / "flatt").mkdir()
     (tmp_path / "a-file").touch()
     for arguments, status, words in (
@@ -176,7 +175,6 @@ def test_what_can_t_be_had_says_what_to_do(
         (["./flatt"], 1, "is not installable. Neither 'setup.py' nor 'pyproject.toml' found."),
         (["future"], 1, "kconnect 0.1.0 is installed here, and a plugin can't bring its own"),
         (["./nothing"], 6, "./nothing does not exist"),
-        (["x.jar"], 6, "x.jar: this is a plugin for Java; kconnect runs plugins in Python only"),
         (["./a-file"], 6, "./a-file: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory"),
         (["--", "-r"], 6, "'-r' is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory"),
         (["flat", "--python", "/no/python"], 6, "--python /no/python: No such file or directory; name a Python executable"),

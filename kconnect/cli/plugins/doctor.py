@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import click
 
 from kconnect.cli import findings, output
 from kconnect.cli.plugins import plugin
+from kconnect.errors import ConnectError
 
 
 @click.command("doctor")
@@ -25,15 +26,19 @@ def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) ->
       kconnect plugin doctor -p /opt/kconnect/plugins -o json
 
     Reads the metadata of all that is in plugin.path, compares what plugins need with what is there, and has each class
-    imported and made once, in a process of its own. The exit status is 1 if something is wrong, 0 if there are warnings
-    only.
+    imported and made once, in a process of its own, for Java with a JVM. The exit status is 1 if something is wrong, 0 if
+    there are warnings only.
     """
     from kconnect.plugins import doctor as doctors
-    from kconnect.plugins import examination
+    from kconnect.plugins import examination, java_examination
+    from kconnect.plugins.registry import Registry
 
     directories = plugin.directories(plugin_path, worker_file)
     with progress() as tell:
         problems = doctors.examine(directories, tell)
+    releases: dict[str, int] = {}
+    for each, release in java_examination.needed(Registry.scan([str(root) for root in directories]).plugins).items():
+        releases[each.location] = max(release, releases.get(each.location, 0))
     errors = sum(each.severity == examination.ERROR for each in problems)
     if form == "table":
         findings.write(problems)
@@ -42,9 +47,20 @@ def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) ->
             click.echo(f"No problems in {where}")
         else:
             click.echo(f"{findings.count(errors, 'error')}, {findings.count(len(problems) - errors, 'warning')}")
+        for location, release in releases.items():
+            click.echo(f"{location} needs Java {release} or newer{_here()}")
     else:
-        output.write({"problems": [asdict(each) for each in problems], "errors": errors}, form)
+        output.write({"problems": [asdict(each) for each in problems], "errors": errors, "java": releases}, form)
     return 1 if errors else 0
+
+
+def _here() -> str:
+    from kconnect.jvm import java
+
+    # Without a Java the problems say so.
+    with suppress(ConnectError):
+        return f"; here is Java {java.version(java.find())}"
+    return ""
 
 
 @contextmanager

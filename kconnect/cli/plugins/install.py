@@ -1,18 +1,19 @@
-"""`kconnect plugin install`: by pip, into a directory of plugin.path, whole or not at all. Read next: `plugins/pip.py`."""
+"""
+`kconnect plugin install`: by pip, into a directory of plugin.path, whole or not at all. What is for Java `install_java.py`
+installs. Read next: `plugins/pip.py`.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kconnect.cli import findings
 from kconnect.cli.plugins import doctor as plugin_doctor
-from kconnect.cli.plugins import plugin
+from kconnect.cli.plugins import plugin, trial
 from kconnect.errors import BadRequestError, ConnectError
 
 if TYPE_CHECKING:
@@ -58,23 +59,36 @@ def install(
       kconnect plugin install 'acme-connector>=1.2' -w worker.properties
       kconnect plugin install ./acme_connector-1.2-py3-none-any.whl -p /opt/kconnect/plugins
       kconnect plugin install ./my-project -p /opt/kconnect/plugins --dry-run
+      kconnect plugin install io.debezium:debezium-connector-postgres:3.6.1.Final -p /opt/kconnect/plugins
+      kconnect plugin install ./confluentinc-kafka-connect-jdbc-10.9.1.zip -p /opt/kconnect/plugins
 
     It goes into the first directory, as NAME-VERSION. REQUIREMENT is a package, a wheel, or a project's directory. pip
     installs it, with your pip's configuration. What it needs comes along, but for what is beside kconnect and will do; its
     own versions of the rest are kept apart from those of kconnect and of other plugins. Other versions of the plugin stay,
     and connectors choose by connector.plugin.version. Its classes are tried before it is there. A running worker sees it
     after `kconnect plugin reload`.
+
+    For Java REQUIREMENT is group:artefact:version in a Maven repository, which is Maven Central unless KCONNECT_MAVEN has
+    another's URL; or an archive (.zip, .tar.gz), a jar, or a folder of jars. From a repository comes the archive that the
+    project publishes with the classifier `plugin`, or else its jar with all that it needs and Connect does not have.
     """
     directories = plugin.directories(plugin_path, worker_file)
     if not directories:
         raise click.UsageError(
             "Give the directory to install into: -p DIR, -w WORKER-FILE, or CONNECT_PLUGIN_PATH in the environment."
         )
-    if python is not None:
-        return _with(python, context)
     # Imported here: `--help` does without.
-    from kconnect.plugins import installation
+    from kconnect.plugins import installation, java_installation
     from kconnect.plugins.pip import Pip
+
+    java = java_installation.source_of(requirement)
+    if java is not None:
+        given = {"--python": python, "--find-links": find_links, "--no-index": no_index, "--pre": pre}
+        for name, value in given.items():
+            if value:
+                raise click.UsageError(f"{name} is about Python packages, and {requirement} is for Java: leave it out.")
+    elif python is not None:
+        return _with(python, context)
 
     options = [f"--find-links={each}" for each in find_links]
     options += [option for option, wanted in (("--no-index", no_index), ("--pre", pre)) if wanted]
@@ -82,6 +96,10 @@ def install(
     root = directories[0]
     if root.exists() and not root.is_dir():
         raise BadRequestError(f"{root} is not a directory. plugin.path names directories whose child directories are plugins")
+    if java is not None:
+        from kconnect.cli.plugins import install_java
+
+        return install_java.install(java, directories, install_java.Options(upgrade, force, no_check, dry_run))
     asked = installation.requirement_of(requirement)
     with plugin_doctor.progress() as tell:
         tell(f"Asking pip what {requirement} needs")
@@ -90,20 +108,19 @@ def install(
             click.echo(f"{wanted.there} has {wanted.plugin.name} {wanted.plugin.version} already (--force installs it again)")
             return 0
         if not dry_run:
-            before = _registry(directories)
+            before = trial.registry(directories)
             tell(f"Installing {wanted.plugin.name} {wanted.plugin.version}")
             with installation.staged(wanted, pip) as stage:
                 if not any(installation.distributions(stage)):
                     raise BadRequestError(_no_plugin(wanted))
                 tell(f"Trying {wanted.plugin.name} {wanted.plugin.version}")
-                works = _works(stage, wanted)
-                if not works and not no_check:
+                if not _works(stage, wanted) and not no_check:
                     raise ConnectError(
                         f"{wanted.plugin.name} {wanted.plugin.version} was not installed, because it would not work here "
                         "(--no-check installs it anyway)"
                     )
                 installation.put(stage, wanted)
-            removed = _remove_older(root, wanted) if upgrade else []
+            removed = trial.remove_older(root, wanted.plugin.name, wanted.plugin.version) if upgrade else []
     if dry_run:
         click.echo(f"Would install {wanted.plugin.name} {wanted.plugin.version} in {wanted.target}")
         click.echo(f"  packages  {', '.join(f'{each.name} {each.version}' for each in wanted.packages)}")
@@ -111,7 +128,7 @@ def install(
     _report(wanted, directories, before)
     for each in removed:
         click.echo(f"Removed {each}")
-    click.echo("Workers read plugin.path when they start: `kconnect plugin reload` makes running workers read it again.")
+    click.echo(trial.AFTERWARDS)
     return 0
 
 
@@ -139,12 +156,6 @@ def _with(python: str, context: click.Context) -> int:
     return subprocess.run([python, "-m", "kconnect", *arguments]).returncode
 
 
-def _registry(directories: list[Path]) -> Registry:
-    from kconnect.plugins.registry import Registry
-
-    return Registry.scan([str(directory) for directory in directories])
-
-
 def _no_plugin(wanted: Plan) -> str:
     return (
         f"{wanted.plugin.name} {wanted.plugin.version} is not a plugin: its package has no entry points for kconnect. Its "
@@ -154,37 +165,13 @@ def _no_plugin(wanted: Plan) -> str:
 
 
 def _works(stage: Path, wanted: Plan) -> bool:
-    """Tells of all problems as those of where the plugin will be; false if one of them is an error."""
     from kconnect.plugins import doctor, examination
 
-    plugins = _registry([stage.parent])
+    plugins = trial.registry([stage.parent])
     problems = [each for each in examination.registry(plugins) if each.location == str(stage)]
     problems += examination.directory(stage, examination.beside_kconnect())
-    of_it = [each for each in plugins.plugins if each.location == str(stage)]
-    problems += doctor.try_classes(plugins, [stage.parent], of_it)
-    final = [
-        replace(
-            each,
-            location=str(wanted.target),
-            message=each.message.replace(str(stage), str(wanted.target)),
-            remedy=each.remedy.replace(str(stage), str(wanted.target)),
-        )
-        for each in problems
-    ]
-    findings.write(final, err=True)
-    return not any(each.severity == examination.ERROR for each in final)
-
-
-def _remove_older(root: Path, wanted: Plan) -> list[Path]:
-    from kconnect.java import versions
-    from kconnect.plugins import installation
-
-    new = versions.key(wanted.plugin.version)
-    found = {each.directory: each.version_of(wanted.plugin.name) for each in installation.installed(root)}
-    older = [directory for directory, version in found.items() if version is not None and versions.key(version) < new]
-    for each in older:
-        installation.remove(each)
-    return older
+    problems += doctor.try_classes(plugins, [stage.parent], trial.at(plugins, stage))
+    return trial.works(problems, stage, wanted.target)
 
 
 def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
@@ -192,9 +179,9 @@ def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
 
     from kconnect.plugins import examination
 
-    after = _registry(directories)
+    after = trial.registry(directories)
     click.echo(f"Installed {wanted.plugin.name} {wanted.plugin.version} in {wanted.target}")
-    own = [each for each in after.plugins if each.location == str(wanted.target)]
+    own = trial.at(after, wanted.target)
     for each in own:
         click.echo(f"  {each.kind.replace('_', ' ')}  {each.class_name} {each.version}")
     elsewhere = examination.differences(wanted.target, examination.beside_kconnect(), directories)
@@ -206,10 +193,4 @@ def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
         if elsewhere.get(name, {}).keys() - {"kconnect"} and examination.has_extensions(distribution):
             apart += "; because it has C extensions, one connector can't use both"
         click.echo(f"  brings {name} {distribution.version}{f' ({others}; {apart})' if others else ''}")
-    for each in own:
-        known = before.versions(each.python_path, each.kind)
-        default = after.versions(each.python_path, each.kind)[0]
-        if known and known[0] != default:
-            click.echo(f"  configs that name no version of {each.class_name} will get {default}, not {known[0]}")
-        elif default != each.version:
-            click.echo(f"  configs that name no version of {each.class_name} will still get {default}")
+    trial.tell_defaults(own, before, after)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kconnect.cli import asking, connection
 from kconnect.cli.connection import Target
 from kconnect.cli.plugins import plugin
-from kconnect.errors import ConflictError, NotFoundError
+from kconnect.errors import ConflictError, ConnectError, NotFoundError
+
+if TYPE_CHECKING:
+    from kconnect.plugins.chain import Part
+    from kconnect.plugins.registry import Registry
 
 
 @click.command("remove")
@@ -33,8 +40,9 @@ def remove(
       kconnect plugin remove acme-connector -w worker.properties --url http://localhost:8083
       kconnect plugin remove acme-connector 1.2 -p /opt/kconnect/plugins --yes
 
-    NAME is that of its package or its directory. VERSION is needed if there are several. With --url it is refused while a
-    connector of that worker's cluster uses it; that a connector has the worker's own converters, only --worker-file tells.
+    NAME is that of its package or its directory, for Java with or without the version. VERSION is needed if there are
+    several. With --url it is refused while a connector of that worker's cluster uses it; that a connector has the worker's
+    own converters, only --worker-file tells.
     """
     directories = plugin.directories(plugin_path, worker_file)
     if not directories:
@@ -73,7 +81,7 @@ def _refuse_if_used(directory: Path, directories: list[Path], worker_file: Path 
     """ConflictError, naming them, if connectors of that worker's cluster get something from the directory."""
     from kconnect.cli import connector_file
     from kconnect.core.settings.worker import converters
-    from kconnect.plugins import environments
+    from kconnect.plugins import chain
     from kconnect.plugins.registry import Registry
 
     plugins = Registry.scan([str(root) for root in directories])
@@ -81,9 +89,20 @@ def _refuse_if_used(directory: Path, directories: list[Path], worker_file: Path 
     own = {} if worker_file is None else converters(connector_file.worker_of(worker_file))
     with target.connect() as client:
         configs = {name: each["info"]["config"] for name, each in client.connectors("info").items()}
-    using = [name for name, config in configs.items() if str(directory) in environments.of_chain(plugins, config, own)]
+    using = [
+        name for name, config in configs.items() if str(directory) in _locations(chain.parts(plugins, config, own), plugins)
+    ]
     if using:
         raise ConflictError(
             f"{directory} is used by {', '.join(sorted(using))}: give these connectors another version "
             "(connector.plugin.version and the like), or delete them. Without --url, no worker is asked"
         )
+
+
+def _locations(parts: Iterable[Part], plugins: Registry) -> set[str]:
+    """Where the plugins of a connector come from; what can't be found is nowhere."""
+    found = set()
+    for part in parts:
+        with suppress(ConnectError):
+            found.add(part.find(plugins).location)
+    return found

@@ -1,0 +1,124 @@
+"""
+`kconnect plugin install` of a Java plugin: from a Maven repository, an archive, a jar or a folder, whole or not at all.
+
+Called by `install.py`. Read next: `plugins/java_installation.py`, for where the files come from; `trial.py`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kconnect.cli.plugins import doctor as plugin_doctor
+from kconnect.cli.plugins import trial
+from kconnect.errors import BadRequestError, ConnectError
+from kconnect.jvm.maven import Coordinates
+from kconnect.plugins import doctor, examination, installation, java_examination, java_installation
+from kconnect.plugins.java_installation import JavaPlan, Source
+from kconnect.plugins.registry import PluginDesc
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Options:
+    """Those of the command that say what becomes of a plugin."""
+
+    upgrade: bool
+    force: bool
+    no_check: bool
+    dry_run: bool
+
+
+def install(source: Source, directories: list[Path], options: Options) -> int:
+    """Gives the exit status; ConnectError if the plugin is not to be had, or does not work here."""
+    root = directories[0]
+    wanted = java_installation.planned(source, root)
+    if isinstance(source, Coordinates) and _is_there(wanted, options):
+        return 0
+    with plugin_doctor.progress() as tell, _stage(wanted, options) as stage:
+        wanted = java_installation.prepare(source, wanted, stage, tell)
+        if wanted.version and _is_there(wanted, options):
+            return 0
+        left_out = java_installation.of_worker(stage)
+        for jar in left_out:
+            jar.unlink()
+        tell(f"Looking at {wanted}")
+        plugins = trial.registry([stage.parent])
+        own = trial.at(plugins, stage)
+        if not wanted.version:
+            wanted = java_installation.versioned(wanted, own)
+            if _is_there(wanted, options):
+                return 0
+        problems = [each for each in examination.registry(plugins) if each.location == str(stage)]
+        if not own and not options.no_check and _says_nothing(problems):
+            raise BadRequestError(f"{wanted} is not a plugin that works here: {java_installation.why_nothing(stage)}")
+        tell(f"Trying {wanted}")
+        problems += doctor.try_classes(plugins, [stage.parent], own)
+        if not trial.works(problems, stage, wanted.target) and not options.no_check:
+            raise ConnectError(f"{wanted} was not installed, because it would not work here (--no-check installs it anyway)")
+        lines = list(_lines(own, stage, left_out))
+        if options.dry_run:
+            click.echo("\n".join((f"Would install {wanted} in {wanted.target}", *lines)))
+            return 0
+        before = trial.registry(directories)
+        installation.put(stage, wanted)
+        removed = trial.remove_older(root, wanted.name, wanted.version, java=True) if options.upgrade and wanted.version else []
+    after = trial.registry(directories)
+    click.echo("\n".join((f"Installed {wanted} in {wanted.target}", *lines)))
+    here = trial.at(after, wanted.target)
+    for place in sorted({_first(each, after.plugins) for each in own} - {str(wanted.target), ""}):
+        click.echo(f"  {place} has some of these in the same version, and that is the one that workers use")
+    trial.tell_defaults(here, before, after)
+    for each in removed:
+        click.echo(f"Removed {each}")
+    click.echo(trial.AFTERWARDS)
+    return 0
+
+
+def _is_there(wanted: JavaPlan, options: Options) -> bool:
+    if wanted.replaced is None or options.force:
+        return False
+    click.echo(f"{wanted.target} has {wanted} already (--force installs it again)")
+    return True
+
+
+@contextmanager
+def _stage(wanted: JavaPlan, options: Options) -> Iterator[Path]:
+    if options.dry_run:
+        with tempfile.TemporaryDirectory(prefix="kconnect-plugin-") as directory:
+            stage = Path(directory).resolve() / wanted.target.name
+            stage.mkdir()
+            yield stage
+    else:
+        with installation.stage(wanted.target) as stage:
+            yield stage
+
+
+def _says_nothing(problems: list[examination.Problem]) -> bool:
+    """Whether a scan has told no more than that it found no plugin."""
+    return all("no class in it is a plugin" in each.message for each in problems)
+
+
+def _first(plugin: PluginDesc, known: list[PluginDesc]) -> str:
+    """Where workers get the class from."""
+    wanted = (plugin.kind, plugin.class_name, plugin.version)
+    return next((each.location for each in known if (each.kind, each.class_name, each.version) == wanted), "")
+
+
+def _lines(own: list[PluginDesc], place: Path, left_out: list[Path]) -> Iterator[str]:
+    """What there is, a line each."""
+    for each in own:
+        yield f"  {each.type or each.kind.replace('_', ' ')}  {each.class_name} {each.version}"
+    if needed := java_examination.needed(own):
+        yield f"  needs Java {max(needed.values())} or newer"
+    jars = sorted(file.name for file in place.rglob("*") if file.name.lower().endswith(".jar"))
+    more = f" and {len(jars) - _SHOWN} more" if len(jars) > _SHOWN else ""
+    yield f"  brings {', '.join(jars[:_SHOWN])}{more}"
+    if left_out:
+        yield f"  leaves out {', '.join(jar.name for jar in left_out)}, which plugins have from the worker"

@@ -1,0 +1,83 @@
+"""
+What an installation does around the files themselves, for Python and Java: tries the classes, takes older versions away, tells.
+
+Used by `install.py` and `install_java.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kconnect.cli import findings
+
+if TYPE_CHECKING:
+    from kconnect.plugins.examination import Problem
+    from kconnect.plugins.registry import PluginDesc, Registry
+
+_SHOWN = 3
+AFTERWARDS = "Workers read plugin.path when they start: `kconnect plugin reload` makes running workers read it again."
+
+
+def registry(directories: Iterable[Path]) -> Registry:
+    from kconnect.plugins.registry import Registry
+
+    return Registry.scan([str(directory) for directory in directories])
+
+
+def at(plugins: Registry, place: Path) -> list[PluginDesc]:
+    """The plugins of one directory."""
+    return [each for each in plugins.plugins if each.location == str(place)]
+
+
+def works(problems: Sequence[Problem], stage: Path, target: Path) -> bool:
+    """Tells of all problems as those of where the plugin will be; false if one of them is an error."""
+    from kconnect.plugins import examination
+
+    final = [
+        replace(
+            each,
+            location=str(target),
+            message=each.message.replace(str(stage), str(target)),
+            remedy=each.remedy.replace(str(stage), str(target)),
+        )
+        for each in problems
+    ]
+    findings.write(final, err=True)
+    return not any(each.severity == examination.ERROR for each in final)
+
+
+def remove_older(root: Path, name: str, version: str, java: bool = False) -> list[Path]:
+    """Take away what has an older version of the same plugin; gives the directories."""
+    from kconnect.java import versions
+    from kconnect.plugins import installation
+
+    new = versions.key(version)
+    found = {each.directory: each.version_of(name) for each in installation.installed(root) if each.java == java}
+    older = [directory for directory, old in found.items() if old is not None and versions.key(old) < new]
+    for each in older:
+        installation.remove(each)
+    return older
+
+
+def tell_defaults(own: Iterable[PluginDesc], before: Registry, after: Registry) -> None:
+    """Which version configs get that name none, where that is another than before, or not the one just installed."""
+    told: dict[str, dict[str, None]] = {}
+    for each in own:
+        known = before.versions(each.python_path, each.kind)
+        default = after.versions(each.python_path, each.kind)[0]
+        if known and known[0] != default:
+            told.setdefault(f"get {default}, not {known[0]}", {})[each.class_name] = None
+        elif default != each.version:
+            told.setdefault(f"still get {default}", {})[each.class_name] = None
+    for what, names in told.items():
+        if len(names) <= _SHOWN:
+            for name in names:
+                click.echo(f"  configs that name no version of {name} will {what}")
+        else:
+            some = ", ".join(list(names)[:_SHOWN])
+            click.echo(f"  configs that name no version of {some} and {len(names) - _SHOWN} more classes will {what}")

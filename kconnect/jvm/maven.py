@@ -1,0 +1,205 @@
+"""
+Java plugins from a Maven repository: the archive that a project publishes for Kafka Connect, or its jar and what that needs.
+
+Called by `plugins/java_installation.py`. Many projects publish an archive with all jars of a plugin, with the classifier
+`plugin`; what has none is resolved by the Ivy of `jars.py`, without what Connect's class loaders take from the worker anyway.
+`KCONNECT_MAVEN` names the repository. Read next: `unpacking.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError
+from kconnect.java import versions
+from kconnect.jvm import jars
+
+FRAMEWORK = (
+    *(("org.apache.kafka", f"connect-{part}") for part in ("api", "runtime", "json", "transforms")),
+    ("org.apache.kafka", "kafka-clients"),
+    *(("org.slf4j", f"slf4j-{part}") for part in ("api", "simple", "nop", "jdk14", "log4j12", "reload4j")),
+    ("ch.qos.logback", "logback-classic"),
+    ("org.apache.logging.log4j", "log4j-slf4j-impl"),
+    ("org.apache.logging.log4j", "log4j-slf4j2-impl"),
+)
+"""What every plugin has from the worker: Connect, its client and the log. What only these need is left out with them."""
+
+_ENDINGS = (".tar.gz", ".zip")
+_TIMEOUT_S = 60.0
+_CHUNK = 2**18
+_SHOWN = 6
+
+Tell = Callable[[str], None]
+"""Hears what is being done."""
+
+
+class Coordinates(NamedTuple):
+    """What Maven calls an artefact."""
+
+    group: str
+    artefact: str
+    version: str
+
+    def __str__(self) -> str:
+        return ":".join(self)
+
+    @property
+    def folder(self) -> str:
+        """Of all versions, below the repository's root."""
+        return f"{self.group.replace('.', '/')}/{self.artefact}"
+
+    @property
+    def stem(self) -> str:
+        """How its files' paths begin."""
+        return f"{self.folder}/{self.version}/{self.artefact}-{self.version}"
+
+
+def coordinates(text: str) -> Coordinates | None:
+    """
+    What the user means, if it looks like coordinates: it has a colon, and is no URL or path.
+
+    BadRequestError if they are none.
+    """
+    if ":" not in text or "/" in text or "@" in text or " " in text:
+        return None
+    parts = text.split(":")
+    if len(parts) != 3 or not all(re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", part, re.ASCII) for part in parts):
+        raise BadRequestError(
+            f"{text!r} is not a Maven coordinate: write group:artefact:version, such as org.apache.kafka:connect-file:4.3.1"
+        )
+    found = Coordinates(*parts)
+    if found[:2] in FRAMEWORK:
+        raise BadRequestError(f"{text} is not a plugin to install: it is a part of Kafka Connect, which every worker has")
+    return found
+
+
+def archive(wanted: Coordinates, directory: Path, tell: Tell) -> Path | None:
+    """
+    The plugin's archive, fetched into a directory and compared with its checksum; None if the project publishes none.
+
+    Raises:
+        ConnectError: the repository can't be reached, or what came is not what it has
+    """
+    for ending in _ENDINGS:
+        name = f"{wanted.stem}-plugin{ending}"
+        with suppress(_AbsentError), _open(name) as answer:
+            target = directory / name.rpartition("/")[2]
+            digest = _save(answer, target, tell)
+            with suppress(_AbsentError), _open(f"{name}.sha1") as checksum:
+                right = checksum.read(1000).decode("ascii", "replace").split()[:1]
+                if right and right[0].lower() != digest:
+                    raise ConnectError(
+                        f"{_repository()}{name} was damaged on its way: its SHA-1 is {digest}, and must be {right[0]}. "
+                        "Run this again"
+                    )
+            return target
+    return None
+
+
+def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
+    """
+    The artefact's jar and those that it needs at run time, put into a directory, but for the framework's.
+
+    Raises:
+        NotFoundError: there is no such artefact, or not in that version; it says which there are
+        ConnectError: no Java, or the repository can't be reached
+    """
+    try:
+        _open(f"{wanted.stem}.pom").close()
+    except _AbsentError:
+        raise NotFoundError(_absent(wanted)) from None
+    with tempfile.TemporaryDirectory(prefix="kconnect-maven-") as cache:
+        # A cache of its own: a plugin's directory is the only place where its jars are kept.
+        found = jars.resolve(
+            wanted.artefact, [str(wanted)], lambda done, total, what: tell(f"Fetching {what}"), Path(cache), FRAMEWORK
+        )
+        for jar in sorted(found.glob("*.jar")):
+            shutil.move(jar, directory / jar.name)
+
+
+def _absent(wanted: Coordinates) -> str:
+    there: list[str] = []
+    with suppress(_AbsentError), _open(f"{wanted.folder}/maven-metadata.xml") as answer:
+        there = re.findall(r"<version>\s*([^<\s]+)\s*</version>", answer.read(2**22).decode("utf-8", "replace"))
+    if not there:
+        return (
+            f"{_repository()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that has it "
+            "in KCONNECT_MAVEN"
+        )
+    newest = versions.oldest_first(there)[::-1][:_SHOWN]
+    return (
+        f"{_repository()} has no version {wanted.version} of {wanted.group}:{wanted.artefact}; it has {', '.join(newest)}"
+        f"{' and older ones' if len(there) > len(newest) else ''}"
+    )
+
+
+class _AbsentError(Exception):
+    """The repository answers that it has no such file."""
+
+
+def _open(name: str) -> IO[bytes]:
+    root = os.environ.get("KCONNECT_MAVEN") or jars.CENTRAL
+    if not re.match(r"(https?|file)://", root):
+        raise BadRequestError(
+            f"KCONNECT_MAVEN is {root!r}, which is not the URL of a repository: it must begin with https://, http:// or file:///"
+        )
+    request = urllib.request.Request(f"{root.rstrip('/')}/{name}", headers={"User-Agent": "kconnect"})
+    try:
+        answer: IO[bytes] = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in (404, 410):
+            raise _AbsentError from None
+        raise ConnectError(
+            f"{_repository()}{name} can't be fetched: the repository answers {error.code} {error.reason}. KCONNECT_MAVEN names "
+            "another one"
+        ) from None
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, FileNotFoundError):
+            raise _AbsentError from None
+        raise _unreachable(reason) from None
+    return answer
+
+
+def _save(answer: IO[bytes], target: Path, tell: Tell) -> str:
+    """The SHA-1 of what came; Maven has it of every file."""
+    digest, done = hashlib.sha1(usedforsecurity=False), 0
+    length = getattr(answer, "headers", {}).get("Content-Length")
+    total = f" of {int(length) / 1e6:.0f}" if length else ""
+    with target.open("wb") as file:
+        try:
+            while data := answer.read(_CHUNK):
+                file.write(data)
+                digest.update(data)
+                done += len(data)
+                tell(f"Fetching {target.name}: {done / 1e6:.0f}{total} MB")
+        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+            raise _unreachable(error) from None
+    if length and done != int(length):
+        raise ConnectError(f"{target.name} was cut off after {done} of {length} bytes: run this again")
+    return digest.hexdigest()
+
+
+def _unreachable(reason: object) -> ConnectError:
+    return ConnectError(
+        f"{_repository()} can't be reached from here ({reason}): connect to the network, set https_proxy, or name a mirror in "
+        "KCONNECT_MAVEN"
+    )
+
+
+def _repository() -> str:
+    """As it is shown: a mirror's URL may have a password in it."""
+    root = os.environ.get("KCONNECT_MAVEN") or jars.CENTRAL
+    return re.sub(r"//[^/@]*@", "//", root.rstrip("/") + "/")
