@@ -19,7 +19,8 @@ final class Misfit {
     private Misfit() {
     }
 
-    static DataException among(ConnectRecord[] records, Throwable error) {
+    /** `numbers` are those by which the records are known. */
+    static DataException among(ConnectRecord[] records, int[] numbers, Throwable error) {
         for (int at = 0; at < records.length; at++) {
             ConnectRecord record = records[at];
             String found = of(record.keySchema(), record.key(), "key", 0);
@@ -31,7 +32,7 @@ final class Misfit {
                 found = found != null ? found : of(header.schema(), header.value(), "header " + header.key(), 0);
             }
             if (found != null) {
-                return new DataException("Record " + at + " of the batch can't go from Java to Python: " + found, error);
+                return new DataException("Record " + numbers[at] + " of the batch can't go from Java to Python: " + found, error);
             }
         }
         return new DataException("A batch of records can't go from Java to Python: " + error, error);

@@ -41,10 +41,10 @@ public final class RecordWriter {
             return written(records, numbers, whole);
         } catch (RuntimeException error) {
             schemas.reset();
-            throw Misfit.among(records, error);
+            throw Misfit.among(records, numbers, error);
         } catch (StackOverflowError error) {
             schemas.reset();
-            throw Misfit.among(records, error);
+            throw Misfit.among(records, numbers, error);
         }
     }
 
