@@ -35,6 +35,8 @@ def _in_record(record: Any) -> Iterator[str]:
     yield from _in_value(record.key_schema, record.key, "key", 0)
     yield from _in_value(record.value_schema, record.value, "value", 0)
     for header in record.headers:
+        if not isinstance(header.key, str):
+            yield f"the name of a header: {java_class(header.key)} is no text"
         yield from _in_value(header.schema, header.value, f"header {header.key}", 0)
 
 

@@ -41,8 +41,12 @@ class Described:
 
     def begin(self) -> None:
         """Before each batch."""
-        if len(self._held) > _MANY:
+        if len(self._equal) > _MANY:
             self.reset()
+        elif len(self._held) > _MANY:
+            # Somebody builds each record's schema anew.
+            self._numbers.clear()
+            self._held.clear()
         self._new = []
         self._before = len(self._columns)
 

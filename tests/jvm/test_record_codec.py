@@ -174,6 +174,17 @@ def test_after_very_many_schemas_the_numbers_begin_anew(monkeypatch: pytest.Monk
     assert len(encoder._schemas._held) <= 13
 
 
+def test_a_schema_that_is_built_anew_for_each_record_crosses_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_schemas, "_MANY", 10)
+    encoder, decoder = Encoder(), Decoder()
+    for n in range(50):
+        own = POINT.replace()
+        data = encoder.encode([record(own, Struct(own, {"x": n}))])
+        assert _new(data) == (0 if n else 3)
+        assert decoder.decode(bytes(data)).records[0].value["x"] == n
+    assert len(encoder._schemas._held) <= 13
+
+
 def test_after_a_failure_schemas_are_described_again() -> None:
     encoder, decoder = Encoder(), Decoder()
     with pytest.raises(DataError):
@@ -220,6 +231,7 @@ def test_where_else_something_may_be_wrong() -> None:
         (SourceRecord(None, None, "t", None, s.STRING_SCHEMA, 5), "key: java.lang.Long is no STRING"),
         (SourceRecord(None, None, "t", 2**31), "partition: java.lang.Long is no number of 32 bits"),
         (SourceRecord(None, None, "t", timestamp=0.5), "timestamp: java.lang.Double is no number of 64 bits"),  # type: ignore[arg-type]
+        (SourceRecord(None, None, "t", headers=[Header(5, 1)]), "the name of a header: java.lang.Long is no text"),  # type: ignore[arg-type]
         (SourceRecord(None, None, 5), "topic: java.lang.Long is no text"),  # type: ignore[arg-type]
     ):
         with pytest.raises(DataError, match=message):
@@ -257,6 +269,14 @@ def test_java_has_the_same_schemas(java: Java, schemas: list[Schema]) -> None:
     back = java.back(java.there([record(schema, None) for schema in schemas]))
     assert [each.value_schema for each in back] == schemas
     assert [each.value_schema.default for each in back] == [schema.default for schema in schemas]
+
+
+@pytest.mark.process
+def test_very_many_schemas(java: Java) -> None:
+    for batch in range(3):
+        schemas = [s.struct({f"f{batch}": s.INT32_SCHEMA, f"g{n}": s.INT8_SCHEMA}) for n in range(2500)]
+        back = java.back(java.there([record(each, None) for each in schemas]))
+        assert [each.value_schema for each in back] == schemas
 
 
 @pytest.mark.process

@@ -27,8 +27,11 @@ final class SchemaWriter {
 
     /** At the begin of a batch. */
     void begin() {
-        if (known.size() > MANY) {
+        if (equal.size() > MANY) {
             reset();
+        } else if (known.size() > MANY) {
+            // Somebody builds each record's schema anew.
+            known.clear();
         }
         described.buffer.clear();
         before = count;
