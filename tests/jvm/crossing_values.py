@@ -51,9 +51,11 @@ PAIRS: st.SearchStrategy[tuple[Schema | None, Any]] = SCHEMAS.flatmap(
 _TOPICS = st.sampled_from(["a", "orders", "\u00e9"])
 _PARTITIONS = st.integers(0, 2**31 - 1)
 _TIMES = st.none() | st.integers(-1, 2**62)
-_HEADERS = st.lists(st.tuples(TEXTS, PAIRS).map(lambda parts: Header(parts[0], parts[1][1], parts[1][0])), max_size=2).map(
-    tuple
-)
+# In Java a header whose value is a struct has its schema at least.
+_HEADER_PAIRS = PAIRS.filter(lambda pair: pair[0] is not None or not isinstance(pair[1], Struct))
+_HEADERS = st.lists(
+    st.tuples(TEXTS, _HEADER_PAIRS).map(lambda parts: Header(parts[0], parts[1][1], parts[1][0])), max_size=2
+).map(tuple)
 
 
 @st.composite
