@@ -131,6 +131,11 @@ public final class SinkBatches {
         return failure;
     }
 
+    /** What came of the batch: a record or null for each message that was looked at. */
+    SinkRecord[] made() {
+        return made;
+    }
+
     /** Have what came of the batch wait for `put`; which of its messages nothing came of, in order. */
     public int[] end() {
         int[] dropped = new int[messages];

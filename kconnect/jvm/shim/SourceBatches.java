@@ -10,10 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.connect.connector.ConnectRecord;
-import org.apache.kafka.connect.errors.DataException;
-import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
@@ -155,32 +152,9 @@ public final class SourceBatches {
 
     private void convert(int index) {
         ConnectRecord record = chain.transform(polled[index]);
-        if (record == null) {
-            return;
+        if (record != null) {
+            chain.convert(record, index, out);
         }
-        String topic = record.topic();
-        RecordHeaders headers = new RecordHeaders();
-        if (!record.headers().isEmpty()) {
-            chain.atHeader();
-            for (Object each : record.headers()) {
-                Header header = (Header) each;
-                headers.add(header.key(), chain.header.fromConnectHeader(topic, header.key(), header.schema(), header.value()));
-            }
-        }
-        chain.atKey();
-        byte[] key = chain.key.fromConnectData(topic, headers, record.keySchema(), record.key());
-        chain.atValue();
-        byte[] value = chain.value.fromConnectData(topic, headers, record.valueSchema(), record.value());
-        Long timestamp = record.timestamp();
-        if (timestamp != null && timestamp.longValue() < -1) {
-            throw new DataException("Invalid record timestamp " + timestamp);
-        }
-        boolean none = timestamp != null && timestamp.longValue() == -1;
-        out.add(index, topic, record.kafkaPartition(), none ? null : timestamp, key, value, hasSome(headers) ? headers : null);
-    }
-
-    private static boolean hasSome(RecordHeaders headers) {
-        return headers.iterator().hasNext();
     }
 
     /** Of each source partition the last offset, also of records that were dropped on the way. */
