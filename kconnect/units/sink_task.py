@@ -81,9 +81,14 @@ class SinkLoop:
             self._chain = made = JavaChain(config, settings, plugins)
             self._task.begin(made.chain)
             return java.SinkIntake(self._task, errors, topic_use(self._unit))
-        chain = SinkChain(converters.make(config, settings, plugins), errors)
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
-        return SinkConversion(chain, transforms.steps, errors, topic_use(self._unit))
+        steps, use = transforms.steps, topic_use(self._unit)
+        if java_chain.has_java_converter(config, settings, plugins):
+            from kconnect.jvm.conversion import JavaSinkChain
+
+            transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
+            return SinkConversion(JavaSinkChain(made.chain, errors), steps, errors, use)
+        return SinkConversion(SinkChain(converters.make(config, settings, plugins), errors), steps, errors, use)
 
     def wake(self) -> None:
         """The loop looks around by itself twice a second."""

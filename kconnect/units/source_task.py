@@ -83,9 +83,13 @@ class SourceLoop:
             self._tracks = self._task.begin(made.chain)
             return java.SourceConversion(self._task, errors, self._tracks)
         self._tracks = type(self._task).commit_record is not SourceTask.commit_record
-        chain = SourceChain(converters.make(config, settings, plugins), errors)
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
-        return SourceConversion(chain, transforms.steps, errors)
+        if java_chain.has_java_converter(config, settings, plugins):
+            from kconnect.jvm.conversion import JavaSourceChain
+
+            transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
+            return SourceConversion(JavaSourceChain(made.chain, errors), transforms.steps, errors)
+        return SourceConversion(SourceChain(converters.make(config, settings, plugins), errors), transforms.steps, errors)
 
     def _deliver(self, config: dict[str, str]) -> Delivery:
         unit, settings = self._unit, self._unit.ports.settings
