@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kconnect.core.settings import aliases
+from kconnect.core.settings import aliases, worker
 from kconnect.core.settings.aliases import Alias
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError, ConnectError
@@ -36,6 +37,16 @@ def has_java_converter(config: Mapping[str, str], settings: WorkerSettings, plug
     """Whether a converter of a task is Java's: then all of them have to be."""
     parts = (converters.part(which, config, settings, plugins) for which, _ in chain.CONVERTERS)
     return any(part.find(plugins).java for part in parts)
+
+
+def is_mixed(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> bool:
+    """Whether a part of a chain is in Python only, so that it can't be in Java as a whole."""
+    found: list[PluginDesc] = []
+    for part in chain.parts(plugins, config, worker.converters(settings)):
+        # One that can't be found has better words where it is looked for.
+        with suppress(ConnectError):
+            found.append(part.find(plugins))
+    return any(each.java_class is None for each in found)
 
 
 class JavaChain:

@@ -225,16 +225,17 @@ def test_a_plugin_that_would_end_its_process_fails_alone(connectors: Connectors,
     assert {host.pid for host in java_hosts(java_worker)} >= before, "no host has ended"
 
 
-def test_a_python_part_in_a_java_chain_is_refused_by_its_name(connectors: Connectors) -> None:
-    topic = connectors._unique("java-mixed")
-    name = connectors.make(
-        rig.NUMBERS,
-        topic=topic,
-        transforms="e",
-        **{"transforms.e.type": "Expression", "transforms.e.value": "value"},
-    )
-    trace = connectors.wait(name, "FAILED")
-    assert "transforms.e" in trace.splitlines()[0] and "Python" in trace.splitlines()[0]
+def test_parts_in_python_between_parts_in_java(connectors: Connectors, tmp_path: Path) -> None:
+    topic, out = connectors._unique("java-mixed"), tmp_path / "out"
+    both = {"transforms.e.type": "Expression", "transforms.e.expression": "'x' + value", "transforms.s.type": "rig.Shout"}
+    source = connectors.make(rig.NUMBERS, topic=topic, limit=250, transforms="e,s", **both)
+    wait_until(lambda: connectors.sent(topic) > 0, WAIT_S)
+    behind = {"transforms.e.type": "Expression", "transforms.e.expression": "value + '?'"}
+    sink = connectors.make(rig.RECORDING, topics=topic, file=out, transforms="e", **behind)
+    wait_until(lambda: out.exists() and len(out.read_text().splitlines()) >= 250, WAIT_S)
+    assert connectors.values(topic) == [f"X{number}!" for number in range(250)]
+    assert [line.split()[4] for line in out.read_text().splitlines()] == [f"X{number}!?" for number in range(250)]
+    assert [connectors.task(name)["state"] for name in (source, sink)] == ["RUNNING", "RUNNING"]
 
 
 def java_hosts(worker: WorkerProcess) -> list[psutil.Process]:

@@ -1,4 +1,7 @@
-"""Parts in Java of a chain whose connector is in Python: `kconnect/jvm/parts.py`, `kconnect/jvm/conversion.py`."""
+"""
+Chains with parts in Java and in Python: `kconnect/jvm/parts.py` and `kconnect/jvm/conversion.py` behind a connector in Python,
+`kconnect/jvm/mixed.py` behind one in Java.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,21 @@ import pytest
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.task.chain import SinkChain, SourceChain
 from kconnect.core.task.source_pump import SourceConversion
+from kconnect.core.task.topic_use import TopicUse
 from kconnect.data.schema import STRING_SCHEMA
 from kconnect.errors import ConnectError
+from kconnect.jvm.chain import Chain
 from kconnect.jvm.conversion import JavaSinkChain, JavaSourceChain
+from kconnect.jvm.mixed import MixedSink, MixedSource
 from kconnect.plugins.registry import Registry
-from kconnect.units.java_chain import JavaChain, has_java_converter
+from kconnect.units import converters
+from kconnect.units.java_chain import JavaChain, has_java_converter, is_mixed
 from kconnect.units.transforms import Transforms
 from tests.jvm.java import Judged
-from tests.jvm.test_sink_task import Message
+from tests.jvm.test_sink_task import Message, Sink
+from tests.jvm.test_source_task import numbers
 
 pytestmark = pytest.mark.process
 
@@ -110,3 +119,41 @@ def test_java_s_converter_before_a_sink_in_python(plugins: Registry) -> None:
     assert [(header.key, header.value) for header in third.headers] == [("h", 1)]
     assert [failure.origin for failure in judged.failures] == [batch[1]]
     made.close()
+
+
+def test_java_s_source_with_a_step_in_python(plugins: Registry, java_plugin: Path, tmp_path: Path) -> None:
+    config = {**SHOUT, "transforms": "e,s", "transforms.e.type": "Expression", "transforms.e.drop": "value == '3'"}
+    config["transforms.e.expression"] = "value + 'x'"
+    assert is_mixed(config, settings(), plugins) and not is_mixed(SHOUT, settings(), plugins)
+    judged, heard = Judged(), tmp_path / "heard"
+    transforms = Transforms(config, plugins, owned=True)
+    chain = SourceChain(converters.make(config, settings(), plugins), judged.errors)
+    task = numbers(java_plugin, Chain(), heard=str(heard), header="h")
+    convert = MixedSource(task, SourceConversion(chain, transforms.steps, judged.errors), judged.errors, True)
+    found = convert(task.poll())
+    assert [message[1] for message in found.messages] == [b"0X!", b"1X!", b"2X!", b"4X!"]
+    assert [message[7] for message in found.messages] == [[("h", f"h{n}".encode())] for n in (0, 1, 2, 4)]
+    assert [(each.source_partition, each.source_offset) for each in found.offsets] == [({"task": "0"}, {"last": 4})]
+    assert [each.number for each in found.dropped()] == [3]
+    for record in found.given:
+        task.commit_record(record, None)
+    task.commit()
+    assert heard.read_text().splitlines() == [*(f"{number} dropped" for number in range(5)), "commit"]
+
+
+def test_java_s_sink_with_a_step_in_python(plugins: Registry, java_plugin: Path, tmp_path: Path) -> None:
+    config = {"transforms": "e", "transforms.e.type": "Expression", "transforms.e.drop": "value == 'b'"}
+    config["transforms.e.topic"] = "'renamed'"
+    judged = Judged()
+    sink = Sink(java_plugin, tmp_path, Chain())
+    transforms = Transforms(config, plugins, owned=True)
+    chain = SinkChain(converters.make(config, settings(), plugins), judged.errors)
+    take = MixedSink(sink.task, chain, transforms.steps, judged.errors, TopicUse(lambda: sink.used, sink.used.add))
+    batch = [Message(b"a", 5, b"k"), Message(b"b", 6), Message(b"c", 7)]
+    assert take(batch) == [batch[0], batch[2]]
+    sink.task.put([batch[0], batch[2]])
+    assert [line.split()[:6] for line in sink.written()] == [
+        ["renamed", "0", "5", "k", "a", "1000"],
+        ["renamed", "0", "7", "null", "c", "1000"],
+    ]
+    assert sink.used == {"in"}

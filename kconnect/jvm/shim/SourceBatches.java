@@ -25,6 +25,7 @@ public final class SourceBatches {
     private final ClassLoader loader;
     private final boolean hears;
     private final Out out = new Out();
+    private final RecordWriter writer = new RecordWriter();
     private final JsonConverter json = new JsonConverter();
     private final JsonConverter withSchemas = new JsonConverter();
     private SourceRecord[] polled = new SourceRecord[0];
@@ -90,6 +91,25 @@ public final class SourceBatches {
             Loaders.enter(before);
         }
         return out.written(at - from, failure != null, offsets(from, at));
+    }
+
+    /** The records `from` to `to` (exclusive) as they are, for Python: bytes as `RecordWriter` describes them. */
+    public ByteBuffer records(int from, int to) {
+        int[] numbers = new int[to - from];
+        for (int at = 0; at < numbers.length; at++) {
+            numbers[at] = from + at;
+        }
+        return writer.write((ConnectRecord[]) Arrays.copyOfRange(polled, from, to), numbers, false);
+    }
+
+    /** Of each source partition of these the last offset: JSON, a list of pairs. */
+    public byte[] newest(int from, int to) {
+        return offsets(from, to);
+    }
+
+    /** Python could not read the last `records`. */
+    public void reset() {
+        writer.reset();
     }
 
     /** What stopped the last `convert`; null if nothing did. */
