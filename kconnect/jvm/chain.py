@@ -13,10 +13,16 @@ from kconnect.jvm.parts import JavaConverter, JavaHeaderConverter, JavaPredicate
 
 
 class Chain:
-    """All parts are configured already."""
+    """All parts are configured already. Without converters it is a part of a chain, for `crossing.py`."""
 
-    def __init__(self, key: JavaConverter, value: JavaConverter, header: JavaHeaderConverter) -> None:
-        self.it: Any = jpype.JClass("kconnect.shim.Chain")(key.it, value.it, header.it)
+    def __init__(
+        self,
+        key: JavaConverter | None = None,
+        value: JavaConverter | None = None,
+        header: JavaHeaderConverter | None = None,
+    ) -> None:
+        parts = (None if each is None else each.it for each in (key, value, header))
+        self.it: Any = jpype.JClass("kconnect.shim.Chain")(*parts)
 
     def add(self, alias: str, transformation: JavaTransformation, predicate: JavaPredicate | None, negate: bool) -> None:
         """The next transform; without a predicate it is for every record."""

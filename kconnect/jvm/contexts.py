@@ -49,8 +49,8 @@ def SinkConnectorContext(context: Any) -> Any:
     return _implement("org.apache.kafka.connect.sink.SinkConnectorContext", _Connector(context))
 
 
-def SourceTaskContext(context: Any) -> Any:
-    return _implement("org.apache.kafka.connect.source.SourceTaskContext", _SourceTask(context))
+def SourceTaskContext(context: Any, ends: Transactions) -> Any:
+    return _implement("org.apache.kafka.connect.source.SourceTaskContext", _SourceTask(context, ends))
 
 
 def SinkTaskContext(context: Any, reporter: Callable[[Any, Any], None]) -> Any:
@@ -86,9 +86,53 @@ class _SourceConnector(_Connector):
         return _implement("org.apache.kafka.connect.storage.OffsetStorageReader", _Offsets(self._it.offsets))
 
 
+class Transactions:
+    """
+    What a source task asks of its transactions, from any thread: for the next batch at once, for a record once that has come,
+    which only then has a number here.
+    """
+
+    def __init__(self) -> None:
+        self._asked: list[tuple[Any, Callable[[Any], None]]] = []
+
+    def ask(self, record: Any, say: Callable[[Any], None]) -> None:
+        if record is None:
+            raise ValueError("Source record used to define transaction boundaries may not be null")
+        self._asked.append((record, say))
+
+    def say(self, number_of: Callable[[Any], Any]) -> None:
+        """Pass on what was asked of the records that have a number by now; it is None for the others."""
+        for each in list(self._asked):
+            record, say = each
+            number = number_of(record)
+            if number is not None:
+                say(number)
+                self._asked.remove(each)
+
+
+class _TransactionContext:
+    def __init__(self, context: Any, ends: Transactions) -> None:
+        self._it, self._ends = context, ends
+
+    @_answering
+    def commitTransaction(self, *record: Any) -> None:
+        self._ask(self._it.commit_transaction, *record)
+
+    @_answering
+    def abortTransaction(self, *record: Any) -> None:
+        self._ask(self._it.abort_transaction, *record)
+
+    def _ask(self, say: Callable[..., None], *record: Any) -> None:
+        if record:
+            self._ends.ask(record[0], say)
+        else:
+            say()
+
+
 class _SourceTask:
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, ends: Transactions) -> None:
         self._it = context
+        self._ends = ends
         self._metrics = _metrics()
 
     @_answering
@@ -99,7 +143,10 @@ class _SourceTask:
         return _implement("org.apache.kafka.connect.storage.OffsetStorageReader", _Offsets(self._it.offsets))
 
     def transactionContext(self) -> Any:
-        return None
+        asked = self._it.transaction_context
+        if asked is None:
+            return None
+        return _implement("org.apache.kafka.connect.source.TransactionContext", _TransactionContext(asked, self._ends))
 
     def pluginMetrics(self) -> Any:
         return self._metrics

@@ -9,6 +9,7 @@ in Connect: each directory gets a class loader of its own, and classes of the fr
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -66,6 +67,7 @@ def start() -> Any:
             # At the end of this process nobody waits for threads that a plugin has left.
             jpype.config.onexit = False
             _start_java(options.wanted)
+            atexit.register(_leave)
             jpype.JClass("kconnect.shim.NoExit").install()
             logs.begin()
             settings = to_map({"plugin.discovery": "service_load"})
@@ -87,6 +89,11 @@ def source(place: str) -> Any:
             except jpype.JException as error:
                 raise ConnectError(f"The Java plugin {place} can't be read: {error}") from None
         return _sources[place]
+
+
+def _leave() -> None:
+    """A thread of JPype's (1.7) that comes back to an interpreter which is ending would abort the process."""
+    jpype.JClass("org.jpype.ref.JPypeReferenceQueue").getInstance().stop()
 
 
 def _start_java(wanted: Options) -> None:

@@ -1,16 +1,22 @@
 """
-Java transforms, predicates and converters: what is asked of them by validation, and the Java object for a chain in Java.
+Java transforms, predicates and converters, seen as `kconnect.api` has them. Made by `classes.py`.
 
-Made by `classes.py`; `chain.py` puts them together. Their `apply`, `test` and conversions are not called from Python: a chain
-of which one part is Java's runs in Java as a whole.
+A Java task has its whole chain in Java (`chain.py`), and takes the Java object `it` of each part. Behind a connector in Python,
+and in previews, a part is called as any other: a transform takes batches across (`crossing.py`); a converter by itself takes
+one value a call, which is slow, so that tasks have `conversion.py` in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kconnect.api.config import ConfigDef
+from kconnect.api.converter import Converter, HeaderConverter
+from kconnect.api.predicate import Predicate
+from kconnect.api.record import Header, SourceRecord
+from kconnect.api.transformation import Transformation
+from kconnect.data.schema import Schema, SchemaAndValue
 from kconnect.jvm import classes, machine, settings
 from kconnect.jvm.errors import calling
 
@@ -32,21 +38,126 @@ class _JavaPart:
             self.it.close()
 
 
-class JavaTransformation(_JavaPart):
+class JavaTransformation(_JavaPart, Transformation[Any]):
+    _steps: Any = None
+    _predicate: JavaPredicate | None = None
+    _negate = False
+
     def configure(self, props: Mapping[str, Any]) -> None:
         with calling(self.it):
             self.it.configure(machine.to_map(dict(props)))
 
+    def only(self, predicate: JavaPredicate, negate: bool) -> None:
+        """Take those records only that a predicate in Java is, or is not, true of. Before the first record."""
+        self._predicate, self._negate = predicate, negate
 
-class JavaPredicate(JavaTransformation):
-    pass
+    def apply(self, record: Any) -> Any:
+        return self._in_java().apply(record)
+
+    def apply_all(self, records: Sequence[Any]) -> list[Any]:
+        return list(self._in_java().apply_all(records))
+
+    def _in_java(self) -> Any:
+        if self._steps is None:
+            from kconnect.jvm.chain import Chain
+            from kconnect.jvm.crossing import JavaSteps
+
+            chain = Chain()
+            chain.add("", self, self._predicate, self._negate)
+            self._steps = JavaSteps(chain)
+        return self._steps
 
 
-class JavaConverter(_JavaPart):
+class JavaPredicate(_JavaPart, Predicate):
+    """For a transform in Java it is asked there (`JavaTransformation.only`); for one in Python a record crosses a call."""
+
+    _steps: Any = None
+
+    def configure(self, props: Mapping[str, Any]) -> None:
+        with calling(self.it):
+            self.it.configure(machine.to_map(dict(props)))
+
+    def test(self, record: Any) -> bool:
+        if self._steps is None:
+            from kconnect.jvm.chain import Chain
+            from kconnect.jvm.crossing import JavaSteps
+
+            chain = Chain()
+            chain.add("", classes.load("transformation", "org.apache.kafka.connect.transforms.Filter", "")(), self, True)
+            self._steps = JavaSteps(chain)
+        # What the predicate is not true of is dropped.
+        return self._steps.apply(record) is not None
+
+
+class JavaConverter(_JavaPart, Converter):
+    """Single values go across as those of a record, for previews; of their headers Java sees none."""
+
+    _alone: Any = None
+
     def configure(self, props: Mapping[str, Any], is_key: bool) -> None:
         with calling(self.it):
             self.it.configure(machine.to_map(dict(props)), is_key)
 
+    def from_connect_data(
+        self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
+    ) -> bytes | None:
+        record = SourceRecord(None, None, topic, value_schema=schema, value=value)
+        data: bytes | None = self._in_java().messages([record])[0][1]
+        return data
 
-class JavaHeaderConverter(JavaTransformation):
-    pass
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
+        record = self._in_java().records([_Message(topic, data)])[0]
+        return SchemaAndValue(record.value_schema, record.value)
+
+    def _in_java(self) -> Any:
+        if self._alone is None:
+            from kconnect.jvm.chain import Chain
+            from kconnect.jvm.crossing import JavaConversion
+
+            key = classes.load("converter", "org.apache.kafka.connect.converters.ByteArrayConverter", "")()
+            header = classes.load("header_converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", "")()
+            self._alone = JavaConversion(Chain(key, self, header))
+        return self._alone
+
+
+class JavaHeaderConverter(_JavaPart, HeaderConverter):
+    def configure(self, props: Mapping[str, Any]) -> None:
+        with calling(self.it):
+            self.it.configure(machine.to_map(dict(props)))
+
+    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
+        raise NotImplementedError(_HEADERS)
+
+    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
+        raise NotImplementedError(_HEADERS)
+
+
+_HEADERS = "A header converter in Java works in tasks only: this command can't use it"
+
+
+class _Message(NamedTuple):
+    """One value, as confluent-kafka's messages are asked for theirs."""
+
+    name: str
+    data: bytes | None
+
+    def topic(self) -> str:
+        return self.name
+
+    def value(self) -> bytes | None:
+        return self.data
+
+    def key(self) -> None:
+        return None
+
+    def headers(self) -> None:
+        return None
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return 0
+
+    def timestamp(self) -> tuple[int, int]:
+        return 0, -1

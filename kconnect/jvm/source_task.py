@@ -56,7 +56,8 @@ class JavaSourceTask(SourceTask):
 
     def __init__(self) -> None:
         self._it = classes.new(self.java_class, self.java_place)
-        self._batches: Any = None
+        self.batches: Any = None
+        self._ends = contexts.Transactions()
         self.first = self._next = 0
         self._heard: list[tuple[int, RecordMetadata | None]] = []
 
@@ -67,13 +68,13 @@ class JavaSourceTask(SourceTask):
     def begin(self, chain: Chain) -> bool:
         """Before all else that concerns records. Whether the task wants to hear of each record that Kafka has."""
         with calling(self._it):
-            self._batches = jpype.JClass("kconnect.shim.SourceBatches")(self._it, chain.it)
-            return bool(self._batches.hears())
+            self.batches = jpype.JClass("kconnect.shim.SourceBatches")(self._it, chain.it)
+            return bool(self.batches.hears())
 
     def initialize(self, context: SourceTaskContext) -> None:
         super().initialize(context)
         with calling(self._it):
-            self._it.initialize(contexts.SourceTaskContext(context))
+            self._it.initialize(contexts.SourceTaskContext(context, self._ends))
 
     def start(self, props: dict[str, str]) -> None:
         with calling(self._it):
@@ -82,24 +83,32 @@ class JavaSourceTask(SourceTask):
     def poll(self) -> Any:
         self._tell()
         try:
-            count = self._batches.poll()
+            count = self.batches.poll()
         except jpype.JException as thrown:
             raise translated(thrown) from None
         self.first, self._next = self._next, self._next + count
-        return range(self.first, self._next)
+        numbers = list(range(self.first, self._next))
+
+        def number_of(record: Any) -> int | None:
+            at = int(self.batches.indexOf(record))
+            # The very object that is given away: who asked is recognized by it.
+            return None if at < 0 else numbers[at]
+
+        self._ends.say(number_of)
+        return numbers
 
     def convert(self, first: int, end: int) -> Batch:
         """The messages of these records of the last `poll`, by their numbers."""
-        buffer = self._batches.convert(first - self.first, end - self.first)
+        buffer = self.batches.convert(first - self.first, end - self.first)
         return read(memoryview(buffer)[: buffer.limit()].tobytes())
 
     def failure(self) -> tuple[Stage, Component, JavaError]:
         """What stopped the last `convert`."""
-        return failure_of(self._batches)
+        return failure_of(self.batches)
 
     def described(self, number: int) -> SourceRecord:
         """A record of the last `poll` as one of ours, for reports: by JSON, which knows Connect's types."""
-        place, key, value = (None if text is None else str(text) for text in self._batches.described(number - self.first))
+        place, key, value = (None if text is None else str(text) for text in self.batches.described(number - self.first))
         assert place is not None
         topic, partition, timestamp, source_partition, source_offset = orjson.loads(place)
         json = JsonConverter()
@@ -114,12 +123,12 @@ class JavaSourceTask(SourceTask):
     def commit(self) -> None:
         self._tell()
         try:
-            self._batches.commit()
+            self.batches.commit()
         except jpype.JException as thrown:
             raise translated(thrown) from None
 
     def stop(self) -> None:
-        if self._batches is None:
+        if self.batches is None:
             return
         with calling(self._it):
             self._it.stop()
@@ -135,7 +144,7 @@ class JavaSourceTask(SourceTask):
         times = array("q", (-1 if each is None or each.timestamp is None else each.timestamp for _, each in heard))
         ints, longs = jpype.JInt[:], jpype.JLong[:]
         try:
-            self._batches.committed(ints(numbers), topics, ints(partitions), longs(offsets), longs(times))
+            self.batches.committed(ints(numbers), topics, ints(partitions), longs(offsets), longs(times))
         except jpype.JException as thrown:
             raise translated(thrown) from None
 

@@ -33,6 +33,7 @@ def examine(plugin_path: Sequence[Path], progress: Callable[[str], None] = lambd
         found += examination.path(root)
     found += examination.copies(plugin_path)
     found += java_examination.copies(plugin_path)
+    found += java_examination.brought(plugins.plugins)
     for place in sorted({plugin.location for plugin in plugins.plugins if not plugin.java} - {INSTALLED}):
         progress(f"Examining {place}")
         found += examination.directory(Path(place), own)

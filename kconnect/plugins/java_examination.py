@@ -14,7 +14,7 @@ from pathlib import Path
 from kconnect.errors import ConnectError
 from kconnect.jvm import demands
 from kconnect.jvm import scan as jvm
-from kconnect.plugins import installation
+from kconnect.plugins import installation, java_installation
 from kconnect.plugins.examination import WARNING, Problem
 from kconnect.plugins.registry import PluginDesc
 
@@ -52,6 +52,20 @@ def copies(plugin_path: Sequence[Path]) -> Iterator[Problem]:
                 str(place),
                 f"{_some(classes)} {'is' if len(classes) == 1 else 'are'} in {owner}, too, which is the one that workers use",
                 f"remove one of them, such as {place}",
+            )
+
+
+def brought(plugins: Iterable[PluginDesc]) -> Iterator[Problem]:
+    """What a plugin should leave to the worker: `kconnect plugin install` sees to that, unpacking an archive does not."""
+    for place in sorted({Path(plugin.location) for plugin in plugins if plugin.java}):
+        if jars := java_installation.of_worker(place):
+            yield Problem(
+                WARNING,
+                "shared",
+                str(place),
+                f"it brings {', '.join(jar.name for jar in jars)}, which plugins have from the worker; classes in them, such "
+                "as StringConverter, may take the place of kconnect's own",
+                f"rm {' '.join(map(str, jars))} (kconnect plugin install leaves them out)",
             )
 
 

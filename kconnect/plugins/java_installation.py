@@ -127,18 +127,17 @@ def prepare(source: Source, wanted: JavaPlan, directory: Path, tell: Callable[[s
     return wanted if named is None else _plan(*named, wanted.plugin_path, directory / "manifest.json")
 
 
-def leave_out(directory: Path) -> list[str]:
+def of_worker(directory: Path) -> list[Path]:
     """
-    Take away the jars that a plugin has from the worker, whatever it brings: they would only seem to be plugins, as
-    `StringConverter` and `FileConfigProvider`, or to be a log's binding. Gives their names.
+    The jars in a plugin's directory that it has from the worker, whatever it brings: they would only seem to be plugins, as
+    `StringConverter` and `FileConfigProvider`, or to be a log's binding.
     """
-    gone = []
+    found = []
     for file in sorted(directory.rglob("*.jar")):
         name, version = installation.parts_of(file.stem)
         if version and name in _OF_WORKER:
-            file.unlink()
-            gone.append(file.name)
-    return gone
+            found.append(file)
+    return found
 
 
 def versioned(wanted: JavaPlan, found: Iterable[PluginDesc]) -> JavaPlan:

@@ -309,7 +309,13 @@ def _load_java(plugin: PluginDesc) -> type[Any]:
 
 
 def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
-    """Two copies of one version are one plugin: that of the first location (Connect hides the others too)."""
+    """
+    Two copies of one version are one plugin: that of the first location (Connect hides the others too). But what many Java
+    plugins bring along, Connect's own converters and transforms, stays the built-in one, which needs no JVM.
+    """
+    found = list(found)
+    built_in = {(each.kind, _shown(each.path)) for each in found if each.location == INSTALLED and each.kind != "connector"}
+    found = [each for each in found if not (each.path.startswith(JAVA) and (each.kind, _shown(each.path)) in built_in)]
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
     for each in found:
         shown = _shown(each.path)

@@ -1,5 +1,6 @@
 """
-The chain of a task whose connector is Java's: all of it runs in Java, so that a record crosses over once, as bytes.
+The chain of a task whose connector is Java's: all of it runs in Java, so that a record crosses over once, as bytes. And the
+converters of a task in Python, if one of them is Java's.
 
 Called by `source_task.py` and `sink_task.py`. A built-in converter, transform or predicate that stands for one of Connect's
 runs as Connect's own class here, which gives the same result without a crossing. Read next: `kconnect/jvm/chain.py`; for tasks
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kconnect.core.settings import aliases, worker
@@ -31,23 +33,34 @@ def is_java(part: type[Any]) -> bool:
     return hasattr(part, "java_class")
 
 
-def refuse(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
-    """ConfigError if a task in Python has a part in Java: that is not possible yet."""
+def has_java_converter(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> bool:
+    """Whether a converter of a task is Java's: then all of them have to be."""
+    parts = (converters.part(which, config, settings, plugins) for which, _ in chain.CONVERTERS)
+    return any(part.find(plugins).java for part in parts)
+
+
+def is_mixed(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> bool:
+    """Whether a part of a chain is in Python only, so that it can't be in Java as a whole."""
+    found: list[PluginDesc] = []
     for part in chain.parts(plugins, config, worker.converters(settings)):
-        if part.kind != "connector" and part.name and part.find(plugins).java:
-            raise ConfigError(
-                part.setting, part.name, "this is a Java plugin, which works with connectors in Java only. Name one in Python"
-            )
+        # One that can't be found has better words where it is looked for.
+        with suppress(ConnectError):
+            found.append(part.find(plugins))
+    return any(each.java_class is None for each in found)
 
 
 class JavaChain:
-    """`chain` has each part configured once; `close` when the task ends."""
+    """
+    `chain` has each part configured once; `close` when the task ends. Without `transforms` it has the converters only, for a
+    task in Python.
+    """
 
-    def __init__(self, config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
+    def __init__(self, config: Mapping[str, str], settings: WorkerSettings, plugins: Registry, transforms: bool = True) -> None:
         """ConfigError, naming the setting, if a part can't be had in Java or does not take its settings."""
         from kconnect.jvm.chain import Chain
 
         self._plugins = plugins
+        self._beside = "the connector is" if transforms else "another converter is"
 
         def converter(which: str) -> Any:
             asked = converters.part(which, config, settings, plugins)
@@ -58,7 +71,7 @@ class JavaChain:
         self.chain: Chain = Chain(*map(converter, ("key", "value", "header")))
         try:
             known = aliases.predicates(config)
-            for alias in aliases.transforms(config):
+            for alias in aliases.transforms(config) if transforms else ():
                 self._add(alias, known)
         except Exception:
             self.close()
@@ -93,7 +106,7 @@ class JavaChain:
 
         if found.java_class is None:
             raise ConfigError(
-                part.setting, part.name, "this plugin is in Python, and the connector is in Java. Name one in Java"
+                part.setting, part.name, f"this plugin is in Python, and {self._beside} in Java. Name one in Java"
             )
         made = classes.load(part.kind, *found.java_class)()
         made.configure(dict(given), *more)

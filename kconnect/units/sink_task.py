@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
 from kconnect.api.task import SinkTask
 from kconnect.core.metrics.task import SinkMeter
@@ -20,7 +21,7 @@ from kconnect.core.task.chain import SinkChain
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Listener
-from kconnect.core.task.sink_pump import Intake, Ports, SinkConversion, SinkPump
+from kconnect.core.task.sink_pump import Chain, Intake, Ports, SinkConversion, SinkPump
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.plugins.registry import class_name
@@ -74,16 +75,31 @@ class SinkLoop:
         """The task's chain; `_chain` is what to close."""
         settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
         self._chain: Transforms | JavaChain
-        if java_chain.is_java(type(self._task)):
-            from kconnect.jvm import sink_task as java
+        task: Any = self._task
+        use = topic_use(self._unit)
+        is_java = java_chain.is_java(type(task))
+        if is_java and not java_chain.is_mixed(config, settings, plugins):
+            from kconnect.jvm.sink_task import SinkIntake
 
-            assert isinstance(self._task, java.JavaSinkTask)
             self._chain = made = JavaChain(config, settings, plugins)
-            self._task.begin(made.chain)
-            return java.SinkIntake(self._task, errors, topic_use(self._unit))
-        chain = SinkChain(converters.make(config, settings, plugins), errors)
+            task.begin(made.chain)
+            return SinkIntake(task, errors, use)
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
-        return SinkConversion(chain, transforms.steps, errors, topic_use(self._unit))
+        chain: Chain
+        if java_chain.has_java_converter(config, settings, plugins):
+            from kconnect.jvm.conversion import JavaSinkChain
+
+            transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
+            chain = JavaSinkChain(made.chain, errors)
+        else:
+            chain = SinkChain(converters.make(config, settings, plugins), errors)
+        if is_java:
+            from kconnect.jvm.chain import Chain as Empty
+            from kconnect.jvm.mixed import MixedSink
+
+            task.begin(Empty())
+            return MixedSink(task, chain, transforms.steps, errors, use)
+        return SinkConversion(chain, transforms.steps, errors, use)
 
     def wake(self) -> None:
         """The loop looks around by itself twice a second."""

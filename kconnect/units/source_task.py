@@ -75,17 +75,33 @@ class SourceLoop:
         """The task's chain; `_chain` is what to close, and `_tracks` says whether the task wants to hear of each record."""
         settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
         self._chain: Transforms | JavaChain
-        if java_chain.is_java(type(self._task)):
-            from kconnect.jvm import source_task as java
+        task: Any = self._task
+        is_java = java_chain.is_java(type(task))
+        if is_java and not java_chain.is_mixed(config, settings, plugins):
+            from kconnect.jvm.source_task import SourceConversion as InJava
 
-            assert isinstance(self._task, java.JavaSourceTask)
             self._chain = made = JavaChain(config, settings, plugins)
-            self._tracks = self._task.begin(made.chain)
-            return java.SourceConversion(self._task, errors, self._tracks)
-        self._tracks = type(self._task).commit_record is not SourceTask.commit_record
-        chain = SourceChain(converters.make(config, settings, plugins), errors)
+            self._tracks = task.begin(made.chain)
+            return InJava(task, errors, self._tracks)
+        convert = self._in_python(config)
+        if is_java:
+            from kconnect.jvm.chain import Chain
+            from kconnect.jvm.mixed import MixedSource
+
+            self._tracks = task.begin(Chain())
+            return MixedSource(task, convert, errors, self._tracks)
+        self._tracks = type(task).commit_record is not SourceTask.commit_record
+        return convert
+
+    def _in_python(self, config: dict[str, str]) -> SourceConversion:
+        settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
-        return SourceConversion(chain, transforms.steps, errors)
+        if java_chain.has_java_converter(config, settings, plugins):
+            from kconnect.jvm.conversion import JavaSourceChain
+
+            transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
+            return SourceConversion(JavaSourceChain(made.chain, errors), transforms.steps, errors)
+        return SourceConversion(SourceChain(converters.make(config, settings, plugins), errors), transforms.steps, errors)
 
     def _deliver(self, config: dict[str, str]) -> Delivery:
         unit, settings = self._unit, self._unit.ports.settings

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from kconnect.api.connector import Connector, SinkConnector
 from kconnect.plugins import chain
-from kconnect.units import about, gate, java_chain
+from kconnect.units import about, gate
 from kconnect.units.sink_task import SinkLoop
 from kconnect.units.source_task import SourceLoop
 from kconnect.units.unit import Unit
@@ -36,8 +36,6 @@ class TaskUnit(Unit):
         stored = {name: value for name, value in (self.spec.task_config or {}).items() if value is not None}
         config, properties = self.resolve(raw, stored)
         is_sink = isinstance(connector, SinkConnector)
-        if not java_chain.is_java(type(connector)):
-            java_chain.refuse(raw, self.ports.settings, self.ports.plugins)
         if not is_sink and self.ports.settings.exactly_once_enabled and not gate.pass_gate(self):
             return
         make = SinkLoop if is_sink else SourceLoop

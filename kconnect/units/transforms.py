@@ -45,6 +45,10 @@ class Transforms:
             self.close()
             raise
 
+    def also_close(self, part: Any) -> None:
+        """A part of the task's chain that is none of these."""
+        self._made.append(("the chain in Java", part))
+
     def close(self) -> None:
         for name, made in self._made:
             try:
@@ -72,6 +76,10 @@ class Transforms:
         if alias.predicate not in known:
             raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
         predicate = self._make(known[alias.predicate], chain.predicate(known[alias.predicate]))
+        if hasattr(transform, "only") and hasattr(predicate, "java_class"):
+            # Both are in Java: it is asked there, without a crossing of its own.
+            transform.only(predicate, alias.negate)
+            return step
         test = by_topic(predicate.test) if predicate.of_topic else predicate.test
         return replace(step, test=test, negate=alias.negate, of_topic=predicate.of_topic)
 

@@ -154,6 +154,8 @@ def test_other_things_that_people_have(file_jar: Path, path: Path, tmp_path: Pat
     assert f"  {first} has some of these in the same version, and that is the one that workers use" in capsys.readouterr().out
     expected = [f"a-folder-{CONNECT_VERSION}", f"connect-file-{CONNECT_VERSION}", f"no_version-{CONNECT_VERSION}"]
     assert children(path) == expected
+    api = f"connect-api-{CONNECT_VERSION}.jar"
+    (path / expected[0] / api).write_bytes((jars.connect() / api).read_bytes())
     # As Connect takes it, too.
     (path / "alone-1.0.jar").write_bytes(file_jar.read_bytes())
 
@@ -163,6 +165,8 @@ def test_other_things_that_people_have(file_jar: Path, path: Path, tmp_path: Pat
     assert sorted(copies) == [str(path / name) for name in ("alone-1.0.jar", *expected[1:])]
     told = copies[str(path / "alone-1.0.jar")]["message"]
     assert told == f"{SINK} {CONNECT_VERSION} and 1 more are in {first}, too, which is the one that workers use"
+    (shared,) = (each for each in found["problems"] if each["check"] == "shared")
+    assert (shared["location"], shared["remedy"].split()[:2]) == (str(first), ["rm", str(first / api)])
     assert found["java"] == {str(first): 17}
     assert run("remove", "alone", "-p", path, "--yes") == 0
     assert children(path) == expected

@@ -16,6 +16,9 @@ from kconnect.plugins.registry import Registry
 RIG = [
     JavaPlugin("connector", "rig.NumbersSource", "1.2.3", "source"),
     JavaPlugin("connector", "rig.RecordingSink", "1.2.3", "sink"),
+    JavaPlugin("converter", "rig.Brackets", "undefined"),
+    JavaPlugin("predicate", "rig.IsShort", "undefined"),
+    JavaPlugin("transformation", "rig.Shout", "undefined"),
 ]
 
 
@@ -45,7 +48,8 @@ def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(java_plug
     (found,) = scan.found([place], "hybrid_fail")
     assert found.plugins == []
     assert found.problems == [
-        "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: rig.NumbersSource, rig.RecordingSink"
+        "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: "
+        "rig.Brackets, rig.IsShort, rig.NumbersSource, rig.RecordingSink, rig.Shout"
     ]
 
 
@@ -65,6 +69,17 @@ def test_a_plugin_for_a_newer_java_is_told_so(tmp_path: Path) -> None:
     assert found.plugins == []
     (problem,) = found.problems
     assert problem.startswith(f"{tmp_path}/new.jar is made for Java 99, and this is Java ")
+
+
+@pytest.mark.process
+def test_what_a_plugin_brings_of_connect_s_own_stays_the_built_in_one(tmp_path: Path) -> None:
+    """As the archives of many vendors do: nobody's StringConverter is to become one in Java by that."""
+    name = f"connect-json-{jars.KAFKA_VERSION}.jar"
+    (tmp_path / "vendor").mkdir()
+    shutil.copy(jars.connect() / name, tmp_path / "vendor" / name)
+    registry = Registry.scan([str(tmp_path)])
+    assert not registry.find("JsonConverter", "converter").java
+    assert not registry.find("org.apache.kafka.connect.json.JsonConverter", "header_converter").java
 
 
 @pytest.mark.process

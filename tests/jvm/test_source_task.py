@@ -9,6 +9,7 @@ import pytest
 
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.delivery import Converted
+from kconnect.core.task.transactions import End, TaskBoundary
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.jvm import classes
 from kconnect.jvm.chain import Chain
@@ -30,6 +31,7 @@ class Offsets:
     def __init__(self, offset: dict[str, Any] | None) -> None:
         self._offset = offset
         self.offsets = self
+        self.transaction_context: Any = None
 
     def configs(self) -> dict[str, str]:
         return {}
@@ -115,7 +117,7 @@ def test_a_task_hears_of_its_records_whatever_their_order(java_plugin: Path, tmp
     heard = tmp_path / "heard"
     task = numbers(java_plugin, chain(LONG, STRING), heard=str(heard))
     found = polled(task, tracks=True)
-    assert found.given == found.origins == [0, 1, 2, 3, 4]
+    assert (found.given, found.origins) == ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
     task.commit_record(3, None)
     for number in (0, 1, 2, 4):
         task.commit_record(number, RecordMetadata("numbers", 7, 100 + number, 5))
@@ -126,6 +128,19 @@ def test_a_task_hears_of_its_records_whatever_their_order(java_plugin: Path, tmp
         *(f"{number} numbers-7@{100 + number}" for number in (0, 1, 2, 4)),
         *("commit", "stop"),
     ]
+
+
+def test_a_task_says_where_transactions_end(java_plugin: Path) -> None:
+    boundary = TaskBoundary()
+    made_of = chain(LONG, STRING)
+    task: JavaSourceTask = classes.load("connector", "rig.NumbersSource", str(java_plugin))().task_class()()
+    task.begin(made_of)
+    context = Offsets(None)
+    context.transaction_context = boundary.context
+    task.initialize(context)  # type: ignore[arg-type]
+    task.start({"topic": "numbers", "number": "0", "batch": "12"})
+    for expected in ([(5, End.ABORT), (5, End.COMMIT), (2, None)], [(3, End.ABORT), (5, End.COMMIT), (4, None)]):
+        assert [(len(part), end) for part, end in boundary.parts(task.poll())] == expected
 
 
 def test_what_java_throws_is_an_error_of_ours(java_plugin: Path) -> None:

@@ -45,7 +45,9 @@ def install(source: Source, directories: list[Path], options: Options) -> int:
         wanted = java_installation.prepare(source, wanted, stage, tell)
         if wanted.version and _is_there(wanted, options):
             return 0
-        left_out = java_installation.leave_out(stage)
+        left_out = java_installation.of_worker(stage)
+        for jar in left_out:
+            jar.unlink()
         tell(f"Looking at {wanted}")
         plugins = trial.registry([stage.parent])
         own = trial.at(plugins, stage)
@@ -109,7 +111,7 @@ def _first(plugin: PluginDesc, known: list[PluginDesc]) -> str:
     return next((each.location for each in known if (each.kind, each.class_name, each.version) == wanted), "")
 
 
-def _lines(own: list[PluginDesc], place: Path, left_out: list[str]) -> Iterator[str]:
+def _lines(own: list[PluginDesc], place: Path, left_out: list[Path]) -> Iterator[str]:
     """What there is, a line each."""
     for each in own:
         yield f"  {each.type or each.kind.replace('_', ' ')}  {each.class_name} {each.version}"
@@ -119,4 +121,4 @@ def _lines(own: list[PluginDesc], place: Path, left_out: list[str]) -> Iterator[
     more = f" and {len(jars) - _SHOWN} more" if len(jars) > _SHOWN else ""
     yield f"  brings {', '.join(jars[:_SHOWN])}{more}"
     if left_out:
-        yield f"  leaves out {', '.join(left_out)}, which plugins have from the worker"
+        yield f"  leaves out {', '.join(jar.name for jar in left_out)}, which plugins have from the worker"

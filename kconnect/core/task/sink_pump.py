@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.metrics.task import SinkMeter
-from kconnect.core.task.chain import SinkChain
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Counts, Errors
 from kconnect.core.task.ports import Consumer, DeadLetters, Life, Listener, SinkPlugin
@@ -261,10 +260,19 @@ class SinkPump:
         self._ports.meter.commits_skipped(commits)
 
 
+class Chain(Protocol):
+    """The converters at the beginning of a sink's chain: `chain.SinkChain`, or what stands for it where they are in Java."""
+
+    @property
+    def topics(self) -> Collection[str]: ...
+
+    def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]: ...
+
+
 class SinkConversion:
     """The converters and transforms of one sink task, an `Intake`."""
 
-    def __init__(self, chain: SinkChain, steps: Steps, errors: Errors, use: TopicUse) -> None:
+    def __init__(self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse) -> None:
         self._chain, self._steps, self._errors, self._use = chain, steps, errors, use
 
     def __call__(self, messages: Sequence[Any]) -> list[SinkRecord]:

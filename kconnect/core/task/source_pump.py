@@ -11,11 +11,11 @@ direction, `sink_pump.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from kconnect.api.record import SourceRecord
-from kconnect.core.task.chain import SourceChain
+from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.delivery import NOTHING, Converted, Delivery
 from kconnect.core.task.errors import Errors
 from kconnect.core.task.steps import Steps
@@ -57,10 +57,19 @@ class SourcePump:
         self._delivery.end(failed)
 
 
+class Chain(Protocol):
+    """The converters at the end of a source's chain: `chain.SourceChain`, or what stands for it where they are in Java."""
+
+    @property
+    def topics(self) -> Collection[str]: ...
+
+    def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]: ...
+
+
 class SourceConversion:
     """The transforms and converters of one source task. ConnectError for a record that fails where that is not tolerated."""
 
-    def __init__(self, chain: SourceChain, steps: Steps, errors: Errors) -> None:
+    def __init__(self, chain: Chain, steps: Steps, errors: Errors) -> None:
         self._chain, self._steps, self._errors = chain, steps, errors
 
     def __call__(self, records: Sequence[SourceRecord]) -> Converted:

@@ -2,14 +2,18 @@ package kconnect.shim;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.errors.DataException;
+import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.storage.Converter;
 import org.apache.kafka.connect.storage.HeaderConverter;
 import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
 
 /**
- * The transforms and converters of one task, each configured already. Remembers at which of them it is: that is what failed
+ * The transforms and converters of one task, each configured already, or only some of its transforms: then the converters are
+ * null. Remembers at which of them it is: that is what failed
  * when a call throws something.
  */
 public final class Chain {
@@ -76,6 +80,30 @@ public final class Chain {
         return current;
     }
 
+    /** What goes to Kafka of a record of this number, as the converters have it. */
+    void convert(ConnectRecord record, int number, Out out) {
+        String topic = record.topic();
+        RecordHeaders headers = new RecordHeaders();
+        if (!record.headers().isEmpty()) {
+            atHeader();
+            for (Object each : record.headers()) {
+                Header own = (Header) each;
+                headers.add(own.key(), header.fromConnectHeader(topic, own.key(), own.schema(), own.value()));
+            }
+        }
+        atKey();
+        byte[] keyBytes = key.fromConnectData(topic, headers, record.keySchema(), record.key());
+        atValue();
+        byte[] valueBytes = value.fromConnectData(topic, headers, record.valueSchema(), record.value());
+        Long timestamp = record.timestamp();
+        if (timestamp != null && timestamp.longValue() < -1) {
+            throw new DataException("Invalid record timestamp " + timestamp);
+        }
+        boolean none = timestamp != null && timestamp.longValue() == -1;
+        boolean some = headers.iterator().hasNext();
+        out.add(number, topic, record.kafkaPartition(), none ? null : timestamp, keyBytes, valueBytes, some ? headers : null);
+    }
+
     void atKey() {
         at("KEY_CONVERTER", "", key);
         Loaders.enter(keyLoader);
@@ -110,6 +138,9 @@ public final class Chain {
         all.add(value);
         all.add(header);
         for (Object each : all) {
+            if (each == null) {
+                continue;
+            }
             ClassLoader before = Loaders.enter(Loaders.of(each));
             try {
                 ((AutoCloseable) each).close();

@@ -5,8 +5,9 @@ public final class Loaders {
     private Loaders() {
     }
 
+    /** Of the shim if there is no plugin. */
     static ClassLoader of(Object plugin) {
-        return plugin.getClass().getClassLoader();
+        return plugin == null ? Loaders.class.getClassLoader() : plugin.getClass().getClassLoader();
     }
 
     /** The loader that was the thread's before, to be given back by the same call; null if it had none. */

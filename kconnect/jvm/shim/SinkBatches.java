@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.header.ConnectHeaders;
 import org.apache.kafka.connect.sink.SinkRecord;
@@ -40,6 +41,7 @@ public final class SinkBatches {
     private final SinkTask task;
     private final Chain chain;
     private final ClassLoader loader;
+    private final RecordReader reader = new RecordReader();
     private ByteBuffer in;
     private SinkRecord[] made = new SinkRecord[0];
     private Failure failure;
@@ -131,6 +133,11 @@ public final class SinkBatches {
         return failure;
     }
 
+    /** What came of the batch: a record or null for each message that was looked at. */
+    SinkRecord[] made() {
+        return made;
+    }
+
     /** Have what came of the batch wait for `put`; which of its messages nothing came of, in order. */
     public int[] end() {
         int[] dropped = new int[messages];
@@ -145,6 +152,14 @@ public final class SinkBatches {
         made = new SinkRecord[0];
         in = null;
         return Arrays.copyOf(dropped, count);
+    }
+
+    /** These records, which Python has made of a batch, wait for `put`: bytes as `RecordWriter` describes them. */
+    public void take(ByteBuffer batch) {
+        ConnectRecord[] found = reader.read(batch, null);
+        for (int at = 0; at < found.length; at++) {
+            waiting.add(found[at]);
+        }
     }
 
     /** Give the task all that waits. If it throws, they wait on. */

@@ -10,10 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.connect.connector.ConnectRecord;
-import org.apache.kafka.connect.errors.DataException;
-import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
@@ -28,6 +25,7 @@ public final class SourceBatches {
     private final ClassLoader loader;
     private final boolean hears;
     private final Out out = new Out();
+    private final RecordWriter writer = new RecordWriter();
     private final JsonConverter json = new JsonConverter();
     private final JsonConverter withSchemas = new JsonConverter();
     private SourceRecord[] polled = new SourceRecord[0];
@@ -67,6 +65,16 @@ public final class SourceBatches {
         return polled.length;
     }
 
+    /** Where a record is in the last `poll`; -1 if it is not. */
+    public int indexOf(SourceRecord record) {
+        for (int at = 0; at < polled.length; at++) {
+            if (polled[at] == record) {
+                return at;
+            }
+        }
+        return -1;
+    }
+
     /** The messages of the records `from` to `to` (exclusive), or to the one before the first that fails; see `failure`. */
     public ByteBuffer convert(int from, int to) {
         ClassLoader before = Loaders.enter(loader);
@@ -83,6 +91,25 @@ public final class SourceBatches {
             Loaders.enter(before);
         }
         return out.written(at - from, failure != null, offsets(from, at));
+    }
+
+    /** The records `from` to `to` (exclusive) as they are, for Python: bytes as `RecordWriter` describes them. */
+    public ByteBuffer records(int from, int to) {
+        int[] numbers = new int[to - from];
+        for (int at = 0; at < numbers.length; at++) {
+            numbers[at] = from + at;
+        }
+        return writer.write((ConnectRecord[]) Arrays.copyOfRange(polled, from, to), numbers, false);
+    }
+
+    /** Of each source partition of these the last offset: JSON, a list of pairs. */
+    public byte[] newest(int from, int to) {
+        return offsets(from, to);
+    }
+
+    /** Python could not read the last `records`. */
+    public void reset() {
+        writer.reset();
     }
 
     /** What stopped the last `convert`; null if nothing did. */
@@ -145,32 +172,9 @@ public final class SourceBatches {
 
     private void convert(int index) {
         ConnectRecord record = chain.transform(polled[index]);
-        if (record == null) {
-            return;
+        if (record != null) {
+            chain.convert(record, index, out);
         }
-        String topic = record.topic();
-        RecordHeaders headers = new RecordHeaders();
-        if (!record.headers().isEmpty()) {
-            chain.atHeader();
-            for (Object each : record.headers()) {
-                Header header = (Header) each;
-                headers.add(header.key(), chain.header.fromConnectHeader(topic, header.key(), header.schema(), header.value()));
-            }
-        }
-        chain.atKey();
-        byte[] key = chain.key.fromConnectData(topic, headers, record.keySchema(), record.key());
-        chain.atValue();
-        byte[] value = chain.value.fromConnectData(topic, headers, record.valueSchema(), record.value());
-        Long timestamp = record.timestamp();
-        if (timestamp != null && timestamp.longValue() < -1) {
-            throw new DataException("Invalid record timestamp " + timestamp);
-        }
-        boolean none = timestamp != null && timestamp.longValue() == -1;
-        out.add(index, topic, record.kafkaPartition(), none ? null : timestamp, key, value, hasSome(headers) ? headers : null);
-    }
-
-    private static boolean hasSome(RecordHeaders headers) {
-        return headers.iterator().hasNext();
     }
 
     /** Of each source partition the last offset, also of records that were dropped on the way. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.connect.source.ConnectorTransactionBoundaries;
 import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 
@@ -53,6 +54,10 @@ public final class NumbersSource extends SourceConnector {
 
     public ExactlyOnceSupport exactlyOnceSupport(Map properties) {
         return ExactlyOnceSupport.SUPPORTED;
+    }
+
+    public ConnectorTransactionBoundaries canDefineTransactionBoundaries(Map properties) {
+        return ConnectorTransactionBoundaries.SUPPORTED;
     }
 
     public boolean alterOffsets(Map properties, Map offsets) {

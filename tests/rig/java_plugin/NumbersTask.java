@@ -48,6 +48,12 @@ public final class NumbersTask extends SourceTask {
                 record.headers().addString((String) config.get("header"), "h" + next);
             }
             records.add(record);
+            if (context.transactionContext() != null && next % 10 == 9) {
+                context.transactionContext().commitTransaction(record);
+            }
+            if (context.transactionContext() != null && next % 10 == 4) {
+                context.transactionContext().abortTransaction(record);
+            }
         }
         if (records.isEmpty()) {
             Thread.sleep(100);

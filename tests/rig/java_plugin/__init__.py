@@ -1,6 +1,6 @@
 """
-A plugin in Java for tests: a source that counts, and a sink that writes down what it is given. `write_plugin` compiles it, by
-the means that the shim is compiled with, and packs it as a connector's vendor would.
+A plugin in Java for tests: a source that counts, a sink that writes down what it is given, parts of chains. `write_plugin`
+compiles it, by the means that the shim is compiled with, and packs it as a connector's vendor would.
 """
 
 from __future__ import annotations
@@ -13,6 +13,14 @@ from kconnect.jvm import shim
 NUMBERS = "rig.NumbersSource"
 RECORDING = "rig.RecordingSink"
 
+_LISTED = {
+    "source.SourceConnector": NUMBERS,
+    "sink.SinkConnector": RECORDING,
+    "transforms.Transformation": "rig.Shout",
+    "transforms.predicates.Predicate": "rig.IsShort",
+    "storage.Converter": "rig.Brackets",
+}
+
 
 def write_plugin(plugin_path: Path, version: str = "1.2.3") -> Path:
     """The plugin's directory, made in this directory of `plugin.path`."""
@@ -21,6 +29,6 @@ def write_plugin(plugin_path: Path, version: str = "1.2.3") -> Path:
     jar = place / "rig.jar"
     shim.compile_to(jar, sorted(Path(__file__).parent.glob("*.java")))
     with zipfile.ZipFile(jar, "a") as archive:
-        archive.writestr("META-INF/services/org.apache.kafka.connect.source.SourceConnector", f"{NUMBERS}\n")
-        archive.writestr("META-INF/services/org.apache.kafka.connect.sink.SinkConnector", f"{RECORDING}\n")
+        for interface, name in _LISTED.items():
+            archive.writestr(f"META-INF/services/org.apache.kafka.connect.{interface}", f"{name}\n")
     return place

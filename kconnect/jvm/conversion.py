@@ -1,0 +1,66 @@
+"""
+The conversion of a batch between a task in Python and Kafka where a converter is Java's: as `core/task/chain.py` has it, with
+all three converters in Java, a batch a call.
+
+Made by `units/java_chain.py` for tasks whose connector is in Python. A batch with a record on which a converter fails goes
+across in pieces. Read next: `crossing.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from kconnect.api.record import SinkRecord, SourceRecord
+from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.errors import Errors
+from kconnect.jvm.chain import Chain
+from kconnect.jvm.crossing import JavaConversion
+from kconnect.jvm.errors import JavaError
+
+
+class _Conversion:
+    def __init__(self, chain: Chain, errors: Errors) -> None:
+        self._java, self._errors = JavaConversion(chain), errors
+        self.topics: Collection[str] = ()
+        """Of the last batch: those of its messages, or those that its messages came from and could be read of."""
+
+    def _all(self, given: Sequence[Any], origins: Sequence[Any], convert: Callable[[Sequence[Any]], list[Any]]) -> list[Any]:
+        done: list[Any] = []
+        while len(done) < len(given):
+            at = len(done)
+            try:
+                done += convert(given[at:] if at else given)
+            except JavaError:
+                failed = self._java.failed()
+                if failed is None:
+                    raise
+                stage, component, error = self._java.failure()
+                bad = at + failed
+                if failed:
+                    done += convert(given[at:bad])
+                alone = given[bad]
+                done.append(
+                    self._errors.handle(stage, component, origins[bad], error, lambda alone=alone: convert([alone])[0])  # type: ignore[misc]
+                )
+        return done
+
+
+class JavaSourceChain(_Conversion):
+    """Stands for a `SourceChain`."""
+
+    def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]:
+        """The messages of a batch, one a record; None for one that can't be converted, where that is tolerated."""
+        found = self._all(records, origins or records, self._java.messages)
+        self.topics = {message[0] for message in found if message is not None}
+        return found
+
+
+class JavaSinkChain(_Conversion):
+    """Stands for a `SinkChain`."""
+
+    def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
+        """The records of a batch, one a message; None for one that can't be converted, where that is tolerated."""
+        found = self._all(messages, messages, self._java.records)
+        self.topics = {record.topic for record in found if record is not None}
+        return found

@@ -1,0 +1,123 @@
+"""
+The Java part of a chain whose other parts are in Python: batches of records go to Java, and what came of them comes back.
+
+`JavaSteps` stands for one or more transforms, in the shape of a step of `core/task/steps.py`; `JavaConversion` for the
+converters at a chain's end, behind transforms of Java's if its `Chain` has some. Where only one of the converters for keys and
+values is Java's, the other one in the `Chain` is Connect's ByteArrayConverter, for bytes that Python has made or will read.
+Each serves one task, in its thread. What fails in Java is raised; `failure` then says where it was. Read next:
+`record_codec.py`, `shim/Crossing.java`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jpype
+import jpype.nio
+
+from kconnect.api.record import SinkRecord, SourceRecord
+from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.errors import Component, Stage
+from kconnect.jvm import misfits, sink_task, source_task
+from kconnect.jvm.chain import Chain
+from kconnect.jvm.errors import JavaError, translated
+from kconnect.jvm.record_codec import Batch, Decoder, Encoder
+
+
+class _Crossing:
+    def __init__(self, chain: Chain) -> None:
+        self._it: Any = jpype.JClass("kconnect.shim.Crossing")(chain.it)
+        self._encoder, self._decoder = Encoder(), Decoder()
+
+    def failure(self) -> tuple[Stage, Component, JavaError]:
+        """Where the last batch failed, if one of the Java parts did."""
+        return source_task.failure_of(self._it)
+
+    def failed(self) -> int | None:
+        """Which record of the last batch it was; None if no Java part failed."""
+        found = self._it.failure()
+        return None if found is None else int(found.index)
+
+    def _give(self, records: Sequence[Any]) -> None:
+        given = jpype.nio.convertToDirectBuffer(self._encoder.encode(records))
+        try:
+            self._it.take(given)
+        except jpype.JException as thrown:
+            self._encoder.reset()
+            raise misfits.error(records, translated(thrown)) from None
+
+    def _take(self, work: Callable[[], Any], origins: Sequence[Any] | None) -> Batch:
+        """The records that `work` gives, once Java has done it."""
+        data = _bytes(work)
+        try:
+            return self._decoder.decode(data, origins)
+        except Exception:
+            self._it.reset()
+            raise
+
+    def _raise(self) -> None:
+        if self._it.failure() is not None:
+            raise self.failure()[2]
+
+
+class JavaSteps(_Crossing):
+    """Java's transforms. As a step: `apply_all` for a batch, `apply` for a record."""
+
+    def apply_all(self, records: Sequence[Any]) -> list[Any]:
+        """
+        What became of each record, None for one that was dropped.
+
+        Raises:
+            JavaError: what a transform or predicate threw at the first record on which one failed
+            DataError: a record can't cross; its message says which
+        """
+        if not records:
+            return []
+        self._give(records)
+        found = self._take(self._it.records, records)
+        self._raise()
+        return _in_place(found.numbers, found.records, len(records))
+
+    def apply(self, record: Any) -> Any:
+        """What becomes of one record: None if it is dropped."""
+        return self.apply_all([record])[0]
+
+
+class JavaConversion(_Crossing):
+    """Java's converters. Errors are as those of `JavaSteps.apply_all`."""
+
+    def messages(self, records: Sequence[SourceRecord]) -> list[Outgoing | None]:
+        """The messages for Kafka, one a record; None for one that a transform dropped."""
+        if not records:
+            return []
+        self._give(records)
+        found = source_task.read(_bytes(self._it.messages))
+        self._raise()
+        return _in_place(found.origins, found.messages, len(records))
+
+    def records(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
+        """The records of Kafka's messages, one a message; None for one that a transform dropped."""
+        if not messages:
+            return []
+        given = sink_task.packed(messages)
+        found = self._take(lambda: self._it.received(jpype.nio.convertToDirectBuffer(given)), None)
+        self._raise()
+        return _in_place(found.numbers, found.records, len(messages))
+
+
+def _bytes(work: Callable[[], Any]) -> bytes:
+    try:
+        buffer = work()
+    except jpype.JException as thrown:
+        raise translated(thrown) from None
+    return memoryview(buffer)[: buffer.limit()].tobytes()
+
+
+def _in_place(numbers: Sequence[int], found: list[Any], count: int) -> list[Any]:
+    if len(found) == count:
+        return found
+    places: list[Any] = [None] * count
+    for number, each in zip(numbers, found):
+        places[number] = each
+    return places

@@ -1,0 +1,159 @@
+"""
+Chains with parts in Java and in Python: `kconnect/jvm/parts.py` and `kconnect/jvm/conversion.py` behind a connector in Python,
+`kconnect/jvm/mixed.py` behind one in Java.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect.api.record import SinkRecord, SourceRecord
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.task.chain import SinkChain, SourceChain
+from kconnect.core.task.source_pump import SourceConversion
+from kconnect.core.task.topic_use import TopicUse
+from kconnect.data.schema import STRING_SCHEMA
+from kconnect.errors import ConnectError
+from kconnect.jvm.chain import Chain
+from kconnect.jvm.conversion import JavaSinkChain, JavaSourceChain
+from kconnect.jvm.mixed import MixedSink, MixedSource
+from kconnect.plugins.registry import Registry
+from kconnect.units import converters
+from kconnect.units.java_chain import JavaChain, has_java_converter, is_mixed
+from kconnect.units.transforms import Transforms
+from tests.jvm.java import Judged
+from tests.jvm.test_sink_task import Message, Sink
+from tests.jvm.test_source_task import numbers
+
+pytestmark = pytest.mark.process
+
+WORKER = {
+    "bootstrap.servers": "b:1",
+    "group.id": "g",
+    "key.converter": "StringConverter",
+    "value.converter": "StringConverter",
+    "config.storage.topic": "c",
+    "offset.storage.topic": "o",
+    "status.storage.topic": "s",
+}
+
+
+@pytest.fixture(scope="module")
+def plugins(java_plugin: Path) -> Registry:
+    return Registry.scan([str(java_plugin.parent)])
+
+
+def settings() -> WorkerSettings:
+    return WorkerSettings.from_properties(WORKER, {})
+
+
+def records(*values: str) -> list[SourceRecord]:
+    return [SourceRecord({}, {}, "t", value_schema=STRING_SCHEMA, value=value) for value in values]
+
+
+def applied(plugins: Registry, config: dict[str, str], *values: str, judged: Judged | None = None) -> list[Any]:
+    transforms = Transforms(config, plugins, owned=True)
+    try:
+        done = transforms.steps.apply(records(*values), None, (judged or Judged()).errors)
+        return [None if each is None else each.value for each in done]
+    finally:
+        transforms.close()
+
+
+SHOUT = {"transforms": "s", "transforms.s.type": "rig.Shout"}
+
+
+def test_a_java_transform_takes_the_records_of_python(plugins: Registry) -> None:
+    assert applied(plugins, {**SHOUT, "transforms.s.mark": "?"}, "a", "drop", "ö") == ["A?", None, "Ö?"]
+
+
+def test_a_predicate_of_either_side_guards_it(plugins: Registry) -> None:
+    java = {"transforms.s.predicate": "p", "predicates": "p", "predicates.p.type": "rig.IsShort"}
+    assert applied(plugins, {**SHOUT, **java}, "abc", "long") == ["ABC!", "long"]
+    assert applied(plugins, {**SHOUT, **java, "transforms.s.negate": "true"}, "abc", "long") == ["abc", "LONG!"]
+    python = {**java, "predicates.p.type": "Expression", "predicates.p.expression": "value == 'abc'"}
+    assert applied(plugins, {**SHOUT, **python}, "abc", "long") == ["ABC!", "long"]
+    behind = {**java, "transforms.s.type": "HoistField$Value", "transforms.s.field": "f"}
+    assert applied(plugins, {**SHOUT, **behind}, "abc", "long") != ["abc", "long"]
+    assert applied(plugins, {**SHOUT, **behind}, "long") == ["long"]
+
+
+def test_a_record_on_which_it_fails_is_judged_as_any_other(plugins: Registry) -> None:
+    judged = Judged(tolerant=True)
+    assert applied(plugins, SHOUT, "a", "bad", "c", judged=judged) == ["A!", None, "C!"]
+    assert judged.told() == [("TRANSFORMATION", "rig.Shout", "it does not shout bad")]
+    with pytest.raises(ConnectError, match="the transform s failed at a record for the topic t"):
+        applied(plugins, SHOUT, "a", "bad", judged=Judged())
+
+
+def test_java_s_converter_behind_python_s_transforms(plugins: Registry) -> None:
+    config = {"value.converter": "rig.Brackets", "key.converter": "StringConverter"}
+    assert has_java_converter(config, settings(), plugins)
+    assert not has_java_converter({}, settings(), plugins)
+    made, judged = JavaChain(config, settings(), plugins, transforms=False), Judged(tolerant=True)
+    chain = JavaSourceChain(made.chain, judged.errors)
+    transforms = Transforms(
+        SHOUT | {"transforms.s.predicate": "p", "predicates": "p", "predicates.p.type": "rig.IsShort"}, plugins
+    )
+    done = SourceConversion(chain, transforms.steps, judged.errors)(records("a", "long", "long"))
+    assert [message[:3] for message in done.messages] == [("t", b"[A!]", None), ("t", b"[long]", None), ("t", b"[long]", None)]
+    assert done.topics == {"t"}
+    found = chain.apply(records("x", "bad", "y", "bad"))
+    assert [each and each[1] for each in found] == [b"[x]", None, b"[y]", None]
+    assert judged.told() == [("VALUE_CONVERTER", "rig.Brackets", "there are no brackets for bad")] * 2
+    made.close()
+
+
+def test_java_s_converter_before_a_sink_in_python(plugins: Registry) -> None:
+    made, judged = JavaChain({"value.converter": "rig.Brackets"}, settings(), plugins, transforms=False), Judged(tolerant=True)
+    chain = JavaSinkChain(made.chain, judged.errors)
+    batch = [Message(b"[a]", 0, b"k"), Message(b"b", 1), Message(None, 2, packed=[("h", b"1")], place=("u", 4))]
+    found = chain.apply(batch)
+    first, second, third = found
+    assert isinstance(first, SinkRecord) and isinstance(third, SinkRecord) and second is None
+    assert (first.topic, first.partition, first.offset, first.key, first.value, first.timestamp) == ("in", 0, 0, "k", "a", 1000)
+    assert (third.original_topic, third.original_partition, third.value) == ("u", 4, None)
+    assert [(header.key, header.value) for header in third.headers] == [("h", 1)]
+    assert [failure.origin for failure in judged.failures] == [batch[1]]
+    made.close()
+
+
+def test_java_s_source_with_a_step_in_python(plugins: Registry, java_plugin: Path, tmp_path: Path) -> None:
+    config = {**SHOUT, "transforms": "e,s", "transforms.e.type": "Expression", "transforms.e.drop": "value == '3'"}
+    config["transforms.e.expression"] = "value + 'x'"
+    assert is_mixed(config, settings(), plugins) and not is_mixed(SHOUT, settings(), plugins)
+    judged, heard = Judged(), tmp_path / "heard"
+    transforms = Transforms(config, plugins, owned=True)
+    chain = SourceChain(converters.make(config, settings(), plugins), judged.errors)
+    task = numbers(java_plugin, Chain(), heard=str(heard), header="h")
+    convert = MixedSource(task, SourceConversion(chain, transforms.steps, judged.errors), judged.errors, True)
+    found = convert(task.poll())
+    assert [message[1] for message in found.messages] == [b"0X!", b"1X!", b"2X!", b"4X!"]
+    assert [message[7] for message in found.messages] == [[("h", f"h{n}".encode())] for n in (0, 1, 2, 4)]
+    assert [(each.source_partition, each.source_offset) for each in found.offsets] == [({"task": "0"}, {"last": 4})]
+    assert [each.number for each in found.dropped()] == [3]
+    for record in found.given:
+        task.commit_record(record, None)
+    task.commit()
+    assert heard.read_text().splitlines() == [*(f"{number} dropped" for number in range(5)), "commit"]
+
+
+def test_java_s_sink_with_a_step_in_python(plugins: Registry, java_plugin: Path, tmp_path: Path) -> None:
+    config = {"transforms": "e", "transforms.e.type": "Expression", "transforms.e.drop": "value == 'b'"}
+    config["transforms.e.topic"] = "'renamed'"
+    judged = Judged()
+    sink = Sink(java_plugin, tmp_path, Chain())
+    transforms = Transforms(config, plugins, owned=True)
+    chain = SinkChain(converters.make(config, settings(), plugins), judged.errors)
+    take = MixedSink(sink.task, chain, transforms.steps, judged.errors, TopicUse(lambda: sink.used, sink.used.add))
+    batch = [Message(b"a", 5, b"k"), Message(b"b", 6), Message(b"c", 7)]
+    assert take(batch) == [batch[0], batch[2]]
+    sink.task.put([batch[0], batch[2]])
+    assert [line.split()[:6] for line in sink.written()] == [
+        ["renamed", "0", "5", "k", "a", "1000"],
+        ["renamed", "0", "7", "null", "c", "1000"],
+    ]
+    assert sink.used == {"in"}

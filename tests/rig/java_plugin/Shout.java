@@ -1,0 +1,32 @@
+package rig;
+
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.errors.DataException;
+import org.apache.kafka.connect.transforms.Transformation;
+
+/** Makes a value's letters large, with `mark` behind them; drops the value "drop", and fails on "bad". */
+public final class Shout implements Transformation {
+    private String mark;
+
+    public void configure(Map properties) {
+        mark = properties.containsKey("mark") ? (String) properties.get("mark") : "!";
+    }
+
+    public ConnectRecord apply(ConnectRecord record) {
+        String value = (String) record.value();
+        if (value.equals("bad")) {
+            throw new DataException("it does not shout " + value);
+        }
+        return value.equals("drop") ? null : record.newRecord(record.topic(), record.kafkaPartition(), record.keySchema(),
+            record.key(), record.valueSchema(), value.toUpperCase() + mark, record.timestamp());
+    }
+
+    public ConfigDef config() {
+        return new ConfigDef().define("mark", ConfigDef.Type.STRING, "!", ConfigDef.Importance.LOW, "what comes behind the value");
+    }
+
+    public void close() {
+    }
+}
