@@ -12,6 +12,7 @@ import pytest
 from kconnect.cli import manual
 from kconnect.cli.machine import cdc, demo_cdc
 from kconnect.cli.main import cli
+from kconnect.errors import ConnectError
 from kconnect.local.postgres import NULL, Postgres
 from tests.cli.calls import call
 
@@ -53,6 +54,18 @@ def test_rows_are_compared_value_by_value() -> None:
 
 def test_a_slot_s_name_is_one_that_postgresql_takes() -> None:
     assert cdc.slot("Demo-1.x") == "demo_1_x"
+
+
+def test_plugins_that_are_there_are_not_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCONNECT_CACHE", str(tmp_path))
+    monkeypatch.setenv("KCONNECT_MAVEN", "http://127.0.0.1:1/")
+    with pytest.raises(ConnectError, match=r"127\.0\.0\.1:1"):
+        cdc.plugin_path()
+    path = tmp_path / "plugins" / "cdc"
+    assert list(path.iterdir()) == [], "half of a plugin is none"
+    for plugin in cdc.PLUGINS:
+        (path / f"{plugin.artefact}-{plugin.version}").mkdir()
+    assert cdc.plugin_path() == path
 
 
 @pytest.fixture

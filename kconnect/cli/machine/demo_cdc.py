@@ -94,9 +94,10 @@ def run(console: Console, directory: Path, once: bool, port: int, interrupted: t
         positions = Positions({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
         if once:
             return _once(console, worker.client, positions, server, changes, began, interrupted)
-        _watch(console, worker, positions, server, changes, directory, interrupted)
+        view = _watch(console, worker, positions, server, changes, directory, interrupted)
         click.echo(
-            f"Made {_made(changes.made)} in a table, which went through the topic {TOPIC} to a table in another database"
+            f"Made {_made(changes.made)} in a table; of {view.sent:,} records in the topic {TOPIC}, {view.delivered:,} had "
+            "been delivered to another database"
         )
         return True
 
@@ -212,7 +213,9 @@ def _watch(
     changes: cdc.Changes,
     directory: Path,
     interrupted: threading.Event,
-) -> None:
+) -> View:
+    """How far it was at the end."""
+    view = View({}, 0, 0, [])
     with Live(console=console, refresh_per_second=4) as live:
         before, at = 0, time.monotonic()
         while not interrupted.wait(1.0):
@@ -227,6 +230,7 @@ def _watch(
             rate = (view.delivered - before) / (now - at) if before else 0.0
             before, at = view.delivered, now
             live.update(_page(worker.url, server, changes.made, view, rate, newest, directory))
+    return view
 
 
 def _page(url: str, server: Postgres, made: Counter[str], view: View, rate: float, newest: Table, directory: Path) -> Group:
