@@ -1,7 +1,8 @@
 """
 A lock between processes, held by whoever has a file open: it ends with its holder, even when that is killed.
 
-Used by `jars.py` (one download at a time) and `local/broker.py` (one start at a time in a directory).
+Used by `jars.py` (one download at a time), `local/broker.py` (one start at a time in a directory) and others that fetch or
+install something once.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def test_kconnect_is_named_as_it_was_called_where_no_path_leads_to_it(monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv/bin/kconnect"), "demo"])
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert demo._typed("kconnect help") == ".venv/bin/kconnect help"
+    assert demo.typed("kconnect help") == ".venv/bin/kconnect help"
 
 
 def test_the_last_whole_records_are_shown_and_write_nothing_to_the_terminal_s_own(tmp_path: Path) -> None:

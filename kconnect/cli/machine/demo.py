@@ -2,7 +2,8 @@
 `kconnect demo`: a local broker, a worker, a file source and a file sink, live in the terminal.
 
 `scripts/demo` calls it after the set-up. By default the worker's own access log is what flows; `--file` takes another file;
-`--once` moves a file once, compares what arrived line by line, and tells how it went in one line and the exit status.
+`--once` moves a file once, compares what arrived line by line, and tells how it went in one line and the exit status. `--cdc`
+is another demo, in `demo_cdc.py`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ _MEANWHILE = ("kconnect get connectors", "kconnect describe connector demo-sink"
 _NEXT = {
     "kconnect demo": "endless lines",
     "kconnect demo --once --file /etc/services": "a file, with every line checked",
+    "kconnect demo --cdc": "changes of a database, by connectors in Java",
     "kconnect broker start": "a broker that keeps running",
     "kconnect plugin new orders --kind source": "your own connector",
     "kconnect help": "all commands",
@@ -52,22 +54,32 @@ _NEXT = {
 
 @click.command()
 @click.option("--file", "file", type=click.Path(path_type=Path), help="What to read. Default: the worker's access log.")
-@click.option("--once", is_flag=True, help="Move --file once, check every line at the sink, and end.")
+@click.option("--cdc", is_flag=True, help="Copy the changes of a PostgreSQL table to another database instead.")
+@click.option("--once", is_flag=True, help="Move --file, or some hundred changes with --cdc, check what arrived, and end.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the REST API. Default: a free one.")
 @click.option("--keep", is_flag=True, help="Keep the directory with the logs, the topics and the sink's file.")
-def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
+def demo(file: Path | None, cdc: bool, once: bool, port: int, keep: bool) -> None:
     """
     Show data flow through a local broker and worker.
 
     \b
       kconnect demo                            the worker's own access log, until Ctrl-C
       kconnect demo --once --file lines.txt    one file, checked line by line; exit status 0 if all is right
+      kconnect demo --cdc                      changes of a database, until Ctrl-C
+      kconnect demo --cdc --once               some hundred changes, checked row by row
 
     It goes from a file through Kafka to another file, on this machine. Some records are shown as they arrive, and at the end
     how many have moved, and what to try next.
+
+    With --cdc it goes from a table of PostgreSQL through Kafka to a table in another database, by Debezium's source and its
+    JDBC sink, which are written in Java. They are fetched from Maven Central once. A PostgreSQL of its own is started, and
+    nothing else that runs on the machine is touched. Where there are no programs of PostgreSQL, root on Debian or Ubuntu gets
+    the package.
     """
-    if once and file is None:
-        raise click.UsageError("--once needs --file: the file to move")
+    if cdc and file is not None:
+        raise click.UsageError("--cdc has data of its own: leave --file out")
+    if once and file is None and not cdc:
+        raise click.UsageError("--once needs --file, the file to move, or --cdc")
     if once and file is not None and not file.is_file():
         raise click.UsageError(f"--file {file} does not exist")
     if port:
@@ -81,13 +93,19 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     source, target = file.absolute() if file is not None else directory / "access.log", directory / "sink.txt"
     ok = False
     try:
-        ok = _run(console, directory, source, target, once, port, interrupted)
-        if ok and not once:
+        if cdc:
+            # Imported late: only this needs what installs plugins.
+            from kconnect.cli.machine import demo_cdc
+
+            ok = demo_cdc.run(console, directory, once, port, interrupted)
+        else:
+            ok = _run(console, directory, source, target, once, port, interrupted)
+        if ok and not once and not cdc:
             moved = sum(1 for _ in _lines(target)) if target.exists() else 0
             gone = "" if keep else ", which is deleted now (--keep keeps it)"
             click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{gone}")
         if ok:
-            lines = [f"  {_typed(command):<53}  {what}" for command, what in _NEXT.items()]
+            lines = [f"  {typed(command):<53}  {what}" for command, what in _NEXT.items()]
             console.print("\n".join(["Try next (docs/getting-started.md goes on from here):", *lines]), soft_wrap=True)
     finally:
         if keep or (once and not ok):
@@ -128,7 +146,7 @@ def _run(
             broker.stop()
 
 
-def _typed(command: str) -> str:
+def typed(command: str) -> str:
     """As it can be typed here: `scripts/demo` is called by those who have no `kconnect` on their path."""
     return command if shutil.which("kconnect") else command.replace("kconnect", os.path.relpath(sys.argv[0]), 1)
 
@@ -313,17 +331,6 @@ def _look(client: ConnectClient, positions: Positions) -> dict[str, Any]:
 
 
 def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: float) -> Group:
-    states = Table(box=None, pad_edge=False)
-    for title in ("connector", "state", "tasks", "worker"):
-        states.add_column(title)
-    for name in (SOURCE, SINK):
-        entry = view["states"].get(name)
-        if entry is None:
-            states.add_row(name, "starting", "", "")
-            continue
-        status = entry["status"]
-        tasks = ", ".join(task["state"] for task in status["tasks"])
-        states.add_row(name, status["connector"]["state"], tasks, status["connector"]["worker_id"])
     size = source.stat().st_size if source.exists() else 0
     flow = Table(box=None, pad_edge=False, show_header=False)
     flow.add_row("from", str(source))
@@ -331,12 +338,12 @@ def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: floa
     flow.add_row("records", f"{view['sent']:,} in the topic, {view['delivered']:,} delivered")
     flow.add_row("rate", f"{rate:,.1f} records/s")
     lag = max(0, view["sent"] - view["delivered"])
-    tries = "\n".join(f"  {_typed(command)} --url {url.rstrip('/')}" for command in _MEANWHILE)
+    tries = "\n".join(f"  {typed(command)} --url {url.rstrip('/')}" for command in _MEANWHILE)
     flow.add_row("lag", f"{lag:,} records; {max(0, size - view['position']):,} bytes of the file")
     return Group(
         Text(f"REST API: {url}   Ctrl-C ends it"),
         Text(),
-        states,
+        states(view["states"], (SOURCE, SINK)),
         Text(),
         flow,
         Text(),
@@ -346,6 +353,22 @@ def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: floa
         Text("Try in another terminal"),
         Text(tries, no_wrap=True, overflow="ignore"),
     )
+
+
+def states(found: dict[str, Any], names: Iterable[str]) -> Table:
+    """Of connectors, as `connectors("status")` gives them."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("connector", "state", "tasks", "worker"):
+        table.add_column(title)
+    for name in names:
+        entry = found.get(name)
+        if entry is None:
+            table.add_row(name, "starting", "", "")
+            continue
+        status = entry["status"]
+        tasks = ", ".join(task["state"] for task in status["tasks"])
+        table.add_row(name, status["connector"]["state"], tasks, status["connector"]["worker_id"])
+    return table
 
 
 def _newest(target: Path) -> list[bytes]:
