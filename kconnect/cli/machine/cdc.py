@@ -47,7 +47,8 @@ def plugin_path(tell: Callable[[str], None] = lambda _: None) -> Path:
             if wanted.replaced is None:
                 with installation.stage(wanted.target) as stage:
                     wanted = java_installation.prepare(coordinates, wanted, stage, tell)
-                    java_installation.leave_out(stage)
+                    for jar in java_installation.of_worker(stage):
+                        jar.unlink()
                     installation.put(stage, wanted)
     return path
 
