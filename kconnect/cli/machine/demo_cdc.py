@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import click
 from rich.console import Console, Group
 from rich.live import Live
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -154,36 +155,13 @@ def _once(
     interrupted: threading.Event,
 ) -> bool:
     with console.status("Waiting for the first rows") as status:
-
-        def complete() -> tuple[View, str | None]:
-            """How far it is once nothing is missing, or it is known that something will be, with the reason."""
-            view, last_change = View({}, 0, 0, []), time.monotonic()
-            while True:
-                before = view
-                # A worker that is busy may not answer; one that never does makes no progress.
-                with suppress(ConnectError):
-                    view = _look(client, positions, server)
-                if view.complete:
-                    return view, None
-                now = time.monotonic()
-                if view != before:
-                    last_change = now
-                told = f"{view.delivered:,} of {view.sent:,} records are delivered"
-                status.update(f"{told}; differences between both tables: {len(view.differences):,}")
-                if now - last_change > _STUCK_S:
-                    return view, f"nothing changed for {_STUCK_S:.0f} s"
-                if (problem := demo.failure(client)) is not None:
-                    return view, problem
-                if interrupted.wait(0.2):
-                    return view, "interrupted"
-
         # What is changed before the source has begun it would never hear of.
-        view, problem = complete()
+        view, problem = _complete(status, client, positions, server, interrupted)
         if problem is None:
             changes.some(_HALF)
             changes.add_column("note")
             changes.some(_HALF)
-            view, problem = complete()
+            view, problem = _complete(status, client, positions, server, interrupted)
     took = time.monotonic() - began
     if problem is not None:
         more = len(view.differences) - _SHOWN_DIFFERENCES
@@ -196,6 +174,31 @@ def _once(
         f"both tables have the same {count:,} rows"
     )
     return True
+
+
+def _complete(
+    status: Status, client: ConnectClient, positions: Positions, server: Postgres, interrupted: threading.Event
+) -> tuple[View, str | None]:
+    """How far it is once nothing is missing; or once it is known that something will be, with the reason."""
+    view, last_change = View({}, 0, 0, []), time.monotonic()
+    while True:
+        before = view
+        # A worker that is busy may not answer; one that never does makes no progress.
+        with suppress(ConnectError):
+            view = _look(client, positions, server)
+        if view.complete:
+            return view, None
+        now = time.monotonic()
+        if view[1:] != before[1:]:
+            last_change = now
+        told = f"{view.delivered:,} of {view.sent:,} records are delivered"
+        status.update(f"{told}; differences between both tables: {len(view.differences):,}")
+        if now - last_change > _STUCK_S:
+            return view, f"nothing changed for {_STUCK_S:.0f} s"
+        if (problem := demo.failure(client)) is not None:
+            return view, problem
+        if interrupted.wait(0.2):
+            return view, "interrupted"
 
 
 # --- live ---
