@@ -2,8 +2,8 @@
 The conversion of a batch between a task in Python and Kafka where a converter is Java's: as `core/task/chain.py` has it, with
 all three converters in Java, a batch a call.
 
-Made by `units/java_chain.py` for tasks whose connector is in Python. A batch with a record on which a converter fails goes
-across in pieces. Read next: `crossing.py`.
+Made by `units/source_task.py` and `units/sink_task.py`, of converters that `units/java_chain.py` has put together. A batch
+with a record on which a converter fails goes across in pieces. Read next: `crossing.py`.
 """
 
 from __future__ import annotations

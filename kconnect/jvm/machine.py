@@ -32,7 +32,6 @@ _FLAGS = (
     "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
-    "-Djava.security.manager=allow",
 )
 
 _lock = threading.Lock()
@@ -100,7 +99,9 @@ def _start_java(wanted: Options) -> None:
     # What Java logs goes to the shim, and slf4j warns of two bindings.
     connect = [str(jar) for jar in sorted(jars.connect().glob("*.jar")) if not jar.name.startswith("slf4j-simple-")]
     class_path = [str(shim.jar()), *connect]
-    flags = [f"-Xmx{wanted.heap}", *_FLAGS, *wanted.more]
+    # Before Java 18 it need not be allowed, and from 24 on it can't be.
+    allowed = ["-Djava.security.manager=allow"] if 18 <= java.version(java.find()) < 24 else []
+    flags = [f"-Xmx{wanted.heap}", *_FLAGS, *allowed, *wanted.more]
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:

@@ -1,8 +1,8 @@
 """
 Tasks in Java with a chain that has parts in Python only: their records cross as they are, and the chain is one of Python's.
 
-Made by `units/java_chain.py`'s callers. What a record costs to cross, `record_codec.py` tells; a chain that can be in Java as a
-whole is (`source_task.py`, `sink_task.py`), and so needs none of this.
+Made by `units/source_task.py` and `units/sink_task.py`. What a record costs to cross, `record_codec.py` tells. A chain that can
+be in Java as a whole is (`source_task.py`, `sink_task.py`), and so needs none of this.
 """
 
 from __future__ import annotations

@@ -314,8 +314,9 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
     plugins bring along, Connect's own converters and transforms, stays the built-in one, which needs no JVM.
     """
     found = list(found)
-    built_in = {(each.kind, _shown(each.path)) for each in found if each.location == INSTALLED and each.kind != "connector"}
-    found = [each for each in found if not (each.path.startswith(JAVA) and (each.kind, _shown(each.path)) in built_in)]
+    own = {(each.kind, _shown(each.path)) for each in found if each.location == INSTALLED and each.kind != "connector"}
+    own = {(kind, shown) for kind, shown in own if shown.startswith(_OF_CONNECT)}
+    found = [each for each in found if not (each.path.startswith(JAVA) and (each.kind, _shown(each.path)) in own)]
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
     for each in found:
         shown = _shown(each.path)

@@ -5,7 +5,7 @@ import java.security.Permission;
 /**
  * Refuses `System.exit`: one plugin is not to end the process of others. All else is allowed, without a look.
  *
- * Java 17 says when it is set that security managers will go; from Java 24 on there are none, and a plugin's exit ends its host.
+ * Java 17 says, when it is set, that security managers will go. From Java 24 on there are none: a plugin's exit ends its host.
  */
 public final class NoExit extends SecurityManager {
     /** Whether it is in force now. */

@@ -10,7 +10,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * Messages for Kafka in one direct buffer, column by column, in this machine's byte order. `source_batch.py` reads it:
+ * Messages for Kafka in one direct buffer, column by column, in this machine's byte order. `source_task.py` reads it:
  *
  *   int messages, looked, failed (0 or 1), topics, bytes of keys and values, has headers (0 or 1), bytes of offsets, 0
  *   long timestamp * messages           0: none
