@@ -7,7 +7,7 @@ Made by `units.py`. Read next: `core/herder/leader.py` for what happens to the c
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kconnect.api.connector import Connector, SinkConnector
@@ -52,7 +52,7 @@ class ConnectorUnit(Unit):
                 offsets.open(self.stopping.is_set)
             if not self.may_work():
                 return
-            connector.initialize(_Context(self, StoredOffsets(self, offsets)))
+            connector.initialize(_Context(self, StoredOffsets(offsets, self.stopping.is_set)))
             connector.start(config)
             started = True
             self.moved(Event.STARTED)
@@ -151,13 +151,13 @@ class _Context:
 
 
 class StoredOffsets:
-    """What `kconnect.api.task.OffsetReader` promises."""
+    """What `kconnect.api.task.OffsetReader` promises, for as long as nobody has `cancelled`."""
 
-    def __init__(self, unit: Unit, store: OffsetStore) -> None:
-        self._unit, self._store = unit, store
+    def __init__(self, store: OffsetStore, cancelled: Callable[[], bool]) -> None:
+        self._store, self._cancelled = store, cancelled
 
     def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
         return self.offsets([partition])[0]
 
     def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        return self._store.read([dict(each) for each in partitions], self._unit.stopping.is_set)
+        return self._store.read([dict(each) for each in partitions], self._cancelled)

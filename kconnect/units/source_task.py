@@ -148,7 +148,9 @@ class SourceLoop:
             if not self._delivery.begin(time.monotonic()):
                 return
             self._store.open(unit.stopping.is_set)
-            context = _Context(self._properties, StoredOffsets(unit, self._store), self._delivery.context)
+            # In its `stop`, too, as Debezium's tasks do: until the stop is no longer an orderly one.
+            offsets = StoredOffsets(self._store, self._life.cancelled)
+            context = _Context(self._properties, offsets, self._delivery.context)
             if not unit.may_work():
                 return
             task.initialize(context)

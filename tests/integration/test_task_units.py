@@ -60,6 +60,21 @@ class TestSource:
         assert host.states == ["RUNNING", "UNASSIGNED"]
         assert host.topics == [("unit", 0, topic)]
 
+    def test_stored_offsets_can_be_read_in_its_stop(self, bootstrap: str, topic: str) -> None:
+        """Debezium's tasks do, to tell their database what is stored."""
+        read: list[Any] = []
+
+        class Reads(Numbers):
+            def stop(self) -> None:
+                super().stop()
+                read.append(self.context.offsets.offset({"of": "numbers"}))
+
+        host = self.host(bootstrap, [], Reads)
+        unit = host.unit({"connector.class": "Numbers", "topic": topic, "limit": "50"})
+        until(lambda: {"last": 50} in host.offsets.values())
+        end(unit)
+        assert read == [{"last": 50}]
+
     def test_after_an_orderly_stop_it_goes_on_where_it_was(self, bootstrap: str, topic: str) -> None:
         host = self.host(bootstrap, [], offset_flush_interval_ms="60000")
         config = {"connector.class": "Numbers", "topic": topic}

@@ -19,6 +19,7 @@ from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState
 from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.data.schema import STRING_SCHEMA
+from kconnect.errors import ConnectError
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.scan import INSTALLED
@@ -56,6 +57,8 @@ class MemoryStore:
         """There is nothing to open."""
 
     def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[Offset | None]:
+        if cancelled():
+            raise ConnectError("Stopped while reading the offsets")
         return [self._host.offsets.get(str(partition)) for partition in partitions]
 
     def write(self, offsets: Pairs, timeout: float) -> None:
