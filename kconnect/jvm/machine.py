@@ -32,6 +32,8 @@ _FLAGS = (
     "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
+    # For `shim/NoExit.java`.
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
 )
 
 _lock = threading.Lock()

@@ -310,9 +310,12 @@ def trace(error: BaseException) -> str:
 def _frames(error: BaseException) -> str:
     """Where it happened. Of what Java threw, Java's own trace: people look there for the plugin's classes."""
     cause: BaseException | None = error
-    while cause is not None:
+    seen: set[int] = set()
+    # An error may be its own cause: `raise error from error`.
+    while cause is not None and id(cause) not in seen:
         java: str | None = getattr(cause, "java_trace", None)
         if java is not None:
             return java if cause is error else f"Caused by: {java}"
+        seen.add(id(cause))
         cause = cause.__cause__
     return "".join(traceback.format_exception(error))

@@ -113,6 +113,21 @@ def test_a_failure_with_the_name_of_a_file_that_is_no_utf_8_can_be_written_down(
     end(unit)
 
 
+def test_an_error_may_be_its_own_cause() -> None:
+    error = ConnectError("not there")
+    with pytest.raises(ConnectError) as raised:
+        raise error from error
+    assert trace(raised.value).startswith("org.apache.kafka.connect.errors.ConnectException: not there\n")
+
+
+def test_of_what_java_threw_its_own_trace_is_shown() -> None:
+    thrown, told = ConnectError("no"), ConnectError("The class a.B can't be loaded: no")
+    thrown.java_trace = "java.lang.Error: no\n\tat a.B.<init>(B.java:1)"  # type: ignore[attr-defined]
+    told.__cause__ = thrown
+    assert trace(thrown).splitlines()[1:] == ["java.lang.Error: no", "\tat a.B.<init>(B.java:1)"]
+    assert trace(told).splitlines()[1:] == ["Caused by: java.lang.Error: no", "\tat a.B.<init>(B.java:1)"]
+
+
 def test_a_trace_begins_with_the_class_that_people_and_alerts_look_for() -> None:
     """That of Java, where it has one; then comes Python's own, which has both errors."""
     origin = SinkRecord("t", 0, None, None, None, None, 7)

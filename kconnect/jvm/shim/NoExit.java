@@ -1,19 +1,22 @@
 package kconnect.shim;
 
+import java.lang.reflect.Method;
 import java.security.Permission;
 
 /**
  * Refuses `System.exit`: one plugin is not to end the process of others. All else is allowed, without a look.
  *
- * Java 17 says, when it is set, that security managers will go. From Java 24 on there are none: a plugin's exit ends its host.
+ * Java has security managers up to version 23. From then on a plugin's exit ends its host.
  */
 public final class NoExit extends SecurityManager {
-    /** Whether it is in force now. */
+    /** Whether it is in force now. What `System.setSecurityManager` does, but for its four lines of warning at each start. */
     public static boolean install() {
         try {
-            System.setSecurityManager(new NoExit());
-            return true;
-        } catch (UnsupportedOperationException error) {
+            Method set = System.class.getDeclaredMethod("implSetSecurityManager", new Class[] {SecurityManager.class});
+            set.setAccessible(true);
+            set.invoke(null, new Object[] {new NoExit()});
+            return System.getSecurityManager() != null;
+        } catch (ReflectiveOperationException error) {
             return false;
         }
     }
