@@ -29,7 +29,7 @@ from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder
 from tests.support import wait_until
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 NEWER = 99

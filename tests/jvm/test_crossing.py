@@ -18,7 +18,7 @@ from kconnect.jvm.errors import JavaError
 from tests.core.task.records import Message
 from tests.jvm.crossing_values import POINT, record_shown
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
 _TRANSFORMS = "org.apache.kafka.connect.transforms"
 _LOADERS = "org.apache.kafka.connect.storage"

@@ -28,7 +28,7 @@ from tests.jvm.java import Judged
 from tests.jvm.test_sink_task import Message, Sink
 from tests.jvm.test_source_task import numbers
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
 WORKER = {
     "bootstrap.servers": "b:1",

@@ -15,7 +15,7 @@ from kconnect.jvm.chain import Chain
 from kconnect.jvm.sink_task import JavaSinkTask, SinkIntake
 from tests.jvm.java import JSON, STRING, Judged, Part, chain
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
 TO_INT: Part = ("org.apache.kafka.connect.transforms.Cast$Value", {"spec": "int8"})
 FILTER: Part = ("org.apache.kafka.connect.transforms.Filter", {})

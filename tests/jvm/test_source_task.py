@@ -16,7 +16,7 @@ from kconnect.jvm.chain import Chain
 from kconnect.jvm.source_task import JavaSourceTask, SourceConversion
 from tests.jvm.java import JSON, LONG, STRING, Judged, Part, chain
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
 HOIST: Part = ("org.apache.kafka.connect.transforms.HoistField$Value", {"field": "number"})
 FILTER: Part = ("org.apache.kafka.connect.transforms.Filter", {})
