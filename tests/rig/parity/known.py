@@ -189,13 +189,13 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "java-classes",
-        "classes that only Java has: abstract ones and interfaces",
+        "abstract classes and interfaces as a plugin",
         r"plugin config: org\.apache\.kafka\.connect\.transforms\.Cast",
         answered(500, 404, '"Instantiation error"', '"Unknown plugin .*'),
     ),
     Known(
         "java-interfaces",
-        "classes that only Java has: abstract ones and interfaces",
+        "abstract classes and interfaces as a plugin",
         r"validate: converters: an interface",
         (
             Place(r"body\.configs\.value\.converter\.value\.value", ours="null"),
