@@ -12,6 +12,7 @@ import yaml
 
 from kconnect.rest.client import ConnectClient, RestError
 from tests.cli.calls import Called, call
+from tests.support import wait_until
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
@@ -92,7 +93,8 @@ def test_it_begins_at_its_offsets(cluster: Cluster) -> None:
     done = cluster.apply("--wait", "--timeout", "5m")
     assert (done.status, done.out) == (0, f"created {a}\n"), done
     assert cluster.client.status(a)["connector"]["state"] == "STOPPED"
-    assert cluster.client.offsets(a) == [{"partition": partition, "offset": {"position": 4}}]
+    # Connect, too, shows what was written a moment later.
+    wait_until(lambda: cluster.client.offsets(a) == [{"partition": partition, "offset": {"position": 4}}])
     cluster.write("a", state="running", offsets=[{"partition": partition, "offset": {"position": 0}}])
     done = cluster.apply("--diff", "--wait", "--timeout", "5m")
     assert done.out.splitlines()[1:] == ["    - state: stopped", "    + state: running", f"changed {a}"], done
@@ -117,7 +119,7 @@ def test_what_an_apply_that_was_killed_left_without_offsets_gets_them(cluster: C
         2,
         [f'    + offset: {json.dumps(offsets[0]["partition"])} {{"position": 4}}', f"changed {a}"],
     ), done
-    assert cluster.client.offsets(a) == offsets
+    wait_until(lambda: cluster.client.offsets(a) == offsets)
     again = cluster.apply()
     told, counted = again.err.splitlines()
     assert (again.status, counted) == (0, "created 0, changed 0, unchanged 1, failed 0"), again
