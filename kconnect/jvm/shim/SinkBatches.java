@@ -192,33 +192,6 @@ public final class SinkBatches {
         }
     }
 
-    public void open(Collection opened) {
-        ClassLoader before = Loaders.enter(loader);
-        try {
-            task.open(opened);
-        } finally {
-            Loaders.enter(before);
-        }
-    }
-
-    public void close(Collection closed) {
-        ClassLoader before = Loaders.enter(loader);
-        try {
-            task.close(closed);
-        } finally {
-            Loaders.enter(before);
-        }
-    }
-
-    public void stop() {
-        ClassLoader before = Loaders.enter(loader);
-        try {
-            task.stop();
-        } finally {
-            Loaders.enter(before);
-        }
-    }
-
     private SinkRecord convertOne(int index) {
         String topic = topics[topicOf[index]];
         in.position(starts[index]);

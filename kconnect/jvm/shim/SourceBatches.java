@@ -17,7 +17,7 @@ import org.apache.kafka.connect.source.SourceTask;
 
 /**
  * One source task, asked for a batch at a time. `poll` keeps what the task gave; `convert` takes it through the chain into one
- * buffer, up to the first record that fails; `committed` says what Kafka has. All calls come from the task's thread but `stop`.
+ * buffer, up to the first record that fails; `committed` says what Kafka has. All calls come from the task's thread.
  */
 public final class SourceBatches {
     private final SourceTask task;
@@ -156,15 +156,6 @@ public final class SourceBatches {
         ClassLoader before = Loaders.enter(loader);
         try {
             task.commit();
-        } finally {
-            Loaders.enter(before);
-        }
-    }
-
-    public void stop() {
-        ClassLoader before = Loaders.enter(loader);
-        try {
-            task.stop();
         } finally {
             Loaders.enter(before);
         }
