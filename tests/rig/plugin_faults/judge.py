@@ -15,6 +15,8 @@ MILD = ("slow", "stdout")
 """What is no failure."""
 LOUD = ("os._exit", "SIGSEGV", "SIGKILL", "GIL", "memory")
 """What may cost the process that it happens in, and so its neighbours a pause."""
+ERRORS = ("exception", "sys.exit", "signal")
+"""What is an error in the plugin's own call, and nothing else: where errors are tolerated, the task goes on."""
 _REPLACED = (*LOUD, "hang", "threads")
 """After these the neighbours may need the start of a new process."""
 
@@ -113,7 +115,7 @@ def _own(place: Place, kind: str, seen: Seen) -> list[str]:
         return []
     if kind in MILD or (place.phase is Phase.VALIDATION and kind in ("signal", "builtins", "threads")):
         return [] if seen.state == "RUNNING" or (seen.state == "FAILED" and kind not in MILD) else _is(seen)
-    if kind in ("exception", "sys.exit") and place.tolerated:
+    if kind in ERRORS and place.tolerated:
         return [] if seen.state in ("RUNNING", "FAILED") else _is(seen)
     if kind == "GIL" and seen.state == "RUNNING":
         return []

@@ -19,7 +19,7 @@ from typing import Any
 from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.plugin_faults import package, places
-from tests.rig.plugin_faults.judge import LOUD, MILD, THREADS_LEFT, Seen
+from tests.rig.plugin_faults.judge import ERRORS, LOUD, MILD, THREADS_LEFT, Seen
 from tests.rig.plugin_faults.places import KINDS, Phase, Place
 from tests.rig.plugin_faults.watch import Answers, Neighbours, Struck, journal, threads_of
 
@@ -175,7 +175,8 @@ class Lane:
 
     def _settle(self, place: Place, kind: str, name: str, seen: Seen, before: int) -> None:
         end = time.monotonic() + _SETTLE_S
-        stays = not kind or kind in MILD or place.tolerated or place.phase in (Phase.STOP, Phase.VALIDATION)
+        tolerated = place.tolerated and kind in ERRORS
+        stays = not kind or kind in MILD or tolerated or place.phase in (Phase.STOP, Phase.VALIDATION)
         met_at: float | None = None
         while time.monotonic() < end:
             seen.state, seen.reason = self._status(name)
