@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli import manual
 from kconnect.cli.machine import demo
 from kconnect.cli.main import cli
+from tests.cli import examples
 from tests.cli.calls import call
 
 
 @pytest.mark.parametrize("command", [*demo._NEXT, *(f"{each} --url http://x:1" for each in demo._MEANWHILE)])
 def test_what_it_says_to_try_can_be_typed(command: str) -> None:
-    manual.check(cli, shlex.split(command)[1:])
+    examples.check(cli, shlex.split(command)[1:])
 
 
 def test_kconnect_is_named_by_its_place_where_no_path_leads_to_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

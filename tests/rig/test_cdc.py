@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli import manual
 from kconnect.cli.main import cli
 from kconnect.errors import ConnectError
+from tests.cli import examples
 from tests.rig.cdc import demo, pipeline
 from tests.rig.systems.postgres import NULL, Postgres
 
 
 @pytest.mark.parametrize("command", demo._MEANWHILE)
 def test_what_it_says_to_try_can_be_typed(command: str) -> None:
-    manual.check(cli, shlex.split(f"{command} --url http://x:1")[1:])
+    examples.check(cli, shlex.split(f"{command} --url http://x:1")[1:])
 
 
 def test_it_is_complete_when_something_came_and_nothing_is_missing() -> None:
