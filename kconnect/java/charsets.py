@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import array
 import functools
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -384,11 +383,8 @@ def binary(name: str, any_case: bool) -> CharSet | None:
 
 
 def script(name: str) -> CharSet | None:
-    """By the name as Java has it, or by ISO 15924's code; in any case, but words are joined by underscores."""
-    bare = name.replace("_", "").upper()
-    if not bare.isalpha() or (bare in _SCRIPTS_OF_WORDS and _SCRIPTS_OF_WORDS[bare] != name.upper()):
-        return None
-    return None if "_" in name and bare not in _SCRIPTS_OF_WORDS else _if_named(f"Script={name}")
+    """By its name or ISO 15924's code, in any case. Java insists on the underscores between a name's words."""
+    return _if_named(f"Script={name}") if name.replace("_", "").isalpha() else None
 
 
 def block(name: str) -> CharSet | None:
@@ -403,92 +399,6 @@ def _if_named(name: str) -> CharSet | None:
         return unicode(name)
     except KeyError:
         return None
-
-
-def by_name(name: str) -> int | None:
-    """`\\N{...}`; None is an unknown name. Controls and ideographs have names of Java's own."""
-    name = name.strip().upper()
-    control = _CONTROLS.get(name, name)
-    try:
-        found = unicodedata.lookup(control)
-    except KeyError:
-        return _by_block(name)
-    if len(found) != 1 or name.startswith(_BY_BLOCK):
-        return None
-    if unicodedata.category(found) == "Cc":
-        return ord(found) if (ord(found) in _LONG_CONTROLS) == (control != name) else None
-    return ord(found) if unicodedata.name(found) == name else None
-
-
-def _by_block(name: str) -> int | None:
-    of, space, number = name.rpartition(" ")
-    chars = block(of) if space else None
-    try:
-        char = int(number, 16)
-    except ValueError:
-        return None
-    if chars is None or char not in chars or number != f"{char:X}":
-        return None
-    own = unicodedata.name(chr(char), "")
-    return char if own.startswith(_BY_BLOCK) or (not own and unicodedata.category(chr(char)) not in ("Cn", "Cc")) else None
-
-
-# Java knows these by their block and number.
-_BY_BLOCK = ("CJK UNIFIED IDEOGRAPH-", "HANGUL SYLLABLE ", "TANGUT IDEOGRAPH-")
-_CONTROLS = {
-    "LINE FEED (LF)": "LINE FEED",
-    "FORM FEED (FF)": "FORM FEED",
-    "CARRIAGE RETURN (CR)": "CARRIAGE RETURN",
-    "NEXT LINE (NEL)": "NEXT LINE",
-}
-_LONG_CONTROLS = frozenset((0x0A, 0x0C, 0x0D, 0x85))
-_SCRIPTS_OF_WORDS = {
-    name.replace("_", ""): name
-    for name in (
-        "CANADIAN_ABORIGINAL",
-        "OLD_ITALIC",
-        "TAI_LE",
-        "LINEAR_B",
-        "NEW_TAI_LUE",
-        "SYLOTI_NAGRI",
-        "OLD_PERSIAN",
-        "PHAGS_PA",
-        "OL_CHIKI",
-        "KAYAH_LI",
-        "TAI_THAM",
-        "TAI_VIET",
-        "EGYPTIAN_HIEROGLYPHS",
-        "MEETEI_MAYEK",
-        "IMPERIAL_ARAMAIC",
-        "OLD_SOUTH_ARABIAN",
-        "INSCRIPTIONAL_PARTHIAN",
-        "INSCRIPTIONAL_PAHLAVI",
-        "OLD_TURKIC",
-        "MEROITIC_HIEROGLYPHS",
-        "MEROITIC_CURSIVE",
-        "SORA_SOMPENG",
-        "CAUCASIAN_ALBANIAN",
-        "BASSA_VAH",
-        "PAHAWH_HMONG",
-        "LINEAR_A",
-        "MENDE_KIKAKUI",
-        "OLD_NORTH_ARABIAN",
-        "PAU_CIN_HAU",
-        "OLD_PERMIC",
-        "PSALTER_PAHLAVI",
-        "WARANG_CITI",
-        "ANATOLIAN_HIEROGLYPHS",
-        "OLD_HUNGARIAN",
-        "MASARAM_GONDI",
-        "ZANABAZAR_SQUARE",
-        "HANIFI_ROHINGYA",
-        "OLD_SOGDIAN",
-        "GUNJALA_GONDI",
-        "NYIAKENG_PUACHUE_HMONG",
-        "DIVES_AKURU",
-        "KHITAN_SMALL_SCRIPT",
-    )
-}
 
 
 def union(sets: Iterable[CharSet]) -> CharSet:
