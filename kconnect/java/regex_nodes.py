@@ -158,6 +158,9 @@ def repeat(node: Node, least: int, most: int, mode: str, optional: bool, loop: b
 # --- Boundaries.
 
 
+_BASE, _MARK = r"\p{L}\p{Nd}", r"\p{Mn}"
+
+
 def word_bound(wide: bool) -> str:
     """
     Marks count as what they stand on, also where there is no letter but a mark: one is no word by itself.
@@ -165,25 +168,16 @@ def word_bound(wide: bool) -> str:
     The one place with properties of `regex` in it, as it is frequent and the ranges take it long to read. They mean something
     else in its ASCII mode: see `without_properties`.
     """
-    return _word_bound(_BASE, _WIDE_WORD if wide else rf"{_BASE[:-1]}_]", _MARK)
-
-
-_BASE = r"[\p{L}\p{Nd}]"
-_MARK = r"\p{Mn}"
-_WIDE_WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]"
-
-
-def _word_bound(base: str, word: str, mark: str) -> str:
-    marked = f"(?<={base}{mark}+)"
+    word = f"[{charsets.UNICODE_WORD if wide else f'{_BASE}_'}]"
+    marked = f"(?<=[{_BASE}][{_MARK}]+)"
     left = f"(?:(?<={word})|{marked})"
-    right = f"(?={word}|{mark}{marked})"
+    right = f"(?={word}|[{_MARK}]{marked})"
     return f"(?:{left}(?!{right})|(?!{left}){right})"
 
 
 def without_properties(text: str) -> str:
     """The same pattern for the ASCII mode."""
-    base, mark = charsets.letter_or_digit(), charsets.unicode("Mn").pattern()
-    for wide, word in ((False, base | CharSet.of(ord("_"))), (True, charsets.unicode_word())):
-        if word_bound(wide) in text:
-            text = text.replace(word_bound(wide), _word_bound(base.pattern(), word.pattern(), mark))
+    for body in (_BASE, f"{_BASE}_", charsets.UNICODE_WORD, _MARK):
+        if f"[{body}]" in text:
+            text = text.replace(f"[{body}]", charsets.of_class(body).pattern())
     return text

@@ -197,11 +197,11 @@ class PatternReader:
         wide = self._flags.unicode_classes
         kind = char.lower()
         if kind == "d":
-            chars = charsets.unicode_digit() if wide else charsets.DIGIT
+            chars = charsets.of_class(charsets.UNICODE_DIGIT) if wide else charsets.DIGIT
         elif kind == "w":
-            chars = charsets.unicode_word() if wide else charsets.WORD
+            chars = charsets.of_class(charsets.UNICODE_WORD) if wide else charsets.WORD
         elif kind == "s":
-            chars = charsets.unicode_space() if wide else charsets.SPACE
+            chars = charsets.of_class(charsets.UNICODE_SPACE) if wide else charsets.SPACE
         elif kind == "h":
             chars = charsets.HORIZONTAL
         elif kind == "v":
