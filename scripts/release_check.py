@@ -26,7 +26,9 @@ RIG = (
 
 NEEDED = (
     "kconnect/py.typed",
+    "kconnect/java/zone_names.txt",
     "kconnect/rest/page.css",
+    "kconnect/rest/page.html",
     "kconnect/rest/page.js",
     "kconnect/cli/templates/common/pyproject.toml.in",
     "kconnect/testing/__init__.py",

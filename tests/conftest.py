@@ -22,11 +22,11 @@ import hypothesis
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.local.postgres_programs import find, find_or_install
 from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
 from tests.rig.systems.connect import ConnectProcess
+from tests.rig.systems.postgres_programs import find, find_or_install
 from tests.support import EXPLORE, marks_of_fixtures, starts
 
 # How long an example takes says something about the machine only.

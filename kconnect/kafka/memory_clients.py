@@ -4,7 +4,7 @@ A producer and a consumer without Kafka, that do as they are told: acknowledge l
 `MemoryProducer` is a `Producer` and a `TransactionalProducer`, `MemoryConsumer` a `Consumer` of `core/task/ports.py`. For tests
 that step the pumps by hand, for the runners of `kconnect.testing`, and for the random histories. What they lack: partitioners
 (everything goes to partition 0 unless a message says otherwise), sizes, timestamps of brokers, and groups: who owns which
-partition is for the test to say. Read next: `memory.py`, a log without Kafka.
+partition is for the test to say.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
 One PostgreSQL on this machine, for trying out connectors that read or write databases: its own data, its own port.
 
-Used by `cli/machine/demo_cdc.py` and the tests. It has logical decoding, which change data capture needs, and ends with its
-parent (`guard.py`). Its data are thrown away at the end, so it is never told to keep them safe. The programs are found by
-`local/postgres_programs.py`.
+Used by `tests/rig/cdc` and the tests. It has logical decoding, which change data capture needs, and ends with its parent
+(`kconnect/local/guard.py`). Its data are thrown away at the end, so it is never told to keep them safe. The programs are found
+by `postgres_programs.py`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import tempfile
 from pathlib import Path
 
 from kconnect.errors import ConnectError
-from kconnect.local import postgres_programs
 from kconnect.local.broker import free_port
 from kconnect.local.guard import Guard
+from tests.rig.systems import postgres_programs
 
 NULL = "\\N"
 """What `Postgres.rows` gives for NULL."""

@@ -1,8 +1,8 @@
 """
 A pipeline for change data capture: a table of PostgreSQL, Debezium's source, a topic, Debezium's JDBC sink, another database.
 
-Called by `demo_cdc.py` and the tests. It has the plugins and how they are installed, both connectors' configs, changes to make
-in the table, and the comparison of both tables. Read next: `local/postgres.py`, `plugins/java_installation.py`.
+Called by `demo.py` and the tests. It has the plugins and how they are installed, both connectors' configs, changes to make
+in the table, and the comparison of both tables. Read next: `systems/postgres.py`, `kconnect/plugins/java_installation.py`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from kconnect.jvm import jars, lock
 from kconnect.jvm.maven import Coordinates
-from kconnect.local.postgres import Postgres
 from kconnect.plugins import installation, java_installation
+from tests.rig.systems.postgres import Postgres
 
 PLUGINS = (
     Coordinates("io.debezium", "debezium-connector-postgres", "3.6.1.Final"),
