@@ -59,8 +59,7 @@ def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(
     (found,) = scan.found([place], "hybrid_fail")
     assert found.plugins == []
     assert found.problems == [
-        "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: "
-        + ", ".join(sorted(names))
+        "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: " + ", ".join(sorted(names))
     ]
 
 
