@@ -20,6 +20,8 @@ from kconnect.core.metrics.task import Values
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import UnitId
 from kconnect.host.memory import Memory
+from kconnect.jvm import beans
+from kconnect.jvm.logs import name_of
 from kconnect.kafka import clients
 from kconnect.kafka.metrics_topic import MetricsWriter
 from kconnect.processes import logs
@@ -60,6 +62,7 @@ class Reporter:
         self._usage, self._measured_at = memory.usage(), time.monotonic()
         self._host: tuple[HostReport | None, float] = (None, 0.0)
         self._turn_at = 0.0
+        self._published: beans.Latest = {}
         self._complained = False
 
     def started(self, unit: Unit) -> None:
@@ -79,6 +82,7 @@ class Reporter:
             return
         self._turn_at = now + _TURN_S
         wall = time.time()
+        self._published = beans.latest(self._interval_s, logs.hide)
         for unit_id, said in self._units.items():
             if now >= said.due:
                 said.due = now + self._interval_s
@@ -94,7 +98,9 @@ class Reporter:
         self._writer.close()
 
     def _report_unit(self, unit_id: UnitId, said: _Said, now: float, wall: float) -> None:
-        new = UnitReport(*self._where, unit_id, said.unit.about, _values(said.unit, now, wall), _retrying(said.unit))
+        published = self._published.get(name_of(unit_id.connector, None if unit_id.is_connector else unit_id.task), ())
+        values, retrying = _values(said.unit, now, wall), _retrying(said.unit)
+        new = UnitReport(*self._where, unit_id, said.unit.about, values, retrying, tuple(published))
         if new != said.report or now - said.at > report.AGAIN_S:
             said.report, said.at = new, now
             self._writer.write(*report.encode(new))
@@ -106,7 +112,8 @@ class Reporter:
             for kind in (True, False)
         )
         self._measure(now)
-        new = HostReport(*self._where, self._worker_incarnation, connectors, tasks, self._usage)
+        published = tuple(self._published.get("", ()))
+        new = HostReport(*self._where, self._worker_incarnation, connectors, tasks, self._usage, published)
         before, at = self._host
         if new != before or now - at > report.AGAIN_S:
             self._host = (new, now)

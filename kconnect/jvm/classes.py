@@ -29,7 +29,7 @@ def load(kind: str, name: str, place: str) -> type[Any]:
     Raises:
         ConnectError: no JVM can be had here, the class can't be loaded, or is not what `kind` says
     """
-    from kconnect.jvm import connectors, parts
+    from kconnect.jvm import connectors, parts, providers
 
     loaded = find(name, place)
     bases: dict[str, tuple[tuple[str, type[Any]], ...]] = {
@@ -41,6 +41,7 @@ def load(kind: str, name: str, place: str) -> type[Any]:
         "predicate": (("org.apache.kafka.connect.transforms.predicates.Predicate", parts.JavaPredicate),),
         "converter": (("org.apache.kafka.connect.storage.Converter", parts.JavaConverter),),
         "header_converter": (("org.apache.kafka.connect.storage.HeaderConverter", parts.JavaHeaderConverter),),
+        "config_provider": (("org.apache.kafka.common.config.provider.ConfigProvider", providers.JavaConfigProvider),),
     }
     for interface, base in bases.get(kind, ()):
         if jpype.JClass(interface).class_.isAssignableFrom(loaded):

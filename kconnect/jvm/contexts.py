@@ -65,7 +65,7 @@ def _implement(interface: str, methods: object) -> Any:
 class _Connector:
     def __init__(self, context: Any) -> None:
         self._it = context
-        self._metrics = _metrics()
+        self._metrics = jpype.JClass("kconnect.shim.Monitors").own()
 
     @_answering
     def requestTaskReconfiguration(self) -> None:
@@ -133,7 +133,7 @@ class _SourceTask:
     def __init__(self, context: Any, ends: Transactions) -> None:
         self._it = context
         self._ends = ends
-        self._metrics = _metrics()
+        self._metrics = jpype.JClass("kconnect.shim.Monitors").own()
 
     @_answering
     def configs(self) -> Any:
@@ -175,7 +175,7 @@ class _Offsets:
 class _SinkTask:
     def __init__(self, context: Any, reporter: Callable[[Any, Any], None]) -> None:
         self._it, self._reporter = context, reporter
-        self._metrics = _metrics()
+        self._metrics = jpype.JClass("kconnect.shim.Monitors").own()
 
     @_answering
     def configs(self) -> Any:
@@ -230,8 +230,3 @@ class _Reporter:
     def report(self, record: Any, error: Any) -> Any:
         self._report(record, error)
         return jpype.JClass("java.util.concurrent.CompletableFuture").completedFuture(None)
-
-
-def _metrics() -> Any:
-    """Metrics that a plugin makes (KIP-877) are kept in its process; nobody shows them yet."""
-    return jpype.JClass("kconnect.shim.UnseenMetrics")()

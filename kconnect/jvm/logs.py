@@ -25,6 +25,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import structlog
@@ -124,10 +125,26 @@ def flush(limit_s: float) -> None:
             _turn.release()
 
 
+def name_of(connector: str, task: int | None = None) -> str:
+    """Of a unit, as Java knows it (`shim/Whose.java`)."""
+    return f"{connector}\0{'' if task is None else task}"
+
+
+@contextmanager
+def lines_of(unit: str) -> Iterator[None]:
+    """Lines within it are of the unit of that name in Java."""
+    connector, _, task = unit.rpartition("\0")
+    fields: dict[str, Any] = {"connector": connector} if connector else {}
+    if task:
+        fields["task"] = int(task)
+    with structlog.contextvars.bound_contextvars(**fields):
+        yield
+
+
 def _unit() -> str:
     """The names that `processes/logs.py` gives the lines of this thread; empty if it has none."""
     bound = structlog.contextvars.get_contextvars()
-    return f"{bound['connector']}\0{bound.get('task', '')}" if "connector" in bound else ""
+    return name_of(bound["connector"], bound.get("task")) if "connector" in bound else ""
 
 
 def _take_all() -> None:
@@ -155,14 +172,9 @@ def _end() -> None:
 
 def _write(java: _Java) -> None:
     for line in _lines(memoryview(java.lines.take()).tobytes()):
-        connector, _, task = line.unit.rpartition("\0")
-        fields: dict[str, Any] = {"connector": connector} if connector else {}
-        if task:
-            fields["task"] = int(task)
-        if line.trace:
-            # Where the log has a Python error's trace, too.
-            fields["exception"] = line.trace
-        with structlog.contextvars.bound_contextvars(**fields):
+        # Where the log has a Python error's trace, too.
+        trace = {"exception": line.trace} if line.trace else {}
+        with lines_of(line.unit), structlog.contextvars.bound_contextvars(**trace):
             _say(line if line.level else _missing(line))
 
 

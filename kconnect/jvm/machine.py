@@ -71,6 +71,7 @@ def start() -> Any:
             atexit.register(_leave)
             jpype.JClass("kconnect.shim.NoExit").install()
             logs.begin()
+            jpype.JClass("kconnect.shim.Beans").begin()
             settings = to_map({"plugin.discovery": "service_load"})
             _plugins = jpype.JClass("org.apache.kafka.connect.runtime.isolation.Plugins")(settings)
         return _plugins

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jpype
+
 from kconnect.api.config import ConfigDef
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.predicate import Predicate
@@ -32,6 +34,11 @@ class _JavaPart:
         with calling(self.it):
             found = self.it.config()
         return ConfigDef() if found is None else settings.JavaConfigDef(self.it, found)
+
+    def monitor(self, tag: str, name: str) -> None:
+        """Let it make metrics (KIP-877), with this tag. Once it is configured, in a task."""
+        with calling(self.it):
+            jpype.JClass("kconnect.shim.Monitors").offer(self.it, tag, name)
 
     def close(self) -> None:
         with calling(self.it):

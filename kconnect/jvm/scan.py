@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from kconnect.jvm import jars, java, lock
 DISCOVERY = "hybrid_warn"
 """Connect's default of `plugin.discovery`."""
 
-_FORMAT = 2
+_FORMAT = 3
 _KINDS = {
     "SOURCE": "connector",
     "SINK": "connector",
@@ -33,8 +33,21 @@ _KINDS = {
     "HEADER_CONVERTER": "header_converter",
     "TRANSFORMATION": "transformation",
     "PREDICATE": "predicate",
+    "CONFIGPROVIDER": "config_provider",
+    "CONNECTOR_CLIENT_CONFIG_OVERRIDE_POLICY": "override_policy",
 }
-"""Of Java's kinds those that can be used here: config providers and override policies can't, yet."""
+"""Of Java's kinds those that are known here: extensions of REST are not."""
+_RESULTS = (
+    "sourceConnectors",
+    "sinkConnectors",
+    "converters",
+    "headerConverters",
+    "transformations",
+    "predicates",
+    "configProviders",
+    "connectorClientConfigPolicies",
+)
+"""Where Connect's scanners have them."""
 _ARCHIVES = (".jar", ".zip")
 
 
@@ -48,10 +61,19 @@ class JavaPlugin(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What one location has, and what Connect's scanners complained of."""
+    """
+    What one location has, and what Connect's scanners complained of. `unlisted` are the classes without a ServiceLoader
+    manifest, which are not found with `service_load`: of them `hybrid_warn` warns.
+    """
 
     plugins: list[JavaPlugin]
     problems: list[str]
+    unlisted: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Scanned:
+        """Of JSON."""
+        return cls([JavaPlugin(*row) for row in kept["plugins"]], kept["problems"], kept["unlisted"])
 
 
 def is_java(place: Path) -> bool:
@@ -143,8 +165,7 @@ def _file(place: Path, discovery: str) -> Path:
 
 def _known(place: Path, discovery: str) -> Scanned | None:
     with suppress(OSError, ValueError, TypeError, KeyError):
-        kept = json.loads(_file(place, discovery).read_text("utf-8"))
-        return Scanned([JavaPlugin(*row) for row in kept["plugins"]], kept["problems"])
+        return Scanned.of(json.loads(_file(place, discovery).read_text("utf-8")))
     return None
 
 
@@ -164,8 +185,7 @@ def _scan(places: Sequence[Path], discovery: str) -> list[Scanned]:
     order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper()})
     done = subprocess.run([sys.executable, "-m", "kconnect.jvm.scan"], input=order, capture_output=True, text=True)
     try:
-        answer = json.loads(done.stdout)
-        return [Scanned([JavaPlugin(*row) for row in each["plugins"]], each["problems"]) for each in answer]
+        return [Scanned.of(each) for each in json.loads(done.stdout)]
     except (ValueError, TypeError, KeyError):
         said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
         raise ConnectError(f"Java plugins can't be looked at: {said[-1]}") from None
@@ -203,15 +223,15 @@ def _scanned(place: str, discovery: str) -> Scanned:
     walked: set[JavaPlugin] = set()
     if mode.reflectivelyScan():
         walked = set(_rows(isolation.ReflectionScanner().discoverPlugins(sources)))
-    unlisted = sorted({each.class_name for each in walked - listed})
+    unlisted = sorted({each.class_name for each in walked - listed}) if mode.serviceLoad() else []
     if unlisted and discovery == "HYBRID_FAIL":
         listed = walked = set()
         problems.append(f"plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: {', '.join(unlisted)}")
-    return Scanned(sorted(listed | walked), problems)
+    return Scanned(sorted(listed | walked), problems, unlisted)
 
 
 def _rows(result: Any) -> Iterator[JavaPlugin]:
-    for name in ("sourceConnectors", "sinkConnectors", "converters", "headerConverters", "transformations", "predicates"):
+    for name in _RESULTS:
         for each in getattr(result, name)():
             kind = str(each.type().name())
             shown = kind.lower() if kind in ("SOURCE", "SINK") else ""

@@ -42,6 +42,13 @@ class Part:
     beside: str | None = None
     inherited: bool = False
 
+    @property
+    def tag(self) -> tuple[str, str]:
+        """What tells a part of a task's chain in the metrics that plugins make, as in Connect: its kind and its alias."""
+        of_alias = self.setting.endswith(".type")
+        name = self.setting.removesuffix(".type").partition(".")[2] if of_alias else self.setting.partition(".")[0]
+        return self.kind.removeprefix("header_"), name
+
     def find(self, plugins: Registry) -> PluginDesc:
         """The errors are those of `Registry.find`; ConfigError if the settings are the worker's."""
         try:

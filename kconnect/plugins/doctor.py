@@ -19,8 +19,8 @@ from kconnect.plugins.sandbox import Sandbox
 from kconnect.plugins.scan import INSTALLED
 
 _TIMEOUT_S = 60.0
-_PYTHON_ONLY = ("config_provider", "override_policy")
-"""Kinds of which kconnect uses none of Java's."""
+_PYTHON_ONLY = "override_policy"
+"""The kind of which kconnect uses none of Java's."""
 
 
 def examine(plugin_path: Sequence[Path], progress: Callable[[str], None] = lambda doing: None) -> list[Problem]:
@@ -56,7 +56,7 @@ def try_classes(
         for plugin in wanted:
             if plugin.python_path.startswith("kconnect."):
                 continue
-            if plugin.java and plugin.kind in _PYTHON_ONLY:
+            if plugin.java and plugin.kind == _PYTHON_ONLY:
                 unused.setdefault(plugin.location, []).append(plugin.class_name)
                 continue
             progress(f"Trying {plugin.class_name} {plugin.version}")
@@ -69,6 +69,6 @@ def try_classes(
     finally:
         sandbox.close()
     for location, names in unused.items():
-        text = f"kconnect uses config providers and override policies in Python only, so these do nothing: {', '.join(names)}"
-        found.append(Problem(WARNING, "unused", location, text, "use kconnect's own in configs"))
+        text = f"kconnect uses its own override policies only, so these do nothing: {', '.join(names)}"
+        found.append(Problem(WARNING, "unused", location, text, "name one of kconnect's in the worker file"))
     return found

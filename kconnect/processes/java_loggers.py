@@ -12,6 +12,8 @@ from kconnect.errors import NotFoundError
 _CONNECT = "org.apache.kafka.connect"
 _RUNTIME = f"{_CONNECT}.runtime"
 _FOREIGN = ("org.apache.kafka", "org.eclipse.jetty")
+_MIRROR = f"{_CONNECT}.mirror"
+"""MirrorMaker's: a plugin's, as any other name."""
 
 CLASSES: dict[str, tuple[str, ...]] = {
     "org.apache.kafka": ("kconnect",),
@@ -39,14 +41,18 @@ CLASSES: dict[str, tuple[str, ...]] = {
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "org.apache.kafka.clients": ("kconnect.kafka.client",),
+    "org.apache.kafka.common": ("kconnect.kafka.client",),
     "org.apache.kafka.common.config.provider": ("kconnect.providers", "kconnect.plugins.providers"),
     f"{_CONNECT}.cli": ("kconnect.worker.main",),
+    f"{_CONNECT}.converters": ("kconnect.converters",),
     f"{_CONNECT}.file": ("kconnect.connectors",),
+    f"{_CONNECT}.json": ("kconnect.converters",),
     f"{_RUNTIME}.distributed": ("kconnect.worker.loop", "kconnect.kafka.group"),
     f"{_RUNTIME}.errors": ("kconnect.units.reports",),
     f"{_RUNTIME}.isolation": ("kconnect.plugins",),
     f"{_RUNTIME}.rest": ("kconnect.rest",),
     f"{_CONNECT}.storage": ("kconnect.kafka.log", "kconnect.worker.writing", "kconnect.units.offset_topic"),
+    f"{_CONNECT}.transforms": ("kconnect.transforms", "kconnect.predicates"),
     f"{_CONNECT}.util": ("kconnect.kafka.log", "kconnect.kafka.admin"),
     "org.eclipse.jetty": ("kconnect.rest",),
 }
@@ -55,7 +61,11 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 
 def is_foreign(name: str) -> bool:
     """Whether it is a Java name of Kafka's: of a logger of this process only if Java runs in it, too."""
-    return any(name == foreign or name.startswith(f"{foreign}.") for foreign in _FOREIGN)
+    return any(_is_of(name, foreign) for foreign in _FOREIGN) and not _is_of(name, _MIRROR)
+
+
+def _is_of(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
 
 
 def ours(name: str) -> tuple[str, ...]:

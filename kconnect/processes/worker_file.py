@@ -14,6 +14,7 @@ from typing import Any
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, for_hosts, with_environment
 from kconnect.errors import ConfigError, NotFoundError
+from kconnect.jvm.scan import DISCOVERY
 from kconnect.plugins.providers import WorkerTexts, resolve_worker
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
@@ -30,7 +31,8 @@ def resolved(texts: Mapping[str, str], in_sandbox: bool) -> WorkerTexts:
     if not declared and not any(references.find(text) for text in texts.values()):
         return WorkerTexts(texts)
     plugin_path = [part.strip() for part in texts.get("plugin.path", "").split(",") if part.strip()]
-    registry = Registry.scan(plugin_path)
+    discovery = texts.get("plugin.discovery", "").strip() or DISCOVERY
+    registry = Registry.scan(plugin_path, discovery=discovery)
     for provider in declared.values():
         try:
             registry.find(provider.class_name, "config_provider")
@@ -39,7 +41,7 @@ def resolved(texts: Mapping[str, str], in_sandbox: bool) -> WorkerTexts:
             raise ConfigError(setting, provider.class_name, str(error)) from None
     if not in_sandbox or not any(references.find(text) for text in texts.values()):
         return resolve_worker(registry, texts)
-    sandbox = Sandbox(registry, plugin_path)
+    sandbox = Sandbox(registry, plugin_path, discovery=discovery)
     try:
         return sandbox.resolve(texts)
     finally:

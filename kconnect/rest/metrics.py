@@ -14,7 +14,7 @@ from prometheus_client import exposition
 from starlette.responses import Response
 
 from kconnect.core.herder.requests.metrics import GetMetrics
-from kconnect.core.metrics.families import Snapshot, families
+from kconnect.core.metrics.families import Snapshot, families, published
 from kconnect.core.metrics.table import Kind, Metric
 from kconnect.rest.operation import Answer, Operation, Role
 from kconnect.rest.resource import Call
@@ -46,10 +46,18 @@ def write(snapshot: Snapshot, open_metrics: bool = False) -> bytes:
             text = texts.get(labels)
             if text is None:
                 text = texts[labels] = _labels(names, labels)
-            lines.append(f"{shown}{text} {'NaN' if number != number else repr(number)}\n")
+            lines.append(f"{shown}{text} {_number(number)}\n")
+    for name, series in published(snapshot).items():
+        lines.append(f"# TYPE {name} {'unknown' if open_metrics else 'untyped'}\n")
+        for given, number in series.items():
+            lines.append(f"{name}{_labels(*zip(*given))} {_number(number)}\n")
     if open_metrics:
         lines.append("# EOF\n")
     return "".join(lines).encode()
+
+
+def _number(number: float) -> str:
+    return "NaN" if number != number else repr(number)
 
 
 def _head(metric: Metric, open_metrics: bool) -> str:

@@ -110,4 +110,5 @@ class JavaChain:
             )
         made = classes.load(part.kind, *found.java_class)()
         made.configure(dict(given), *more)
+        made.monitor(*part.tag)
         return made

@@ -90,6 +90,8 @@ class Transforms:
             made = part.load(self._plugins)()
             tell(made, self._worker)
             made.configure(dict(alias.properties))
+            if hasattr(made, "java_class"):
+                made.monitor(*part.tag)
         except ConnectError as error:
             raise ConfigError(f"{alias.prefix.rstrip('.')} ({alias.type}) can't be used: {error}") from error
         self._made.append((f"{alias.prefix.rstrip('.')} ({alias.type})", made))

@@ -28,6 +28,7 @@ from kconnect.core.task.errors import error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError
+from kconnect.jvm import beans
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
 from kconnect.processes import logs
@@ -264,7 +265,10 @@ class Unit(ABC):
         self.ports.starts.ask(self)
         self.wait_for(lambda: self._has_turn)
         try:
-            self.run()
+            try:
+                self.run()
+            finally:
+                beans.end()
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit included
             self.fail(error)
         if not self._life.over:

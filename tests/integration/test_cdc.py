@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from kconnect.kafka.positions import Place, Positions
 from kconnect.local.broker import Broker
@@ -76,6 +77,12 @@ def test_both_tables_are_the_same_after_all_that_can_happen(
     snapshot = end(broker, topic)
     assert snapshot == 500
 
+    beans = {"connector": source, "task": "0", "plugin": "postgres", "name": prefix}
+    scanned = ({**beans, "context": "snapshot", "table": f"public.{cdc.TABLE}"}, 500.0)
+    wait_until(lambda: scanned in samples(client.metrics(), "debezium_metrics_RowsScanned"), WAIT_S)
+    connected = ({**beans, "context": "streaming"}, 1.0)
+    wait_until(lambda: connected in samples(client.metrics(), "debezium_metrics_Connected"), WAIT_S)
+
     changes.some(150)
     killed = java_hosts(cdc_worker)
     assert killed
@@ -106,6 +113,11 @@ def test_both_tables_are_the_same_after_all_that_can_happen(
     log = cdc_worker.log.read_text("utf-8", "replace")
     assert "io.debezium" in log
     assert PASSWORD not in log and PROVIDED not in log
+
+
+def samples(metrics: str, name: str) -> list[tuple[dict[str, str], float]]:
+    found = text_string_to_metric_families(metrics)
+    return [(each.labels, each.value) for family in found if family.name == name for each in family.samples]
 
 
 def wait_equal(server: Postgres, message: str) -> None:

@@ -238,6 +238,22 @@ def test_parts_in_python_between_parts_in_java(connectors: Connectors, tmp_path:
     assert [connectors.task(name)["state"] for name in (source, sink)] == ["RUNNING", "RUNNING"]
 
 
+def test_what_plugins_publish_is_in_the_worker_s_metrics(connectors: Connectors) -> None:
+    topic = connectors._unique("java-beans")
+    settings = {"transforms": "loud", "transforms.loud.type": "rig.Shout", "bean": f"rig:type=Tally,name={topic}"}
+    source = connectors.make(rig.NUMBERS, topic=topic, limit=250, **settings)
+    whose = f'connector="{source}",task="0"'
+    expected = {
+        f'rig_tally_sent{{{whose},name="{topic}"}} 250.0',
+        f"kafka_connect_plugins_numbers_sent{{{whose}}} 250.0",
+        f'kafka_connect_plugins_calls_total{{{whose},transformation="loud"}} 250.0',
+    }
+    wait_until(lambda: expected <= {*connectors.client.metrics().splitlines()}, WAIT_S)
+    connectors.client.delete(source)
+    wait_until(lambda: whose not in connectors.client.metrics(), WAIT_S)
+    connectors._names.remove(source)
+
+
 def java_hosts(worker: WorkerProcess) -> list[psutil.Process]:
     """Those with a JVM."""
     return [host for host in worker.hosts() if "libjvm" in Path(f"/proc/{host.pid}/maps").read_text()]

@@ -14,9 +14,12 @@ from kconnect.jvm.scan import JavaPlugin
 from kconnect.plugins.registry import Registry
 
 RIG = [
+    JavaPlugin("config_provider", "rig.Secrets", "undefined"),
     JavaPlugin("connector", "rig.NumbersSource", "1.2.3", "source"),
     JavaPlugin("connector", "rig.RecordingSink", "1.2.3", "sink"),
     JavaPlugin("converter", "rig.Brackets", "undefined"),
+    JavaPlugin("header_converter", "rig.Dashes", "undefined"),
+    JavaPlugin("override_policy", "rig.NoAcks", "undefined"),
     JavaPlugin("predicate", "rig.IsShort", "undefined"),
     JavaPlugin("transformation", "rig.Shout", "undefined"),
 ]
@@ -35,21 +38,28 @@ def test_a_location_is_scanned_once_for_each_state_that_it_is_in(java_plugin: Pa
 
 
 @pytest.mark.process
-def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(java_plugin: Path, tmp_path: Path) -> None:
+def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(
+    java_plugin: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     place = tmp_path / "unlisted"
     place.mkdir()
     with zipfile.ZipFile(java_plugin / "rig.jar") as listed, zipfile.ZipFile(place / "unlisted.jar", "w") as unlisted:
         for name in listed.namelist():
             if name.endswith(".class"):
                 unlisted.writestr(name, listed.read(name))
-    assert scan.found([place])[0].plugins == RIG
-    assert scan.found([place], "only_scan")[0].plugins == RIG
-    assert scan.found([place], "service_load")[0] == ([], [])
+    # The others Connect finds by their manifests only.
+    walked = [each for each in RIG if each.kind not in ("config_provider", "override_policy")]
+    names = [each.class_name for each in walked]
+    assert scan.found([place])[0] == (walked, [], sorted(names))
+    assert scan.found([place], "only_scan")[0] == (walked, [], [])
+    assert scan.found([place], "service_load")[0] == ([], [], [])
+    Registry.scan([str(tmp_path)])
+    (warning,) = [record for record in caplog.records if "missing ServiceLoader manifests" in record.message]
+    assert warning.levelname == "WARNING" and f"rig.Shout in {place}" in warning.message
     (found,) = scan.found([place], "hybrid_fail")
     assert found.plugins == []
     assert found.problems == [
-        "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: "
-        "rig.Brackets, rig.IsShort, rig.NumbersSource, rig.RecordingSink, rig.Shout"
+        "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: " + ", ".join(sorted(names))
     ]
 
 

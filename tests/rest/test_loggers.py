@@ -94,7 +94,7 @@ def test_a_name_of_javas_leads_to_the_logger_that_does_the_same(http: Http) -> N
 
 
 @pytest.mark.parametrize("scope", ["worker", "cluster"])
-@pytest.mark.parametrize("end", ["connect.mirror.MirrorSourceTask", "connect.runtime.Nothing", "raft"])
+@pytest.mark.parametrize("end", ["connect.runtime.Nothing", "raft"])
 def test_a_name_of_javas_that_would_change_nothing_is_refused(http: Http, herder: MemoryHerder, end: str, scope: str) -> None:
     name = f"org.apache.kafka.{end}"
     refused = http("PUT", f"/admin/loggers/{name}?scope={scope}", json={"level": "DEBUG"})
@@ -102,6 +102,14 @@ def test_a_name_of_javas_that_would_change_nothing_is_refused(http: Http, herder
     assert herder.cluster_levels == []
     assert http("GET", f"/admin/loggers/{name}").status_code == 404
     assert http("PUT", "/admin/loggers/org.apache.other", json={"level": "DEBUG"}).json() == ["org.apache.other"]
+
+
+@pytest.mark.parametrize("name", ["org.apache.kafka.connect.mirror", "org.apache.kafka.connect.mirror.Scheduler"])
+def test_mirror_makers_names_are_those_of_a_plugin(http: Http, herder: MemoryHerder, name: str) -> None:
+    assert http("PUT", f"/admin/loggers/{name}?scope=cluster", json={"level": "DEBUG"}).status_code == 204
+    assert herder.cluster_levels == [(name, "DEBUG")]
+    assert http("PUT", f"/admin/loggers/{name}", json={"level": "TRACE"}).json() == [name]
+    assert http("GET", f"/admin/loggers/{name}").json()["level"] == "TRACE"
 
 
 def test_each_of_javas_names_leads_to_what_there_is_and_stands_in_the_docs() -> None:

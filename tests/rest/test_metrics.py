@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry, exposition
@@ -13,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.registry import Collector
 
 from kconnect.core.metrics.families import Snapshot, UnitNow, families
+from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import UnitReport
 from kconnect.core.metrics.table import Kind
 from kconnect.core.metrics.task import About, SinkMeter, SourceMeter, Times
@@ -151,6 +153,27 @@ def test_tasks_are_counted_by_state() -> None:
         "restarting": 0,
         "destroyed": 0,
     }
+
+
+@pytest.mark.parametrize("open_metrics", [False, True])
+def test_what_plugins_publish_has_labels_that_say_whose_it_is(open_metrics: bool) -> None:
+    bean = Published("debezium_metrics", (("context", NASTY), ("task", "own")), {"Lag_total": 5.0, "Behind": None})
+    reports = [UnitReport("w", 0, "life", UnitId("src", task), published=(bean, bean)) for task in (-1, 0)]
+    # A name of kconnect's own stays that.
+    taken = Published("kafka_connect_worker", (), {"task_count": 99.0, "connector_startup_attempts": 99.0})
+    given = replace(
+        snapshot(),
+        connectors=[UnitNow(UnitId("src"), State.RUNNING, reports[0])],
+        tasks=[UnitNow(UnitId("src", 0), State.RUNNING, reports[1])],
+        published={3: [Published("x", (), {"y": 1.0}), taken]},
+    )
+    text = metrics.write(given, open_metrics)
+    samples = found(text, open_metrics)
+    assert samples["debezium_metrics_Lag_total"] == {labels(connector="src", context=NASTY, task="own"): 5}
+    assert [math.isnan(each) for each in samples["debezium_metrics_Behind"].values()] == [True]
+    assert samples["x_y"] == {labels(host="3"): 1}
+    assert "kafka_connect_worker_task_count" not in samples
+    assert len(text.splitlines()) == len(set(text.splitlines()))
 
 
 def test_prometheus_gets_what_it_accepts(http: Http, herder: MemoryHerder) -> None:

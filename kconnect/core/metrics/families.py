@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kconnect.core.metrics import table
+from kconnect.core.metrics.published import Labels, Published
 from kconnect.core.metrics.report import UnitReport, Usage
 from kconnect.core.metrics.table import Kind, Metric
 from kconnect.core.metrics.task import Values
@@ -47,6 +48,8 @@ class Snapshot:
     rebalance: Values
     rebalance_texts: dict[str, str]
     hosts: Mapping[int, Usage] = field(default_factory=dict)
+    published: Mapping[int, Sequence[Published]] = field(default_factory=dict)
+    """By host, what no unit is known of."""
 
 
 def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
@@ -82,6 +85,30 @@ def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
                     if now.report is not None and attribute in now.report.values
                 ],
             )
+
+
+_OURS = {name for metric in table.TABLE for name in (metric.name, metric.shown)}
+
+
+def published(snapshot: Snapshot) -> dict[str, dict[Labels, float]]:
+    """What plugins publish themselves, by name and labels, which say whose it is unless they have such a label already."""
+    found: dict[str, dict[Labels, float]] = {}
+    whose: list[tuple[dict[str, str], Sequence[Published]]] = [
+        (
+            {"connector": now.unit.connector, **({} if now.unit.is_connector else {"task": str(now.unit.task)})},
+            now.report.published,
+        )
+        for now in (*snapshot.connectors, *snapshot.tasks)
+        if now.report is not None
+    ]
+    whose += [({"host": str(host)}, each) for host, each in snapshot.published.items()]
+    for own, all_of_it in whose:
+        for prefix, labels, values in all_of_it:
+            complete = tuple({**own, **dict(labels)}.items())
+            for end, number in values.items():
+                if (name := f"{prefix}_{end}") not in _OURS:
+                    found.setdefault(name, {}).setdefault(complete, _number(number))
+    return found
 
 
 def _statuses(units: _Units) -> list[Sample]:

@@ -8,11 +8,13 @@ plugins' failures, with secrets hidden. They never hold a setting's value. Read 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.task import About, Values
 from kconnect.core.state.records import UnitId
 
@@ -36,6 +38,8 @@ class UnitReport:
     values: Values = field(default_factory=dict)
     retrying: str = ""
     """Why a call that the task makes again failed last."""
+    published: tuple[Published, ...] = ()
+    """What its plugins publish themselves."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class HostReport:
     connectors: Starts
     tasks: Starts
     usage: Usage | None = None
+    published: tuple[Published, ...] = ()
+    """What plugins publish themselves of which no unit is known."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,8 @@ def encode(report: Report) -> tuple[bytes, bytes]:
             "retrying": report.retrying,
         }
         key = f"unit-{report.worker}-{report.unit}"
+    if report.published:
+        body["published"] = [list(each) for each in report.published]
     return key.encode(), orjson.dumps({**where, **body})
 
 
@@ -109,12 +117,14 @@ def decode(value: bytes | None) -> Report | None:
         where = (str(body["worker"]), int(body["host"]), str(body["incarnation"]))
         if "starts" in body:
             connectors, tasks = (Starts(*(int(count) for count in counts)) for counts in body["starts"])
-            return HostReport(*where, str(body["worker_incarnation"]), connectors, tasks, _usage(body.get("usage")))
+            life, usage = str(body["worker_incarnation"]), _usage(body.get("usage"))
+            return HostReport(*where, life, connectors, tasks, usage, _published(body.get("published", ())))
         name, task = body["unit"]
         texts, transforms, predicates = body["about"]
         about = About(_texts(texts), _classes(transforms), _classes(predicates))
         unit, values = UnitId(str(name), int(task)), _numbers(body["values"])
-        return UnitReport(*where, unit, about, values, str(body.get("retrying", "")))
+        published = _published(body.get("published", ()))
+        return UnitReport(*where, unit, about, values, str(body.get("retrying", "")), published)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -138,6 +148,13 @@ def _classes(given: Any) -> dict[str, tuple[str, str]]:
     """Hosts of earlier releases gave no versions."""
     pairs = {str(alias): (said, "") if isinstance(said, str) else said for alias, said in given.items()}
     return {alias: (str(class_name), str(version)) for alias, (class_name, version) in pairs.items()}
+
+
+def _published(given: Iterable[Any]) -> tuple[Published, ...]:
+    return tuple(
+        Published(str(prefix), tuple((str(label), str(text)) for label, text in labels), _numbers(values))
+        for prefix, labels, values in given
+    )
 
 
 def _numbers(given: Any) -> Values:

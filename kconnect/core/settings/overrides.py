@@ -47,7 +47,8 @@ def policy_name(text: str) -> str:
         raise ConfigError(
             "connector.client.config.override.policy",
             text,
-            f"Must be one of: {', '.join(_POLICIES)}, or Connect's name of its class, such as {_PACKAGE}All{_SUFFIX}",
+            f"Must be one of: {', '.join(_POLICIES)}, or Connect's name of its class, such as {_PACKAGE}All{_SUFFIX}. Policies "
+            "that are plugins can't be used",
         )
     return name
 

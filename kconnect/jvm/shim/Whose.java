@@ -2,9 +2,11 @@ package kconnect.shim;
 
 /**
  * The unit that a thread works for. `logs.py` sets it on a unit's own thread, and Java hands it on to each thread that such a
- * thread starts.
+ * thread starts. It is the connector's name, `END`, and the task's number, which a connector has none of.
  */
 public final class Whose {
+    static final String END = "\0";
+
     private static final InheritableThreadLocal UNIT = new InheritableThreadLocal();
 
     private Whose() {

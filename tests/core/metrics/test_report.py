@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from kconnect.core.metrics import report
+from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
 from kconnect.core.metrics.task import About
 from kconnect.core.state.records import UnitId
@@ -22,10 +23,21 @@ UNIT = UnitReport(
     "put(): RetriableError: busy",
 )
 HOST = HostReport("w:8083", 1, "life", "worker's life", Starts(3, 2, 1), Starts(5, 5, 0))
+PUBLISHED = (Published("debezium_metrics", (("plugin", "postgres"),), {"Lag": 5.0, "Behind": None}), Published("x", (), {}))
 MEASURED = replace(HOST, usage=Usage(60_000_000, 2**28, 1.25))
 
 
-@pytest.mark.parametrize("given", [UNIT, HOST, MEASURED, replace(HOST, usage=Usage(60_000_000, None, 0.0))])
+@pytest.mark.parametrize(
+    "given",
+    [
+        UNIT,
+        HOST,
+        MEASURED,
+        replace(HOST, usage=Usage(60_000_000, None, 0.0)),
+        replace(UNIT, published=PUBLISHED),
+        replace(MEASURED, published=PUBLISHED),
+    ],
+)
 def test_what_is_written_is_what_is_read(given: Report) -> None:
     assert report.decode(report.encode(given)[1]) == given
 

@@ -31,6 +31,7 @@ public final class NumbersTask extends SourceTask {
         limit = properties.containsKey("limit") ? Long.parseLong((String) properties.get("limit")) : Long.MAX_VALUE;
         batch = properties.containsKey("batch") ? Integer.parseInt((String) properties.get("batch")) : 100;
         Map stored = context.offsetStorageReader().offset(partition);
+        publish();
         next = stored == null ? 0 : ((Number) stored.get("last")).longValue() + 1;
     }
 
@@ -72,6 +73,23 @@ public final class NumbersTask extends SourceTask {
 
     public void stop() {
         hear("stop");
+    }
+
+    /** A bean, if the config has its name, or as many as it says; and metrics of its own. */
+    private void publish() {
+        Tally tally = new Tally(this, "bean".equals(config.get("fails")));
+        tally.makeMetrics(context.pluginMetrics());
+        if (config.containsKey("bean")) {
+            tally.register((String) config.get("bean"));
+        }
+        int beans = config.containsKey("beans") ? Integer.parseInt((String) config.get("beans")) : 0;
+        for (int number = 0; number < beans; number++) {
+            tally.register("rig:type=Many,number=" + number);
+        }
+    }
+
+    long sent() {
+        return next;
     }
 
     private void misbehave() throws InterruptedException {

@@ -14,11 +14,14 @@ NUMBERS = "rig.NumbersSource"
 RECORDING = "rig.RecordingSink"
 
 _LISTED = {
-    "source.SourceConnector": NUMBERS,
-    "sink.SinkConnector": RECORDING,
-    "transforms.Transformation": "rig.Shout",
-    "transforms.predicates.Predicate": "rig.IsShort",
-    "storage.Converter": "rig.Brackets",
+    "connect.source.SourceConnector": NUMBERS,
+    "connect.sink.SinkConnector": RECORDING,
+    "connect.transforms.Transformation": "rig.Shout",
+    "connect.transforms.predicates.Predicate": "rig.IsShort",
+    "connect.storage.Converter": "rig.Brackets",
+    "connect.storage.HeaderConverter": "rig.Dashes",
+    "common.config.provider.ConfigProvider": "rig.Secrets",
+    "connect.connector.policy.ConnectorClientConfigOverridePolicy": "rig.NoAcks",
 }
 
 
@@ -30,5 +33,5 @@ def write_plugin(plugin_path: Path, version: str = "1.2.3") -> Path:
     shim.compile_to(jar, sorted(Path(__file__).parent.glob("*.java")))
     with zipfile.ZipFile(jar, "a") as archive:
         for interface, name in _LISTED.items():
-            archive.writestr(f"META-INF/services/org.apache.kafka.connect.{interface}", f"{name}\n")
+            archive.writestr(f"META-INF/services/org.apache.kafka.{interface}", f"{name}\n")
     return place

@@ -9,7 +9,7 @@ holds the unit now: what was said before the unit moved is gone. Made by `rest/m
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -20,6 +20,7 @@ from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.herder.request import Office, Request
 from kconnect.core.metrics.families import Snapshot, UnitNow
+from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
 from kconnect.core.metrics.task import Values
 from kconnect.core.state.records import State, UnitId
@@ -40,6 +41,7 @@ def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -
     holders = {unit: held for held in desk.log.assignment.hosts_of(me.worker_id) for unit in held.units or ()}
     hosts = {held.host: held.incarnation for held in desk.log.assignment.hosts_of(me.worker_id)}
     taken: dict[int, Usage] = {}
+    published: dict[int, Sequence[Published]] = {}
     current: dict[UnitId, UnitReport] = {}
     starts: list[HostReport] = []
     for report in reports:
@@ -49,7 +51,7 @@ def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -
             if report.worker_incarnation == me.incarnation:
                 starts.append(report)
             if report.usage is not None and hosts.get(report.host) == report.incarnation:
-                taken[report.host] = report.usage
+                taken[report.host], published[report.host] = report.usage, report.published
         elif (held := holders.get(report.unit)) and (held.host, held.incarnation) == (report.host, report.incarnation):
             current[report.unit] = report
     shown = [_now(desk, unit, current.get(unit)) for unit in sorted((desk.owned & known) | _nobodys(desk))]
@@ -67,7 +69,8 @@ def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -
     leader = desk.log.assignment.leader
     leads = leader is not None and leader.worker in desk.members
     texts = {"leader-name": leader.worker if leader is not None and leads else "", "connect-protocol": PROTOCOL}
-    return Snapshot(connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, dict(sorted(taken.items())))
+    usages = dict(sorted(taken.items()))
+    return Snapshot(connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, usages, published)
 
 
 def _nobodys(desk: Desk) -> frozenset[UnitId]:

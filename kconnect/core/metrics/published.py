@@ -1,0 +1,70 @@
+"""
+What plugins publish themselves, by JMX or as metrics of their own (KIP-877), under the names that dashboards expect.
+
+`jvm/beans.py` names what it has read; `report.py` takes it to the worker, and `families.py` to `/metrics`. The names are those
+that Prometheus' JMX exporter gives with the rules that Debezium and Strimzi publish, or else without rules. Counters are not
+known as such, so none of these has a kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+Labels = tuple[tuple[str, str], ...]
+
+_PROPERTY = re.compile(r'([^,=]+)=("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)')
+_QUOTED = re.compile(r"\\(.)")
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_]+")
+_CLIENTS = ("kafka.producer", "kafka.consumer", "kafka.admin.client", "kafka.connect")
+_DEBEZIUM = "debezium."
+_OF_DEBEZIUM = {"server": "name", "key": "table"}
+"""Its published rules call them so."""
+
+
+class Published(NamedTuple):
+    """Numbers with the same labels: `values` by the end of their names, which begin with `prefix`. Unknown ones are None."""
+
+    prefix: str
+    labels: Labels
+    values: Mapping[str, float | None]
+
+
+def of_bean(name: str, values: Mapping[str, float | None], key: str = "") -> Published:
+    """What a bean of that JMX name says in numbers; `key` of a row, if they are of a table. An attribute's name is the end."""
+    domain, _, rest = name.partition(":")
+    found = {each: _QUOTED.sub(r"\1", text[1:-1]) if text[:1] == '"' else text for each, text in _PROPERTY.findall(rest)}
+    if key:
+        found["key"] = key
+    if domain.startswith(_DEBEZIUM) and found.get("type") == "connector-metrics":
+        del found["type"]
+        labels = {"plugin": domain[len(_DEBEZIUM) :], **{_OF_DEBEZIUM.get(each, each): text for each, text in found.items()}}
+        return Published("debezium_metrics", _labels(labels), {_end(each): number for each, number in values.items()})
+    first = found.pop(next(iter(found)), "") if found else ""
+    if domain in _CLIENTS and first.endswith("-metrics"):
+        # Of a Kafka client: Strimzi's rules leave out what the group says again.
+        prefix, labels = (
+            f"kafka_{first.removesuffix('-metrics')}",
+            {each.replace("-", ""): text for each, text in found.items()},
+        )
+    else:
+        prefix, labels = f"{domain}_{first}" if first else domain, found
+    return Published(
+        _name(prefix).lower().rstrip("_"),
+        _labels({each.lower(): text for each, text in labels.items()}),
+        {_end(each).lower(): number for each, number in values.items()},
+    )
+
+
+def _name(text: str) -> str:
+    """With `_` for each run of what no name may have, as the exporter does it."""
+    return re.sub(r"^(?=\d)", "_", _NO_NAME.sub("_", text))
+
+
+def _end(attribute: str) -> str:
+    return _NO_NAME.sub("_", attribute).lstrip("_")
+
+
+def _labels(given: Mapping[str, str]) -> Labels:
+    return tuple((_name(each), text) for each, text in given.items())
