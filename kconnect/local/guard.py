@@ -1,6 +1,6 @@
 """
-Ends a process when the one that started this guard has ended, however that came about: `broker.py` and `postgres.py` start one
-for each server.
+Ends a process when the one that started this guard has ended, however that came about: `broker.py` starts one for each
+broker, and so do the tests for their servers.
 
 `python -m kconnect.local.guard PID MARK` waits for the end of its standard input, a pipe that only its parent holds, so
 not even a `kill -9` of the parent is missed. The signal that Linux sends at a parent's death would be simpler, but it comes

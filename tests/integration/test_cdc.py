@@ -78,7 +78,7 @@ def test_both_tables_are_the_same_after_all_that_can_happen(
     assert snapshot == 500
 
     beans = {"connector": source, "task": "0", "plugin": "postgres", "name": prefix}
-    scanned = ({**beans, "context": "snapshot", "table": f"public.{cdc.TABLE}"}, 500.0)
+    scanned = ({**beans, "context": "snapshot", "table": f"public.{pipeline.TABLE}"}, 500.0)
     wait_until(lambda: scanned in samples(client.metrics(), "debezium_metrics_RowsScanned"), WAIT_S)
     connected = ({**beans, "context": "streaming"}, 1.0)
     wait_until(lambda: connected in samples(client.metrics(), "debezium_metrics_Connected"), WAIT_S)

@@ -54,7 +54,7 @@ def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(
     assert scan.found([place], "only_scan")[0] == (walked, [], [])
     assert scan.found([place], "service_load")[0] == ([], [], [])
     Registry.scan([str(tmp_path)])
-    (warning,) = [record for record in caplog.records if "missing ServiceLoader manifests" in record.message]
+    (warning,) = [record for record in caplog.records if "without a ServiceLoader manifest" in record.message]
     assert warning.levelname == "WARNING" and f"rig.Shout in {place}" in warning.message
     (found,) = scan.found([place], "hybrid_fail")
     assert found.plugins == []
