@@ -88,21 +88,21 @@ def test_what_was_never_sent_is_reported_to_nobody() -> None:
     """It comes again after the next start: a task that was told otherwise would acknowledge it to its system."""
     told: list[object] = []
 
-    def report(refusal: object, place: object) -> bool:
-        told.append((refusal, place))
+    def report(*heard: object) -> bool:
+        told.append(heard)
         return False
 
     producer = TaskProducer(NOBODY)
     message: Outgoing = ("t", b"v", b"k", -1, None, None, 0, None)
-    producer.send_reported([(message, report)])
+    producer.send_reported([message], [1], report)
     producer.close(abandon=True)
     assert told == []
     # The control: one that the client itself refuses is reported, at once.
     producer = TaskProducer({**NOBODY, "message.max.bytes": 2000})
     large: Outgoing = ("t", b"v" * 3000, b"k", -1, None, None, 0, None)
-    producer.send_reported([(large, report)])
+    producer.send_reported([large], [2], report)
     producer.close(abandon=True)
-    assert len(told) == 1
+    assert [heard[:2] for heard in told] == [(2, "t")]
 
 
 def test_a_topic_that_can_not_be_is_not_waited_for() -> None:

@@ -65,7 +65,7 @@ public final class SinkBatches {
         this.loader = Loaders.of(task);
     }
 
-    /** The next batch: `convert` goes on from there. Its memory is the caller's, and read until `end`. */
+    /** The next batch: `convert` goes on from there. It is read until `end`. */
     public void begin(ByteBuffer batch) {
         in = batch.order(ByteOrder.nativeOrder());
         messages = in.getInt();

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kconnect.jvm import jars, lock
@@ -32,17 +32,19 @@ _CITIES = ("Aachen", "Bergen", "Cádiz", "Dunkerque", "Évora", "Făgăraș", "G
 _STATES = ("new", "paid", "sent", "returned")
 
 
-def plugin_path(tell: Callable[[str], None] = lambda _: None) -> Path:
+def plugin_path(
+    tell: Callable[[str], None] = lambda _: None, plugins: Iterable[Coordinates] = PLUGINS, name: str = "cdc"
+) -> Path:
     """
-    The directory in kconnect's cache with the plugins, which are fetched first if they are not there.
+    The directory of that name in kconnect's cache with the plugins, which are fetched first if they are not there.
 
     Raises:
         ConnectError: the Maven repository can't be reached
     """
     cache = jars.cache_dir() / "plugins"
-    path = cache / "cdc"
-    with lock.hold(cache / "cdc.lock"):
-        for coordinates in PLUGINS:
+    path = cache / name
+    with lock.hold(cache / f"{name}.lock"):
+        for coordinates in plugins:
             wanted = java_installation.planned(coordinates, path)
             if wanted.replaced is None:
                 with installation.stage(wanted.target) as stage:
