@@ -1,9 +1,9 @@
 """
 Java plugins on their way into a directory of `plugin.path`: what the user means, its name and version, and its files.
 
-Called by `cli/plugins/install_java.py`. One is named by Maven coordinates, or by what a vendor's page gives: an archive, a
-jar, a folder. Which of these are for Python `source_of` tells. Read next: `installation.py`, which puts the directory in its
-place; `jvm/maven.py`, `jvm/unpacking.py`.
+Called by `cli/plugins/install_java.py`, and by `cli/machine/cdc.py` for what the demo needs. One is named by Maven coordinates,
+or by what a vendor's page gives: an archive, a jar, a folder. Which of these are for Python `source_of` tells. Read next:
+`installation.py`, which puts the directory in its place; `jvm/maven.py`, `jvm/unpacking.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from kconnect.errors import BadRequestError
 from kconnect.java import versions
-from kconnect.jvm import demands, maven, unpacking
+from kconnect.jvm import demands, lock, maven, unpacking
 from kconnect.jvm import scan as jvm
 from kconnect.jvm.maven import Coordinates
 from kconnect.plugins import installation
@@ -125,6 +125,25 @@ def prepare(source: Source, wanted: JavaPlan, directory: Path, tell: Callable[[s
         unpacking.copy(source, directory)
     named = unpacking.manifest(directory)
     return wanted if named is None else _plan(*named, wanted.plugin_path, directory / "manifest.json")
+
+
+def keep(wanted: Iterable[Coordinates], plugin_path: Path, tell: Callable[[str], None]) -> None:
+    """
+    Install those that are not there, without a question or a try: for a directory of kconnect's own cache. Any number of
+    processes may call it together.
+
+    Raises:
+        ConnectError: the Maven repository can't be reached
+    """
+    with lock.hold(Path(f"{plugin_path}.lock")):
+        for coordinates in wanted:
+            plan = planned(coordinates, plugin_path)
+            if plan.replaced is None:
+                with installation.stage(plan.target) as stage:
+                    plan = prepare(coordinates, plan, stage, tell)
+                    for jar in of_worker(stage):
+                        jar.unlink()
+                    installation.put(stage, plan)
 
 
 def of_worker(directory: Path) -> list[Path]:

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from kconnect.jvm import jars, lock
+from kconnect.jvm import jars
 from kconnect.jvm.maven import Coordinates
 from kconnect.local.postgres import Postgres
-from kconnect.plugins import installation, java_installation
+from kconnect.plugins import java_installation
 
 PLUGINS = (
     Coordinates("io.debezium", "debezium-connector-postgres", "3.6.1.Final"),
@@ -39,17 +39,8 @@ def plugin_path(tell: Callable[[str], None] = lambda _: None) -> Path:
     Raises:
         ConnectError: the Maven repository can't be reached
     """
-    cache = jars.cache_dir() / "plugins"
-    path = cache / "cdc"
-    with lock.hold(cache / "cdc.lock"):
-        for coordinates in PLUGINS:
-            wanted = java_installation.planned(coordinates, path)
-            if wanted.replaced is None:
-                with installation.stage(wanted.target) as stage:
-                    wanted = java_installation.prepare(coordinates, wanted, stage, tell)
-                    for jar in java_installation.of_worker(stage):
-                        jar.unlink()
-                    installation.put(stage, wanted)
+    path = jars.cache_dir() / "plugins" / "cdc"
+    java_installation.keep(PLUGINS, path, tell)
     return path
 
 
