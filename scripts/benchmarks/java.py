@@ -18,12 +18,14 @@ from pathlib import Path
 
 from throughput import ENRICH, OBJECTS, TEXTS, Files, converter
 
-from kconnect.cli.machine import cdc
+from kconnect.jvm import jars
 from kconnect.jvm.maven import Coordinates
 from kconnect.local.broker import Broker
-from kconnect.local.postgres import Postgres
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.cdc import pipeline
+from tests.rig.systems import java_plugins
 from tests.rig.systems.connect import ConnectProcess
+from tests.rig.systems.postgres import Postgres
 from tests.rig.systems.rounds import JSON, STRING, Rounds, Topics, Workload
 
 PLUGINS = (
@@ -65,7 +67,9 @@ def main() -> None:
 @contextmanager
 def workers(directory: Path, servers: str) -> Iterator[list[WorkerProcess]]:
     """kconnect's and Connect's, both of which are up."""
-    plugins = {"plugin.path": str(cdc.plugin_path(plugins=PLUGINS, name="bench")), "plugin.discovery": "service_load"}
+    path = jars.cache_dir() / "plugins" / "bench"
+    java_plugins.keep(PLUGINS, path)
+    plugins = {"plugin.path": str(path), "plugin.discovery": "service_load"}
     kinds = {"ours": WorkerProcess, "theirs": ConnectProcess}
     made = [kind(directory / name, servers, f"{directory.name}-{name}", properties=plugins) for name, kind in kinds.items()]
     try:
@@ -128,7 +132,7 @@ def snapshot(server: Postgres, topics: Topics, records: int) -> Workload:
             "topic.prefix": run,
             "table.include.list": "public.orders",
             "plugin.name": "pgoutput",
-            "slot.name": cdc.slot(run),
+            "slot.name": pipeline.slot(run),
             "slot.drop.on.stop": "true",
             "publication.autocreate.mode": "filtered",
             **json_converters(),

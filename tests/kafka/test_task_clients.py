@@ -102,7 +102,7 @@ def test_what_was_never_sent_is_reported_to_nobody() -> None:
     large: Outgoing = ("t", b"v" * 3000, b"k", -1, None, None, 0, None)
     producer.send_reported([large], [2], report)
     producer.close(abandon=True)
-    assert [heard[:2] for heard in told] == [(2, "t")]
+    assert told == [(2, "t", Refusal("Broker: Message size too large"), None)]
 
 
 def test_a_topic_that_can_not_be_is_not_waited_for() -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from kconnect.jvm import jars, lock
+from kconnect.jvm import jars
 from kconnect.jvm.maven import Coordinates
-from kconnect.plugins import installation, java_installation
+from tests.rig.systems import java_plugins
 from tests.rig.systems.postgres import Postgres
 
 PLUGINS = (
@@ -32,26 +32,15 @@ _CITIES = ("Aachen", "Bergen", "Cádiz", "Dunkerque", "Évora", "Făgăraș", "G
 _STATES = ("new", "paid", "sent", "returned")
 
 
-def plugin_path(
-    tell: Callable[[str], None] = lambda _: None, plugins: Iterable[Coordinates] = PLUGINS, name: str = "cdc"
-) -> Path:
+def plugin_path(tell: Callable[[str], None] = lambda _: None) -> Path:
     """
-    The directory of that name in kconnect's cache with the plugins, which are fetched first if they are not there.
+    The directory in kconnect's cache with the plugins, which are fetched first if they are not there.
 
     Raises:
         ConnectError: the Maven repository can't be reached
     """
-    cache = jars.cache_dir() / "plugins"
-    path = cache / name
-    with lock.hold(cache / f"{name}.lock"):
-        for coordinates in plugins:
-            wanted = java_installation.planned(coordinates, path)
-            if wanted.replaced is None:
-                with installation.stage(wanted.target) as stage:
-                    wanted = java_installation.prepare(coordinates, wanted, stage, tell)
-                    for jar in java_installation.of_worker(stage):
-                        jar.unlink()
-                    installation.put(stage, wanted)
+    path = jars.cache_dir() / "plugins" / "cdc"
+    java_plugins.keep(PLUGINS, path, tell)
     return path
 
 
