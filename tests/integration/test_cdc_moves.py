@@ -36,7 +36,8 @@ class Flow:
         self.server, self._bootstrap, self._once = server, bootstrap, once
         self.prefix, self.source, self.sink = name, f"{name}-source", f"{name}-sink"
         server.execute(f"create database {cdc.FROM};\ncreate database {cdc.TO};\n")
-        self.ledger = Ledger(server, cdc.FROM, cdc.TABLE, seed=1)
+        # The sink, which has to catch up after each start, is slower than the source.
+        self.ledger = Ledger(server, cdc.FROM, cdc.TABLE, seed=1, pause_s=1.0)
         self.ledger.fill(20)
 
     def create(self, worker: WorkerProcess) -> None:

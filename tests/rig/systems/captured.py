@@ -27,7 +27,6 @@ from kconnect.local.postgres import Postgres
 from tests.rig.systems.history import Violation
 from tests.rig.systems.watcher import Watcher
 
-_PAUSE_S = 0.25
 _BATCH = 12
 _TOLD = 3
 _MOST = 60
@@ -41,8 +40,8 @@ class Ledger(Watcher):
     `number` is that of the last one.
     """
 
-    def __init__(self, server: Postgres, database: str, table: str, seed: int) -> None:
-        super().__init__(f"changes of {table}", _PAUSE_S)
+    def __init__(self, server: Postgres, database: str, table: str, seed: int, pause_s: float = 0.25) -> None:
+        super().__init__(f"changes of {table}", pause_s)
         self._server, self._database, self._table = server, database, table
         self._random = random.Random(seed)
         self._rows: dict[int, int] = {}
@@ -99,8 +98,9 @@ class Ledger(Watcher):
 
 def source(server: Postgres, prefix: str, table: str, **more: str) -> dict[str, str]:
     """Debezium's, of that table; `Reader` reads its events, and `prefix` names all that it makes."""
-    bare = {"transforms": "", "table.include.list": f"public.{table}", "poll.interval.ms": "100"}
-    return {**cdc.source(server, prefix, server.password), **bare, **more}
+    whole = cdc.source(server, prefix, server.password)
+    bare = {name: value for name, value in whole.items() if not name.startswith("transforms")}
+    return {**bare, "table.include.list": f"public.{table}", "poll.interval.ms": "100", **more}
 
 
 def topic(prefix: str, table: str) -> str:
