@@ -11,6 +11,7 @@ import pytest
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.ports import Refusal
 from kconnect.errors import ConnectError
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.producer import TaskProducer
