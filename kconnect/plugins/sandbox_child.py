@@ -84,7 +84,8 @@ def main() -> None:
     logging.getLogger("kconnect.plugins.scan").setLevel(logging.ERROR)  # what is wrong there the worker has said
     registry = Registry.scan(first.get("plugin_path"), first.get("plugins"), first.get("discovery") or DISCOVERY)
     memory = first.get("memory")
-    options.wanted = Options(*first.get("java") or Options()[:2], memory, "sandbox.memory.max.bytes")
+    heap, more = first.get("java") or Options()[:2]
+    options.wanted = Options(heap, more, memory, "sandbox.memory.max.bytes")
     providers = Providers(registry, worker.get("providers", {}), channel.at)
     confine(memory)
     traces = Traces()
