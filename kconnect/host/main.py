@@ -73,8 +73,8 @@ def run(payloads: Iterable[bytes]) -> None:
             # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
             known = {*order["plugins"], *spec.directories}
             plugins = Registry.scan(settings.plugin_path, known, settings.plugin_discovery)
-            options.wanted = Options(*settings.java)
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
+            options.wanted = Options(*settings.java, *host.memory.limited)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             host.run()
         finally:
@@ -118,8 +118,8 @@ class Host:
         self._writer = LogWriter(client, topics, self._lease.limit_s)
         self._outbox = Outbox(self._writer, self.holds_lease)
         self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.holds_lease)
-        self._memory = Memory(settings, spec.memory)
-        self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self._memory)
+        self.memory = Memory(settings, spec.memory)
+        self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self.memory)
         self._units: dict[UnitId, Unit] = {}
         self._ending: dict[UnitId, Stop] = {}
         self._desired_offsets: dict[UnitId, int] = {}
@@ -163,7 +163,7 @@ class Host:
     def _perform(self, effect: decisions.HostEffect) -> None:
         match effect:
             case decisions.Start(spec, target, desired_offset, blame):
-                self._memory.limit()
+                self.memory.limit()
                 self._desired_offsets[spec.unit] = desired_offset
                 unit = make_unit(spec, self, target, blame)
                 self._units[spec.unit] = unit
@@ -244,7 +244,7 @@ class Host:
 
     def _watch_memory(self) -> None:
         """A process that has grown too large ends at once: nothing else gives back what it took, whoever holds it."""
-        excess = self._memory.excess()
+        excess = self.memory.excess()
         if excess is None:
             return
         every = [*self._units.values(), *(stop.unit for stop in self._ending.values())]
@@ -293,7 +293,7 @@ class Host:
         return self._offsets.of(connector, config)
 
     def explain(self, error: MemoryError) -> str | None:
-        return self._memory.explain(error)
+        return self.memory.explain(error)
 
     def topics_announced(self, spec: UnitSpec) -> set[str]:
         return self._announced.of(spec.unit)

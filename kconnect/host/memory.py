@@ -49,6 +49,11 @@ class Memory:
             self._soft = _reserved() + dedicated + _HEADROOM
             self.limit()
 
+    @property
+    def limited(self) -> tuple[int | None, str]:
+        """The limit, in bytes, and the setting that says so."""
+        return self.most, self._setting
+
     def limit(self) -> None:
         """Have the limit hold again, once what `explain` was asked for is over."""
         if self._soft is not None:

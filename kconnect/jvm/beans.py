@@ -91,10 +91,10 @@ def _tell(found: Mapping[str, Mapping[str, object]], hide: Callable[[str], str],
             told.add(unit)
             with logs.lines_of(unit):
                 log.warning("JMX beans of its plugins are not in /metrics: %s more than there is room for (logged once)", count)
-    for bean, of in found["hanging"].items():
+    for bean, whose in found["hanging"].items():
         if bean not in told:
             told.add(bean)
-            with logs.lines_of(str(of or "")):
+            with logs.lines_of(str(whose or "")):
                 log.warning("The JMX bean %s does not answer, and is not in /metrics until it does (logged once)", hide(bean))
 
 

@@ -10,6 +10,7 @@ in Connect: each directory gets a class loader of its own, and classes of the fr
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ _FLAGS = (
     # For `shim/NoExit.java`.
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 )
+
+log = logging.getLogger(__name__)
 
 _lock = threading.Lock()
 _plugins: Any = None
@@ -104,7 +107,12 @@ def _start_java(wanted: Options) -> None:
     class_path = [str(shim.jar()), *connect]
     # Before Java 18 it need not be allowed, and from 24 on it can't be.
     allowed = ["-Djava.security.manager=allow"] if 18 <= java.version(java.find()) < 24 else []
-    flags = [f"-Xmx{wanted.heap}", *_FLAGS, *allowed, *wanted.more]
+    heap = wanted.fitting_heap()
+    if heap < wanted.heap:
+        log.info(
+            "The heap of the JVM is %d bytes, and not %d, because %s is %s", heap, wanted.heap, wanted.setting, wanted.most
+        )
+    flags = [f"-Xmx{heap}", *_FLAGS, *allowed, *wanted.more]
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:

@@ -96,10 +96,25 @@ class JavaPredicate(_JavaPart, Predicate):
         return self._steps.apply(record) is not None
 
 
-class JavaConverter(_JavaPart, Converter):
-    """Single values go across as those of a record, for previews; of their headers Java sees none."""
+class _Alone:
+    """A converter by itself: single values go across as those of a record, for previews. The others are Connect's."""
 
-    _alone: Any = None
+    _chain: Any = None
+
+    def _in_java(self) -> Any:
+        if self._chain is None:
+            from kconnect.jvm.chain import Chain
+            from kconnect.jvm.crossing import JavaConversion
+
+            bytes_of = classes.load("converter", "org.apache.kafka.connect.converters.ByteArrayConverter", "")
+            simple = classes.load("header_converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", "")
+            value, header = (self, simple()) if isinstance(self, JavaConverter) else (bytes_of(), self)
+            self._chain = JavaConversion(Chain(bytes_of(), value, header))  # type: ignore[arg-type]
+        return self._chain
+
+
+class JavaConverter(_Alone, _JavaPart, Converter):
+    """Of the headers of a value Java sees none."""
 
     def configure(self, props: Mapping[str, Any], is_key: bool) -> None:
         with calling(self.it):
@@ -116,37 +131,28 @@ class JavaConverter(_JavaPart, Converter):
         record = self._in_java().records([_Message(topic, data)])[0]
         return SchemaAndValue(record.value_schema, record.value)
 
-    def _in_java(self) -> Any:
-        if self._alone is None:
-            from kconnect.jvm.chain import Chain
-            from kconnect.jvm.crossing import JavaConversion
 
-            key = classes.load("converter", "org.apache.kafka.connect.converters.ByteArrayConverter", "")()
-            header = classes.load("header_converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", "")()
-            self._alone = JavaConversion(Chain(key, self, header))
-        return self._alone
-
-
-class JavaHeaderConverter(_JavaPart, HeaderConverter):
+class JavaHeaderConverter(_Alone, _JavaPart, HeaderConverter):
     def configure(self, props: Mapping[str, Any]) -> None:
         with calling(self.it):
             self.it.configure(machine.to_map(dict(props)))
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
-        raise NotImplementedError(_HEADERS)
+        record = SourceRecord(None, None, topic, headers=[Header(key, value, schema)])
+        data: bytes | None = self._in_java().messages([record])[0][7][0][1]
+        return data
 
     def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
-        raise NotImplementedError(_HEADERS)
-
-
-_HEADERS = "A header converter in Java works in tasks only: this command can't use it"
+        record = self._in_java().records([_Message(topic, None, [(key, data)])])[0]
+        return SchemaAndValue(record.headers[0].schema, record.headers[0].value)
 
 
 class _Message(NamedTuple):
-    """One value, as confluent-kafka's messages are asked for theirs."""
+    """One value, or one header, as confluent-kafka's messages are asked for theirs."""
 
     name: str
     data: bytes | None
+    pairs: Sequence[tuple[str, bytes | None]] | None = None
 
     def topic(self) -> str:
         return self.name
@@ -157,8 +163,8 @@ class _Message(NamedTuple):
     def key(self) -> None:
         return None
 
-    def headers(self) -> None:
-        return None
+    def headers(self) -> Sequence[tuple[str, bytes | None]] | None:
+        return self.pairs
 
     def partition(self) -> int:
         return 0

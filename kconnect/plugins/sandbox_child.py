@@ -83,9 +83,10 @@ def main() -> None:
     worker = first.get("worker", {})
     logging.getLogger("kconnect.plugins.scan").setLevel(logging.ERROR)  # what is wrong there the worker has said
     registry = Registry.scan(first.get("plugin_path"), first.get("plugins"), first.get("discovery") or DISCOVERY)
-    options.wanted = Options(*first.get("java") or ())
-    providers = Providers(registry, worker.get("providers", {}), channel.at)
     memory = first.get("memory")
+    heap, more = first.get("java") or Options()[:2]
+    options.wanted = Options(heap, more, memory, "sandbox.memory.max.bytes")
+    providers = Providers(registry, worker.get("providers", {}), channel.at)
     confine(memory)
     traces = Traces()
     entered = False

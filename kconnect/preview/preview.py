@@ -181,7 +181,7 @@ class Preview:
             errors = _errors(self._failed)
             made = converters.make(config, settings, plugins)
             self._sink, self._source = SinkChain(made, errors), SourceChain(made, errors)
-            self._transforms = Transforms(config, plugins, worker=settings.raw)
+            self._transforms = Transforms(config, plugins, worker=settings.raw, apart=True)
         except ConnectError as error:
             raise ConfigError(secrets.hide(str(error), self._secrets)) from None
         self.config = config

@@ -28,14 +28,20 @@ class Transforms:
     """
     `steps` are those of a connector's config, each configured once; `close` when the task ends. With `owned`, the records
     that they are given are nobody else's, and may come back changed instead of copied. `worker` are the worker's texts, of
-    which those plugins get to know that ask for them (`worker_settings`).
+    which those plugins get to know that ask for them (`worker_settings`). With `apart`, each predicate is asked by itself,
+    which is slow where it is in Java.
     """
 
     def __init__(
-        self, config: Mapping[str, str], plugins: Registry, owned: bool = False, worker: Mapping[str, str] | None = None
+        self,
+        config: Mapping[str, str],
+        plugins: Registry,
+        owned: bool = False,
+        worker: Mapping[str, str] | None = None,
+        apart: bool = False,
     ) -> None:
         """ConfigError, naming alias and setting, if one can't be had or does not take its settings."""
-        self._plugins, self._owned = plugins, owned
+        self._plugins, self._owned, self._apart = plugins, owned, apart
         self._worker = for_plugins(worker or {})
         self._made: list[tuple[str, Any]] = []
         known = aliases.predicates(config)
@@ -76,7 +82,7 @@ class Transforms:
         if alias.predicate not in known:
             raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
         predicate = self._make(known[alias.predicate], chain.predicate(known[alias.predicate]))
-        if hasattr(transform, "only") and hasattr(predicate, "java_class"):
+        if not self._apart and hasattr(transform, "only") and hasattr(predicate, "java_class"):
             # Both are in Java: it is asked there, without a crossing of its own.
             transform.only(predicate, alias.negate)
             return step

@@ -26,6 +26,7 @@ from .units import values
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 WAIT_S = 240.0
+PROVIDED = "canary-provided-"
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,9 @@ def java_worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "plugin.path": str(directory / "plugins"),
         "java.host.opts": "-Xms32m",
         "exactly.once.source.support": "enabled",
+        "config.providers": "s",
+        "config.providers.s.class": "rig.Secrets",
+        "config.providers.s.param.begin": PROVIDED,
     }
     started = WorkerProcess(directory, broker.bootstrap_servers, "java", properties=properties)
     try:
@@ -236,6 +240,31 @@ def test_parts_in_python_between_parts_in_java(connectors: Connectors, tmp_path:
     assert connectors.values(topic) == [f"X{number}!" for number in range(250)]
     assert [line.split()[4] for line in out.read_text().splitlines()] == [f"X{number}!?" for number in range(250)]
     assert [connectors.task(name)["state"] for name in (source, sink)] == ["RUNNING", "RUNNING"]
+
+
+def test_a_limit_of_memory_makes_the_heap_smaller(connectors: Connectors) -> None:
+    """It would be twice the limit. One that fills it is seen to have failed, and a limit without room for a JVM is told."""
+    topic = connectors._unique("java-limited")
+    limited = {"tasks.isolation": "dedicated", "tasks.memory.max": str(300 * 2**20)}
+    connectors.make(rig.NUMBERS, topic=topic, limit=1000, **limited)
+    small = connectors.make(rig.NUMBERS, topic=topic, limit=0, **{**limited, "tasks.memory.max": str(128 * 2**20)})
+    trace = connectors.wait(small, "FAILED")
+    assert "tasks.memory.max is 134217728, and a process with a JVM, for Java plugins, needs at least 251658240" in trace
+    wait_until(lambda: connectors.sent(topic) >= 1000, WAIT_S)
+    assert connectors.values(topic) == numbers(1000)
+    greedy = connectors.make(rig.NUMBERS, topic=f"{topic}-2", fails="memory", **limited)
+    trace = connectors.wait(greedy, "FAILED")
+    assert "has died" in trace and "while it ran nothing else" in trace, trace
+
+
+def test_a_provider_in_java_gives_what_a_config_refers_to(connectors: Connectors, java_worker: WorkerProcess) -> None:
+    topic = connectors._unique("java-provided")
+    source = connectors.make(rig.NUMBERS, topic="${s:any:" + topic + "}", secret="${s:any:secret}", limit=10)
+    wait_until(lambda: connectors.sent(f"{PROVIDED}{topic}") >= 10, WAIT_S)
+    assert connectors.values(f"{PROVIDED}{topic}") == numbers(10)
+    assert connectors.client.get_config(source)["secret"] == "${s:any:secret}"
+    wait_until(lambda: connectors.client.topics(source), WAIT_S)
+    assert f"{PROVIDED}secret" not in java_worker.log.read_text("utf-8", "replace")
 
 
 def test_what_plugins_publish_is_in_the_worker_s_metrics(connectors: Connectors) -> None:
