@@ -21,7 +21,7 @@ import jpype
 import jpype.config
 
 from kconnect.errors import ConnectError
-from kconnect.jvm import jars, java, logs, options, shim
+from kconnect.jvm import archive, jars, java, logs, options, shim
 from kconnect.jvm.options import Options
 
 _FLAGS = (
@@ -71,7 +71,7 @@ def start() -> Any:
             # At the end of this process nobody waits for threads that a plugin has left.
             jpype.config.onexit = False
             _start_java(options.wanted)
-            atexit.register(_leave)
+            atexit.register(leave)
             jpype.JClass("kconnect.shim.NoExit").install()
             logs.begin()
             jpype.JClass("kconnect.shim.Beans").begin()
@@ -96,7 +96,7 @@ def source(place: str) -> Any:
         return _sources[place]
 
 
-def _leave() -> None:
+def leave() -> None:
     """A thread of JPype's (1.7) that comes back to an interpreter which is ending would abort the process."""
     jpype.JClass("org.jpype.ref.JPypeReferenceQueue").getInstance().stop()
 
@@ -104,7 +104,8 @@ def _leave() -> None:
 def _start_java(wanted: Options) -> None:
     # What Java logs goes to the shim, and slf4j warns of two bindings.
     connect = [str(jar) for jar in sorted(jars.connect().glob("*.jar")) if not jar.name.startswith("slf4j-simple-")]
-    class_path = [str(shim.jar()), *connect]
+    own = shim.jar()
+    class_path = [str(own), *connect]
     # Before Java 18 it need not be allowed, and from 24 on it can't be.
     allowed = ["-Djava.security.manager=allow"] if 18 <= java.version(java.find()) < 24 else []
     heap = wanted.fitting_heap()
@@ -112,7 +113,7 @@ def _start_java(wanted: Options) -> None:
         log.info(
             "The heap of the JVM is %d bytes, and not %d, because %s is %s", heap, wanted.heap, wanted.setting, wanted.most
         )
-    flags = [f"-Xmx{heap}", *_FLAGS, *allowed, *wanted.more]
+    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(own), *allowed, *wanted.more]
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:

@@ -87,7 +87,7 @@ def test_a_setting_that_the_client_refuses_is_known_before_anything_is_sent() ->
 
 def test_what_was_never_sent_is_reported_to_nobody() -> None:
     """It comes again after the next start: a task that was told otherwise would acknowledge it to its system."""
-    told: list[object] = []
+    told: list[tuple[object, ...]] = []
 
     def report(*heard: object) -> bool:
         told.append(heard)
