@@ -20,7 +20,7 @@ from kconnect.local.broker import Broker, free_port
 from kconnect.plugins import java_installation
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.java_parity.known import KNOWN
-from tests.rig.java_parity.side import Place, Side
+from tests.rig.java_parity.side import GROUP, Place, Side
 from tests.rig.parity.compare import Difference, differences
 from tests.rig.parity.expected import Found, found, unmet
 from tests.rig.systems import java_plugins
@@ -32,6 +32,9 @@ _PROPERTIES = {
     "task.shutdown.graceful.timeout.ms": "60000",
 }
 
+_CLASS_PATH = ("org.apache.kafka:connect-test-plugins:4.3.1",)
+"""Connect finds these in `plugin.path`, but loads their package from its class path only."""
+
 Say = Callable[[str], None]
 Observed = dict[str, Any]
 """What a case has seen, by titles: JSON data."""
@@ -41,12 +44,14 @@ Observed = dict[str, Any]
 class Case:
     """
     `plugins` are Maven's coordinates of what it needs, with `+` before those of jars that a user adds to one. `run` does
-    everything on a side, and gives what is to be compared.
+    everything on a side, and gives what is to be compared. What is `unlisted` has no ServiceLoader manifest, so that Connect
+    has to read all classes.
     """
 
     name: str
     plugins: tuple[str, ...]
     run: Callable[[Side], Observed]
+    unlisted: bool = False
 
 
 @dataclass
@@ -141,8 +146,11 @@ def _on(
         broker = Broker(place.directory / f"broker-{name}", ports[0]).start()
         stack.callback(broker.stop)
         path = ",".join(str(_root(plugins, plugin)) for case in cases for plugin in case.plugins)
-        properties = {**_PROPERTIES, "session.timeout.ms": "60000", "plugin.path": path, "plugin.discovery": "service_load"}
-        worker = kind(place.directory / name, broker.bootstrap_servers, "parity", ports[1], properties)
+        discovery = "hybrid_warn" if any(case.unlisted for case in cases) else "service_load"
+        properties = {**_PROPERTIES, "session.timeout.ms": "60000", "plugin.path": path, "plugin.discovery": discovery}
+        worker = kind(place.directory / name, broker.bootstrap_servers, GROUP, ports[1], properties)
+        if isinstance(worker, ConnectProcess):
+            worker.class_path = [str(jar) for plugin in _CLASS_PATH for jar in _root(plugins, plugin).rglob("*.jar")]
         stack.callback(worker.stop)
         worker.start(wait=False)
         worker.wait_healthy(300)
@@ -158,7 +166,7 @@ def _on(
 
 def _observed(case: Case, side: Side, is_ours: bool) -> Observed:
     try:
-        return case.run(side)
+        return {**case.run(side), **side.internal()}
     except Exception as error:
         if not is_ours:
             raise AssertionError(f"{case.name}: {error}") from error

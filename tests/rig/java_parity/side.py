@@ -27,11 +27,13 @@ from kconnect.rest.client import ConnectClient, RestError
 from tests.rig.java_parity import normal
 from tests.rig.parity import normal as rest
 from tests.rig.systems import postgres_programs
+from tests.rig.systems.mariadb import MariaDB
 from tests.rig.systems.postgres import Postgres
 from tests.support import wait_until
 
 WAIT_S = 300.0
-QUIET_S = 1.0
+GROUP = "parity"
+"""Of both sides' workers; their topics' names begin with it."""
 
 Config = Mapping[str, str]
 
@@ -39,7 +41,7 @@ Config = Mapping[str, str]
 @dataclass
 class Place:
     """
-    What both sides have in common: a PostgreSQL and a second Kafka cluster, which start when they are first needed and end with
+    What both sides have in common: databases and a second Kafka cluster, which start when they are first needed and end with
     `stack`, and a directory for files.
     """
 
@@ -57,6 +59,12 @@ class Place:
         started = Broker(self.directory / "origin").start()
         self.stack.callback(started.stop)
         return started
+
+    @cached_property
+    def mariadb(self) -> MariaDB:
+        started = MariaDB()
+        self.stack.callback(started.stop)
+        return started.start()
 
     @property
     def files(self) -> Path:
@@ -77,6 +85,8 @@ class Side:
     place: Place
     began: float = field(default_factory=time.time)
     """When the case began, which the rules for times need."""
+    made: list[str] = field(default_factory=list)
+    """The connectors that it has started."""
 
     @property
     def postgres(self) -> Postgres:
@@ -132,6 +142,7 @@ class Side:
     def start(self, connectors: Mapping[str, Config], tasks: int = 1) -> None:
         for name, config in connectors.items():
             self.client.put_config(name, config)
+            self.made.append(name)
         for name in connectors:
             self.wait(partial(self._runs, name, tasks), f"{name} to run")
 
@@ -168,6 +179,21 @@ class Side:
         for entry in made.values():
             _same_key(entry)
         return made
+
+    def internal(self) -> dict[str, Any]:
+        """
+        What the worker has written of the case's connectors: all that the config topic has of each key, and the keys of the
+        offset topic as they are, byte for byte. What statuses and offsets say is asked over REST.
+        """
+        configs: dict[str, list[Any]] = {}
+        for message in read(self.bootstrap_servers, f"{GROUP}-configs"):
+            key = str(normal.parsed(message.key()))
+            name = re.fullmatch(r"(?:connector|commit|task|target-state)-(.*?)(?:-\d+)?", key)
+            if name and name[1] in self.made:
+                configs.setdefault(key, []).append(normal.parsed(message.value()))
+        keys = {bytes(message.key() or b"").decode() for message in read(self.bootstrap_servers, f"{GROUP}-offsets")}
+        of_case = sorted(key for key in keys if any(key.startswith(f'["{name}",') for name in self.made))
+        return {"config topic": configs, "keys of the offset topic": of_case}
 
     def _runs(self, name: str, tasks: int) -> bool:
         try:

@@ -10,7 +10,6 @@ from tests.rig.java_parity import normal
 from tests.rig.java_parity.cases.debezium import BARE, JSON
 from tests.rig.java_parity.run import Case, Observed
 from tests.rig.java_parity.side import Side
-from tests.rig.systems.mariadb import MariaDB
 
 MARIADB = "io.debezium:debezium-connector-mariadb:3.5.0.Final"
 _CLASS = "io.debezium.connector.mariadb.MariaDbConnector"
@@ -37,22 +36,15 @@ update orders set city = 'Malmö', price = price * 2 where id = 1;
 alter table orders add column note text, drop column year;
 begin; insert into orders (id, city, note) values (4, 'Aachen', 'noted'); update orders set note = 'late' where id = 2; commit;
 delete from orders where id = 3;
-create table lines (id int primary key, text varchar(20));
-insert into lines values (1, 'one');
-truncate table lines;
-insert into lines values (2, 'last');
+create table parts (id int primary key, text varchar(20));
+insert into parts values (1, 'one');
+truncate table parts;
+insert into parts values (2, 'last');
 """
 
 
 def _run(side: Side) -> Observed:
-    server = MariaDB().start()
-    try:
-        return _with(side, server)
-    finally:
-        server.stop()
-
-
-def _with(side: Side, server: MariaDB) -> Observed:
+    server = side.place.mariadb
     server.execute(_BEFORE)
     config = {
         "connector.class": _CLASS,
@@ -64,6 +56,7 @@ def _with(side: Side, server: MariaDB) -> Observed:
         "database.server.id": "5400",
         "database.ssl.mode": "disable",
         "database.include.list": "shop",
+        "skipped.operations": "none",
         "topic.prefix": "maria",
         "schema.history.internal.kafka.bootstrap.servers": side.bootstrap_servers,
         "schema.history.internal.kafka.topic": "maria-history",
@@ -76,8 +69,8 @@ def _with(side: Side, server: MariaDB) -> Observed:
     side.wait_for({"maria.shop.orders": 2})
     side.wait(lambda: server.rows("select 1 from information_schema.processlist where command like 'Binlog%'"), "the log read")
     server.execute(_CHANGES)
-    topics = ("maria.shop.orders", "maria.shop.lines", "maria")
-    side.wait_for({"maria.shop.orders": 8, "maria.shop.lines": 3})
+    topics = ("maria.shop.orders", "maria.shop.parts", "maria")
+    side.wait_for({"maria.shop.orders": 8, "maria.shop.parts": 3})
     observed: Observed = {"status": side.status("maria")}
     # Stopped and started, it goes on from its offset with the history that it reads from Kafka.
     side.stop("maria")
