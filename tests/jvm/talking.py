@@ -173,8 +173,10 @@ part("kafka")
 def of_kafka(name, level):
     logs.set_level(loggers, LoggerLevel(name, level))
     enabled = {each: bool(logger("org.apache.kafka." + each).isDebugEnabled()) for each in
-        ("connect.file.FileStreamSourceTask", "connect.json.X", "connect.runtime.isolation.Y", "common.Z")}
+        ("connect.file.FileStreamSourceTask", "connect.json.X", "connect.mirror.M", "connect.runtime.isolation.Y", "common.Z")}
     logging.getLogger("of_kafka").warning(" ".join(each for each, on in enabled.items() if on))
+of_kafka("org.apache.kafka.connect.mirror", "DEBUG")
+of_kafka("org.apache.kafka.connect.mirror", "INFO")
 of_kafka("org.apache.kafka.connect.file", "DEBUG")
 of_kafka("org.apache.kafka.connect.json", "DEBUG")
 of_kafka("org.apache.kafka.connect", "DEBUG")

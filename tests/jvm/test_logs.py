@@ -129,11 +129,13 @@ def test_levels_change_while_java_runs(parts: Parts) -> None:
 def test_kafkas_names_mean_its_own_classes_too(parts: Parts) -> None:
     debug = [line.message.split() for line in parts["kafka"] if line.logger == "of_kafka"]
     task, json_, isolation = "connect.file.FileStreamSourceTask", "connect.json.X", "connect.runtime.isolation.Y"
-    assert debug == [[task], [task, json_], [task, json_, isolation], [json_, isolation], []]
+    mirror = "connect.mirror.M"
+    all_of_it = [task, json_, mirror, isolation]
+    assert debug == [[mirror], [], [task], [task, json_], all_of_it, all_of_it[1:], []]
     # Once somebody has set their level, those that were quiet speak.
     (dump,) = [line for line in parts["kafka"] if line.message.startswith("JsonConverterConfig values:")]
     assert dump.logger == "org.apache.kafka.common.config.AbstractConfig"
-    assert [line.message for line in parts["kafka"] if line.logger == "listed"] == [""]
+    assert [line.message for line in parts["kafka"] if line.logger == "listed"] == ["org.apache.kafka.connect.mirror"]
 
 
 def test_a_flood_is_counted_and_leaves_room_for_others(parts: Parts) -> None:
