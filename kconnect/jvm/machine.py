@@ -10,6 +10,10 @@ in Connect: each directory gets a class loader of its own, and classes of the fr
 from __future__ import annotations
 
 import atexit
+import ctypes
+import os
+import resource
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +24,7 @@ import jpype
 import jpype.config
 
 from kconnect.errors import ConnectError
-from kconnect.jvm import jars, java, logs, options, shim
+from kconnect.jvm import jars, java, logs, options, shim, threads
 from kconnect.jvm.options import Options
 
 _FLAGS = (
@@ -29,12 +33,13 @@ _FLAGS = (
     "-Xshare:auto",
     # Tasks have few threads and small young records; other collectors take threads and processor time for themselves.
     "-XX:+UseSerialGC",
-    "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
     # For `shim/NoExit.java`.
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 )
+
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 _lock = threading.Lock()
 _plugins: Any = None
@@ -70,6 +75,7 @@ def start() -> Any:
             _start_java(options.wanted)
             atexit.register(_leave)
             jpype.JClass("kconnect.shim.NoExit").install()
+            threads.begin()
             logs.begin()
             settings = to_map({"plugin.discovery": "service_load"})
             _plugins = jpype.JClass("org.apache.kafka.connect.runtime.isolation.Plugins")(settings)
@@ -103,12 +109,28 @@ def _start_java(wanted: Options) -> None:
     class_path = [str(shim.jar()), *connect]
     # Before Java 18 it need not be allowed, and from 24 on it can't be.
     allowed = ["-Djava.security.manager=allow"] if 18 <= java.version(java.find()) < 24 else []
-    flags = [f"-Xmx{wanted.heap}", *_FLAGS, *allowed, *wanted.more]
+    # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
+    ends = [f"-XX:ErrorFile={wanted.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if wanted.report else ())]
+    flags = [f"-Xmx{wanted.heap}", *_FLAGS, *allowed, *ends, *wanted.more]
+    _leave_crashes_to_java()
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:
         said = " ".join(wanted.more)
         raise ConnectError(f"The JVM for Java plugins did not start with {said or 'its own options'}: {error}") from error
+
+
+def _leave_crashes_to_java() -> None:
+    """
+    What faulthandler has set for these signals the JVM would call before its own report, and so never write it. With the
+    system's own it reports, and raises SIGABRT, for which faulthandler is still there (`host/blackbox.py`).
+    """
+    for number in _CRASHES:
+        # Not by `signal.signal`, which is for the main thread.
+        ctypes.CDLL(None).signal(int(number), 0)
+    # Of the size of the heap, for what the report says.
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 @contextmanager

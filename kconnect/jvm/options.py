@@ -10,10 +10,14 @@ from typing import NamedTuple
 
 
 class Options(NamedTuple):
-    """`heap` in bytes; `more` are Java's own options."""
+    """
+    `heap` in bytes; `more` are Java's own options. `report` is the file in which the JVM tells how it has ended, for whoever
+    comes after this process: then a heap that is full ends it, too.
+    """
 
     heap: int = 512 * 2**20
     more: Sequence[str] = ()
+    report: str = ""
 
 
 wanted = Options()
