@@ -43,7 +43,7 @@ _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""
 
 _LONGEST = (
-    *("test_chaos", "test_kip_891", "test_plugin_faults", "test_compat", "test_standalone"),
+    *("test_chaos", "test_kip_891", "test_plugin_faults", "test_java_plugin_faults", "test_compat", "test_standalone"),
     *("test_cdc", "test_parity", "test_kip_618", "test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
 )
 """Files of tests with a broker that take a minute or so, the longest first."""
