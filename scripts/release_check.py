@@ -26,7 +26,6 @@ RIG = (
 
 NEEDED = (
     "kconnect/py.typed",
-    "kconnect/java/zone_names.txt",
     "kconnect/rest/page.css",
     "kconnect/rest/page.html",
     "kconnect/rest/page.js",

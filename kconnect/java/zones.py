@@ -1,7 +1,7 @@
 """
 Time zones as SimpleDateFormat knows them: by name (`PST`, `Central European Summer Time`), or as an offset.
 
-`dates.py` and the modules that it uses call this one. The names are in `zone_names.txt`. The zones' offsets in the past come
+`dates.py` and the modules that it uses call this one. The names are in `zone_names.py`. The zones' offsets in the past come
 from the system's zone database. Without that database, every zone always has its present standard offset.
 """
 
@@ -12,9 +12,9 @@ import functools
 import re
 import zoneinfo
 from dataclasses import dataclass
-from importlib import resources
 from typing import NamedTuple
 
+from kconnect.java import zone_names
 from kconnect.java.moments import DAY_MS
 
 _MINUTE = 60_000
@@ -119,9 +119,7 @@ def _of_zone(zone: Zone) -> _Names:
 @functools.lru_cache(maxsize=1)
 def _of_all() -> _Names:
     zones = []
-    for row in resources.files(__package__).joinpath("zone_names.txt").read_text("utf-8").splitlines():
-        if row.startswith("#"):
-            continue
+    for row in zone_names.ROWS.splitlines():
         zone, standard, saving, *names = row.split("|")
         zones.append(Zone(zone, int(standard) * _MINUTE, int(saving) * _MINUTE, tuple(names)))
     return _names(zones)

@@ -1,6 +1,13 @@
-# The names by which Java's SimpleDateFormat (17, English) knows time zones in a text, in the order in which it looks for them.
-# Each row has the zone, its standard offset and its daylight saving in minutes, and its names: long and short standard name,
-# long and short daylight name. A zone is missing if earlier zones have all its names, because it is never found.
+"""
+The names by which Java's SimpleDateFormat (17, English) knows time zones in a text, in the order in which it looks for them.
+
+Data of `zones.py`. Each row has the zone, its standard offset and its daylight saving in minutes, and its names: long and short
+standard name, long and short daylight name. A zone is missing if earlier zones have all its names, because it is never found.
+"""
+
+from __future__ import annotations
+
+ROWS = """\
 UTC|0|0|Coordinated Universal Time|UTC|Coordinated Universal Time|UTC
 America/Los_Angeles|-480|60|Pacific Standard Time|PST|Pacific Daylight Time|PDT
 America/Denver|-420|60|Mountain Standard Time|MST|Mountain Daylight Time|MDT
@@ -179,3 +186,4 @@ Europe/Astrakhan|240|0|Astrakhan Standard Time|GMT+04:00|Astrakhan Standard Time
 Asia/Famagusta|120|60|Eastern European Time|EET|Eastern European Summer Time|EEST
 Europe/Ulyanovsk|240|0|Ulyanovsk Standard Time|GMT+04:00|Ulyanovsk Standard Time|GMT+04:00
 Asia/Srednekolymsk|660|0|Srednekolymsk Time|SRET|Srednekolymsk Daylight Time|SREDT
+"""
