@@ -92,8 +92,9 @@ class Validation:
         keys = {key.name: key for key in common_keys()}
         setting = "connector.plugin.version"
         keys[setting] = _versioned(keys[setting], self._asking.registry.versions(self._plugin, "connector"))
-        for version in (f"{converter}.plugin.version" for converter in CONVERTERS):
-            keys[version] = _versioned(keys[version], [], False)
+        for converter in CONVERTERS:
+            version = f"{converter}.plugin.version"
+            keys[version] = _versioned(keys[version], [], self._config.get(converter) is not None)
         errors = [("connector.class", problem), (setting, problem)]
         framework = ConfigDef(*keys.values())
         asked, submitted = Asked("any", ConfigDef(), []), self._asking.submitted

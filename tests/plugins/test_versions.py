@@ -161,6 +161,9 @@ def test_a_connector_that_is_not_there_in_that_version(sandbox: Sandbox) -> None
         assert infos["groups"] == ["Common", "Transforms", "Predicates", "Error Handling"]
         assert shown(rows["connector.plugin.version"]) == ("1.10", ["1.10", "1.9"])
         assert "topic.creation.groups" not in rows
+        # As in Connect, of a converter that is given.
+        assert rows["key.converter.plugin.version"]["value"]["visible"] is True
+        assert rows["header.converter.plugin.version"]["value"]["visible"] is False
 
 
 def test_what_is_no_version(sandbox: Sandbox) -> None:

@@ -26,6 +26,29 @@ KNOWN: tuple[Known, ...] = (
         (Place(rf"(configs\.)?({DEAD_LETTERS})", r"\(absent\)"),),
     ),
     Known(
+        "order-of-versions",
+        "the versions that validation offers for `*.plugin.version`",
+        r"versions: validate, .*",
+        (Place(r"configs\.connector\.plugin\.version\.value\.recommended_values\[[01]\]"),),
+    ),
+    Known(
+        "range-of-versions",
+        "a range in `GET /connector-plugins/{p}/config?version=`",
+        r"versions: config of the plugin, \[.*",
+        (
+            Place(r"message", ".*matches the version range.*", ".* is a range.*"),
+            # Of a range that fits Connect has all settings, and kconnect says why it has none.
+            Place(r"[\w.-]+|<order>", ours=r"\(absent\)"),
+            Place(r"status|message", r"\(absent\)", '400|".* is a range.*"'),
+        ),
+    ),
+    Known(
+        "traces",
+        "`trace` of a status, and the stack trace in a dead letter",
+        r"jdbc-sink: dead letters",
+        (Place(r"dead\.partition 0\[\d\]\.headers\[9\]\.__connect\.errors\.exception\.stacktrace"),),
+    ),
+    Known(
         "dropped",
         "source offsets of records that transforms dropped",
         # The rows of an outbox are deleted last, and its router drops deletions.

@@ -167,17 +167,22 @@ class Side:
     def validated(self, config: Config) -> dict[str, Any]:
         """All that `validate` answers, the fields by their names, with their order."""
         body = rest.validated(self.client.validate(config["connector.class"], dict(config)))
+        steps = [
+            name.removesuffix(".type") for name, kind in config.items() if kind.startswith("org.apache.kafka.connect.transf")
+        ]
         for entry in body["configs"].values():
             if isinstance(entry, dict):
-                _same_key(entry["definition"])
+                _same_key(entry["definition"], steps)
                 if entry["value"] is not None:
-                    entry["value"]["recommended_values"] = rest.of_both(entry["value"]["recommended_values"])
+                    # Connect lists a class once for each plugin that has it.
+                    once = list(dict.fromkeys(entry["value"]["recommended_values"]))
+                    entry["value"]["recommended_values"] = rest.of_both(once)
         return body
 
     def plugin_config(self, plugin: str, version: str | None = None) -> dict[str, Any]:
         made = rest.by_name(self.client.plugin_config(plugin, version), lambda entry: entry["name"])
         for entry in made.values():
-            _same_key(entry)
+            _same_key(entry, ())
         return made
 
     def internal(self) -> dict[str, Any]:
@@ -243,10 +248,12 @@ _FRAMEWORK = re.compile(
 )
 
 
-def _same_key(definition: Any) -> None:
-    """Of Connect's own settings kconnect has words of its own; of a plugin's, not a letter may differ."""
-    if isinstance(definition, dict) and definition["documentation"] and _FRAMEWORK.fullmatch(definition["name"]):
-        definition["documentation"] = rest.TEXT
+def _same_key(definition: Any, steps: Iterable[str]) -> None:
+    """Of Connect's own settings, and of its transforms' in `steps`, kconnect has words of its own; of a plugin's it has not."""
+    if isinstance(definition, dict) and definition["documentation"]:
+        name = definition["name"]
+        if _FRAMEWORK.fullmatch(name) or any(name.startswith(f"{step}.") for step in steps):
+            definition["documentation"] = rest.TEXT
 
 
 # -- Kafka, of any cluster --------------------------------------------------------------------------------------------
