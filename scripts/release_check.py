@@ -27,6 +27,7 @@ RIG = (
 NEEDED = (
     "kconnect/py.typed",
     "kconnect/rest/page.css",
+    "kconnect/rest/page.html",
     "kconnect/rest/page.js",
     "kconnect/cli/templates/common/pyproject.toml.in",
     "kconnect/testing/__init__.py",

@@ -22,11 +22,11 @@ import hypothesis
 import pytest
 
 from kconnect.local.broker import Broker
-from kconnect.local.postgres_programs import find, find_or_install
 from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
 from tests.rig.systems.connect import ConnectProcess
+from tests.rig.systems.postgres_programs import find, find_or_install
 from tests.support import EXPLORE, marks_of_fixtures, starts
 
 # How long an example takes says something about the machine only.
@@ -43,8 +43,9 @@ _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""
 
 _LONGEST = (
-    *("test_chaos", "test_kip_891", "test_plugin_faults", "test_compat", "test_standalone"),
-    *("test_cdc", "test_parity", "test_kip_618", "test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
+    *("test_chaos", "test_cdc_kills", "test_cdc_moves", "test_java_parity", "test_kip_891", "test_plugin_faults"),
+    *("test_java_plugin_faults", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
+    *("test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
 )
 """Files of tests with a broker that take a minute or so, the longest first."""
 

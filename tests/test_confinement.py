@@ -42,7 +42,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "preview": (frozenset((CLOCK, THREADS)), "a chain as a task runs it: what it reads is read by `kafka/`"),
     "plugins": (ALL, "the sandbox, installing and loading"),
     "worker": (ALL, "the shell around the herder"),
-    "local": (ALL, "runs a broker or a database on this machine"),
+    "local": (ALL, "runs a broker on this machine"),
     "testing": (ALL, "runs all of it for authors' tests"),
     "cli": (ALL, "commands"),
     "__init__.py": (frozenset(), "a version"),

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.process
 
 METADATA = "kconnect-0.1.0.dist-info"
 WHEEL = (
-    *("kconnect/__init__.py", "kconnect/py.typed", "kconnect/rest/page.css", "kconnect/rest/page.js"),
+    *("kconnect/__init__.py", "kconnect/py.typed", "kconnect/rest/page.css"),
+    *("kconnect/rest/page.html", "kconnect/rest/page.js"),
     *("kconnect/cli/templates/common/pyproject.toml.in", "kconnect/testing/__init__.py", "kconnect/testing/processes.py"),
     *(f"{METADATA}/METADATA", f"{METADATA}/licenses/LICENSE", f"{METADATA}/licenses/NOTICE"),
 )

@@ -88,10 +88,6 @@ def seconds(time: datetime.datetime) -> int:
     return (time - EPOCH) // _SECOND
 
 
-def millis(time: datetime.datetime) -> int:
-    return (time - EPOCH) // datetime.timedelta(milliseconds=1)
-
-
 @lru_cache(maxsize=64)
 def _zone(name: str) -> datetime.tzinfo:
     found = _OFFSET.fullmatch(name)

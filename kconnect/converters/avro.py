@@ -50,27 +50,30 @@ def _strategy(value: Any) -> str:
     return str(value).removeprefix(_STRATEGIES)
 
 
-def _flag(name: str, default: bool, importance: Importance, doc: str, group: str) -> ConfigKey:
+_REGISTERING, _SCHEMAS = "Registration", "Schemas"
+_LOW, _MEDIUM = Importance.LOW, Importance.MEDIUM
+
+
+def _flag(name: str, default: bool, importance: Importance, doc: str, group: str = _SCHEMAS) -> ConfigKey:
     return ConfigKey(name, Type.BOOLEAN, default, importance, doc, group=group)
 
 
-_REGISTERING, _SCHEMAS = "Registration", "Schemas"
 _SUBJECT_DOC = "What a schema is registered under: the topic's name, the record's, or both."
 
 CONFIG = ConfigDef(
     *CONFIG_KEYS,
-    _flag(AUTO_REGISTER, True, Importance.MEDIUM, "Whether new schemas are registered.", _REGISTERING),
+    _flag(AUTO_REGISTER, True, _MEDIUM, "Whether new schemas are registered.", _REGISTERING),
     _flag(
         USE_LATEST,
         False,
-        Importance.LOW,
+        _LOW,
         "Whether data is written by the newest schema of its subject; only without auto.register.schemas.",
         _REGISTERING,
     ),
     _flag(
         LATEST_STRICT,
         True,
-        Importance.LOW,
+        _LOW,
         "Whether, with use.latest.version, all that the data's own schema allows must fit the newest one.",
         _REGISTERING,
     ),
@@ -78,76 +81,30 @@ CONFIG = ConfigDef(
         USE_ID,
         Type.INT,
         -1,
-        Importance.LOW,
+        _LOW,
         "The id of the schema to write all data by; only without auto.register.schemas. -1 for none.",
         group=_REGISTERING,
     ),
-    _flag(ID_STRICT, True, Importance.LOW, "As latest.compatibility.strict, with use.schema.id.", _REGISTERING),
-    _flag(NORMALIZE, False, Importance.MEDIUM, "Whether the registry compares schemas in a normal form.", _REGISTERING),
+    _flag(ID_STRICT, True, _LOW, "As latest.compatibility.strict, with use.schema.id.", _REGISTERING),
+    _flag(NORMALIZE, False, _MEDIUM, "Whether the registry compares schemas in a normal form.", _REGISTERING),
+    ConfigKey(KEY_SUBJECT, Type.CLASS, f"{_STRATEGIES}{_TOPIC}", _MEDIUM, _SUBJECT_DOC, _strategy_of, _REGISTERING),
+    ConfigKey(VALUE_SUBJECT, Type.CLASS, f"{_STRATEGIES}{_TOPIC}", _MEDIUM, _SUBJECT_DOC, _strategy_of, _REGISTERING),
+    _flag(META_DATA, True, _LOW, "Whether details that Avro can't express are kept in attributes of its schemas."),
+    _flag(ENHANCED, False, _MEDIUM, "Whether enums stay enums, and branches of unions have full names."),
+    _flag(SCRUB, False, _MEDIUM, "Whether characters that Avro's names can't have are replaced; the names don't come back."),
     ConfigKey(
-        KEY_SUBJECT,
-        Type.CLASS,
-        f"{_STRATEGIES}{_TOPIC}",
-        Importance.MEDIUM,
-        _SUBJECT_DOC,
-        _strategy_of,
-        _REGISTERING,
+        CACHE_SIZE, Type.INT, 1000, _LOW, "How many schemas are kept ready, of those written and of those read.", group=_SCHEMAS
     ),
-    ConfigKey(
-        VALUE_SUBJECT,
-        Type.CLASS,
-        f"{_STRATEGIES}{_TOPIC}",
-        Importance.MEDIUM,
-        _SUBJECT_DOC,
-        _strategy_of,
-        _REGISTERING,
-    ),
-    _flag(
-        META_DATA,
-        True,
-        Importance.LOW,
-        "Whether details that Avro can't express are kept in attributes of its schemas.",
-        _SCHEMAS,
-    ),
-    _flag(
-        ENHANCED,
-        False,
-        Importance.MEDIUM,
-        "Whether enums stay enums, and branches of unions have full names.",
-        _SCHEMAS,
-    ),
-    _flag(
-        SCRUB,
-        False,
-        Importance.MEDIUM,
-        "Whether characters that Avro's names can't have are replaced; the names don't come back.",
-        _SCHEMAS,
-    ),
-    ConfigKey(
-        CACHE_SIZE,
-        Type.INT,
-        1000,
-        Importance.LOW,
-        "How many schemas are kept ready, of those written and of those read.",
-        group=_SCHEMAS,
-    ),
-    _flag(OPTIONAL_KEYS, False, Importance.LOW, "Whether maps of optional texts are maps in Avro, too.", _SCHEMAS),
-    _flag(FLATTEN, True, Importance.LOW, "Whether a union of one branch is read as that branch.", _SCHEMAS),
-    _flag(DISCARD, False, Importance.LOW, "Whether only docs and defaults of fields are kept.", _SCHEMAS),
+    _flag(OPTIONAL_KEYS, False, _LOW, "Whether maps of optional texts are maps in Avro, too."),
+    _flag(FLATTEN, True, _LOW, "Whether a union of one branch is read as that branch."),
+    _flag(DISCARD, False, _LOW, "Whether only docs and defaults of fields are kept."),
     _flag(
         GENERALIZED,
         False,
-        Importance.MEDIUM,
+        _MEDIUM,
         "Whether enums and unions are marked in the way that all of Confluent's converters understand.",
-        _SCHEMAS,
     ),
-    _flag(
-        IGNORE_DEFAULT,
-        False,
-        Importance.MEDIUM,
-        "Whether a null in a field with a default stays null.",
-        _SCHEMAS,
-    ),
+    _flag(IGNORE_DEFAULT, False, _MEDIUM, "Whether a null in a field with a default stays null."),
 )
 
 _HEAD = struct.Struct(">bI")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import array
 import functools
-import unicodedata
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import regex
@@ -113,7 +113,7 @@ def fold(char: int) -> int:
 def _folded() -> dict[int, tuple[int, ...]]:
     """What folds to a character, for those that something else folds to."""
     found: dict[int, list[int]] = {}
-    for low, high in (unicode("Cased") | unicode("M")).ranges:
+    for low, high in of_class(r"\p{Cased}\p{M}").ranges:
         for char in range(low, high + 1):
             found.setdefault(fold(char), []).append(char)
     return {to: tuple(chars) for to, chars in found.items() if chars != [to]}
@@ -138,7 +138,7 @@ def range_ignoring_case(low: int, high: int, unicode_case: bool) -> CharSet:
         return inside | CharSet.of(*(char for char in ASCII_LETTERS if char ^ 0x20 in inside))
     more = [
         char
-        for start, end in (unicode("Cased") | unicode("M")).ranges
+        for start, end in of_class(r"\p{Cased}\p{M}").ranges
         for char in range(start, end + 1)
         if low <= upper(char) <= high or low <= fold(char) <= high
     ]
@@ -149,23 +149,19 @@ def range_ignoring_case(low: int, high: int, unicode_case: bool) -> CharSet:
 
 
 @functools.lru_cache(maxsize=512)
-def unicode(name: str) -> CharSet:
+def of_class(body: str) -> CharSet:
     """
-    The characters of a property, as the `regex` package names it.
+    The characters of a class as the `regex` package writes it, given without its brackets.
 
     Raises:
-        KeyError: there is none of this name.
+        KeyError: it has no such property.
     """
     try:
-        found = regex.compile(rf"\p{{{name}}}+", regex.V0)
+        found = regex.compile(f"[{body}]+", regex.V1)
     except regex.error:
-        raise KeyError(name) from None
+        raise KeyError(body) from None
     every = array.array("I", range(LAST + 1)).tobytes().decode("utf-32", "surrogatepass")
     return CharSet(tuple((match.start(), match.end() - 1) for match in found.finditer(every)))
-
-
-def categories(*names: str) -> CharSet:
-    return functools.reduce(CharSet.__or__, map(unicode, names))
 
 
 DIGIT = CharSet.of((0x30, 0x39))
@@ -174,321 +170,134 @@ SPACE = CharSet.of((0x09, 0x0D), 0x20)
 HORIZONTAL = CharSet.of(0x09, 0x20, 0xA0, 0x1680, 0x180E, (0x2000, 0x200A), 0x202F, 0x205F, 0x3000)
 VERTICAL = CharSet.of((0x0A, 0x0D), 0x85, 0x2028, 0x2029)
 LINE_ENDS = CharSet.of(0x0A, 0x0D, 0x85, 0x2028, 0x2029)
-_ASCII = CharSet.of((0, 0x7F))
-_ALPHA = CharSet.of(*ASCII_LETTERS)
-_PUNCT = CharSet.of((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
 
+UNICODE_DIGIT = r"\p{Nd}"
+UNICODE_SPACE = r"\p{Z}\t-\r\x85"
+UNICODE_WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d"
+_HEX = r"\p{Nd}A-Fa-f\uff10-\uff19\uff21-\uff26\uff41-\uff46"
+_IGNORABLE = r"\p{Cf}\x00-\x08\x0e-\x1b\x7f-\x9f"
+_OTHER_START = r"\u1885\u1886\u2118\u212e\u309b\u309c"
 
-def unicode_digit() -> CharSet:
-    return unicode("Nd")
+_CATEGORY = re.compile("C[cfnos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?")
 
-
-def unicode_space() -> CharSet:
-    return categories("Z") | CharSet.of((9, 13), 0x85)
-
-
-def unicode_word() -> CharSet:
-    return categories("Alphabetic", "M", "Nd", "Pc") | CharSet.of(0x200C, 0x200D)
-
-
-def letter_or_digit() -> CharSet:
-    return categories("L", "Nd")
-
-
-def _cased(name: str, any_case: bool) -> CharSet:
-    if any_case:
-        return categories("Lowercase", "Uppercase", "Lt")
-    return unicode(name)
-
-
-def _cased_category(name: str, any_case: bool) -> CharSet:
-    return categories("Lu", "Ll", "Lt") if any_case else unicode(name)
-
-
-def _graph() -> CharSet:
-    return ~categories("Z", "Cc", "Cs", "Cn")
-
-
-def _blank() -> CharSet:
-    return unicode("Zs") | CharSet.of(9)
-
-
-def _hex() -> CharSet:
-    fullwidth = CharSet.of((0xFF10, 0xFF19), (0xFF21, 0xFF26), (0xFF41, 0xFF46))
-    return unicode("Nd") | CharSet.of((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)) | fullwidth
-
-
-def _java_ignorable() -> CharSet:
-    return unicode("Cf") | CharSet.of((0, 8), (0xE, 0x1B), (0x7F, 0x9F))
-
-
-def _java_start() -> CharSet:
-    return categories("L", "Sc", "Pc", "Nl")
-
-
-def _java_part() -> CharSet:
-    return _java_start() | categories("Nd", "Mc", "Mn") | _java_ignorable()
-
-
-_OTHER_ID = CharSet.of(0x1885, 0x1886, 0x2118, 0x212E, 0x309B, 0x309C, 0xB7, 0x387, (0x1369, 0x1371), 0x19DA)
-
-_Made = Callable[[bool], CharSet]
-
-
-def _set(chars: CharSet) -> _Made:
-    return lambda any_case: chars
-
-
-def _lazily(make: Callable[[], CharSet]) -> _Made:
-    return lambda any_case: make()
-
-
-def _category(*names: str) -> _Made:
-    return lambda any_case: categories(*names)
-
-
-_CATEGORIES = (
-    "Cn",
-    "Lm",
-    "Lo",
-    "Mn",
-    "Me",
-    "Mc",
-    "Nd",
-    "Nl",
-    "No",
-    "Zs",
-    "Zl",
-    "Zp",
-    "Cc",
-    "Cf",
-    "Co",
-    "Cs",
-    "Pd",
-    "Ps",
-    "Pe",
-    "Pc",
-    "Po",
-    "Sm",
-    "Sc",
-    "Sk",
-    "So",
-    "Pi",
-    "Pf",
-    "L",
-    "M",
-    "N",
-    "Z",
-    "C",
-    "P",
-    "S",
-)
-
-# `\p{name}`, or `\p{Isname}`; the names' case counts.
-_NAMED: dict[str, _Made] = {
-    **{name: _category(name) for name in _CATEGORIES},
-    "Lu": lambda any_case: _cased_category("Lu", any_case),
-    "Ll": lambda any_case: _cased_category("Ll", any_case),
-    "Lt": lambda any_case: _cased_category("Lt", any_case),
-    "LC": _category("Lu", "Ll", "Lt"),
-    "LD": _category("L", "Nd"),
-    "L1": _set(CharSet.of((0, 0xFF))),
-    "all": _set(CharSet.of((0, LAST))),
-    "ASCII": _set(_ASCII),
-    "Alnum": _set(_ALPHA | DIGIT),
-    "Alpha": _set(_ALPHA),
-    "Blank": _set(CharSet.chars(" \t")),
-    "Cntrl": _set(CharSet.of((0, 0x1F), 0x7F)),
-    "Digit": _set(DIGIT),
-    "Graph": _set(CharSet.of((0x21, 0x7E))),
-    "Lower": lambda any_case: _ALPHA if any_case else CharSet.of((0x61, 0x7A)),
-    "Print": _set(CharSet.of((0x20, 0x7E))),
-    "Punct": _set(_PUNCT),
-    "Space": _set(SPACE),
-    "Upper": lambda any_case: _ALPHA if any_case else CharSet.of((0x41, 0x5A)),
-    "XDigit": _set(CharSet.of((0x30, 0x39), (0x41, 0x46), (0x61, 0x66))),
-    "javaLowerCase": lambda any_case: _cased("Lowercase", any_case),
-    "javaUpperCase": lambda any_case: _cased("Uppercase", any_case),
-    "javaAlphabetic": _category("Alphabetic"),
-    "javaIdeographic": _category("Ideographic"),
-    "javaTitleCase": lambda any_case: _cased("Lt", any_case),
-    "javaDigit": _category("Nd"),
-    "javaDefined": lambda any_case: ~unicode("Cn"),
-    "javaLetter": _category("L"),
-    "javaLetterOrDigit": _lazily(letter_or_digit),
-    "javaJavaIdentifierStart": _lazily(_java_start),
-    "javaJavaIdentifierPart": _lazily(_java_part),
-    "javaUnicodeIdentifierStart": lambda any_case: (
-        categories("L", "Nl") | CharSet.of(0x1885, 0x1886, 0x2118, 0x212E, 0x309B, 0x309C)
+# `\p{name}`, or `\p{Isname}`; the names' case counts. Categories have their own names.
+_NAMED = {
+    "LC": r"\p{Lu}\p{Ll}\p{Lt}",
+    "LD": r"\p{L}\p{Nd}",
+    "L1": r"\x00-\xff",
+    "all": r"\x00-\U0010ffff",
+    "ASCII": r"\x00-\x7f",
+    "Alnum": "A-Za-z0-9",
+    "Alpha": "A-Za-z",
+    "Blank": r" \t",
+    "Cntrl": r"\x00-\x1f\x7f",
+    "Digit": "0-9",
+    "Graph": "!-~",
+    "Lower": "a-z",
+    "Print": " -~",
+    "Punct": r"!-/:-@\[-`{-~",
+    "Space": r"\t-\r ",
+    "Upper": "A-Z",
+    "XDigit": "0-9A-Fa-f",
+    "javaLowerCase": r"\p{Lowercase}",
+    "javaUpperCase": r"\p{Uppercase}",
+    "javaAlphabetic": r"\p{Alphabetic}",
+    "javaIdeographic": r"\p{Ideographic}",
+    "javaTitleCase": r"\p{Titlecase_Letter}",
+    "javaDigit": r"\p{Nd}",
+    "javaDefined": r"^\p{Cn}",
+    "javaLetter": r"\p{L}",
+    "javaLetterOrDigit": r"\p{L}\p{Nd}",
+    "javaJavaIdentifierStart": r"\p{L}\p{Sc}\p{Pc}\p{Nl}",
+    "javaJavaIdentifierPart": r"\p{L}\p{Sc}\p{Pc}\p{Nl}\p{Nd}\p{Mc}\p{Mn}" + _IGNORABLE,
+    "javaUnicodeIdentifierStart": r"\p{L}\p{Nl}" + _OTHER_START,
+    "javaUnicodeIdentifierPart": (
+        r"\p{L}\p{Nl}\p{Pc}\p{Nd}\p{Mc}\p{Mn}\xb7\u0387\u1369-\u1371\u19da" + _IGNORABLE + _OTHER_START
     ),
-    "javaUnicodeIdentifierPart": lambda any_case: categories("L", "Nl", "Pc", "Nd", "Mc", "Mn") | _java_ignorable() | _OTHER_ID,
-    "javaIdentifierIgnorable": _lazily(_java_ignorable),
-    "javaSpaceChar": _category("Z"),
-    "javaWhitespace": lambda any_case: (unicode("Z") - CharSet.of(0xA0, 0x2007, 0x202F)) | CharSet.of((9, 13), (0x1C, 0x1F)),
-    "javaISOControl": _set(CharSet.of((0, 0x1F), (0x7F, 0x9F))),
-    "javaMirrored": _category("Bidi_Mirrored"),
+    "javaIdentifierIgnorable": _IGNORABLE,
+    "javaSpaceChar": r"\p{Z}",
+    "javaWhitespace": r"[\p{Z}--[\xa0\u2007\u202f]]\t-\r\x1c-\x1f",
+    "javaISOControl": r"\x00-\x1f\x7f-\x9f",
+    "javaMirrored": r"\p{Bidi_Mirrored}",
 }
 
-# `\p{Isname}` in any case.
-_BINARY: dict[str, _Made] = {
-    "ALPHABETIC": _category("Alphabetic"),
-    "ASSIGNED": lambda any_case: ~unicode("Cn"),
-    "CONTROL": _category("Cc"),
-    "HEXDIGIT": _lazily(_hex),
-    "HEX_DIGIT": _lazily(_hex),
-    "IDEOGRAPHIC": _category("Ideographic"),
-    "JOINCONTROL": _set(CharSet.of(0x200C, 0x200D)),
-    "JOIN_CONTROL": _set(CharSet.of(0x200C, 0x200D)),
-    "LETTER": _category("L"),
-    "LOWERCASE": lambda any_case: _cased("Lowercase", any_case),
-    "NONCHARACTERCODEPOINT": _category("Noncharacter_Code_Point"),
-    "NONCHARACTER_CODE_POINT": _category("Noncharacter_Code_Point"),
-    "TITLECASE": lambda any_case: _cased("Lt", any_case),
-    "PUNCTUATION": _category("P"),
-    "UPPERCASE": lambda any_case: _cased("Uppercase", any_case),
-    "WHITESPACE": _lazily(unicode_space),
-    "WHITE_SPACE": _lazily(unicode_space),
-    "WORD": _lazily(unicode_word),
+# `\p{Isname}` in any case, here without underscores.
+_BINARY = {
+    "ALPHABETIC": r"\p{Alphabetic}",
+    "ASSIGNED": r"^\p{Cn}",
+    "CONTROL": r"\p{Cc}",
+    "HEXDIGIT": _HEX,
+    "IDEOGRAPHIC": r"\p{Ideographic}",
+    "JOINCONTROL": r"\u200c\u200d",
+    "LETTER": r"\p{L}",
+    "LOWERCASE": r"\p{Lowercase}",
+    "NONCHARACTERCODEPOINT": r"\p{Noncharacter_Code_Point}",
+    "TITLECASE": r"\p{Titlecase_Letter}",
+    "PUNCTUATION": r"\p{P}",
+    "UPPERCASE": r"\p{Uppercase}",
+    "WHITESPACE": UNICODE_SPACE,
+    "WORD": UNICODE_WORD,
 }
+_OF_WORDS = {"HEX_DIGIT", "JOIN_CONTROL", "NONCHARACTER_CODE_POINT", "WHITE_SPACE"}
 
 # `\p{name}` in any case under (?U).
-_POSIX: dict[str, _Made] = {
-    "ALPHA": _category("Alphabetic"),
-    "LOWER": lambda any_case: _cased("Lowercase", any_case),
-    "UPPER": lambda any_case: _cased("Uppercase", any_case),
-    "SPACE": _lazily(unicode_space),
-    "PUNCT": _category("P"),
-    "XDIGIT": _lazily(_hex),
-    "ALNUM": _category("Alphabetic", "Nd"),
-    "CNTRL": _category("Cc"),
-    "DIGIT": _category("Nd"),
-    "BLANK": _lazily(_blank),
-    "GRAPH": _lazily(_graph),
-    "PRINT": lambda any_case: (_graph() | _blank()) - unicode("Cc"),
+_POSIX = {
+    "ALPHA": r"\p{Alphabetic}",
+    "LOWER": r"\p{Lowercase}",
+    "UPPER": r"\p{Uppercase}",
+    "SPACE": UNICODE_SPACE,
+    "PUNCT": r"\p{P}",
+    "XDIGIT": _HEX,
+    "ALNUM": r"\p{Alphabetic}\p{Nd}",
+    "CNTRL": r"\p{Cc}",
+    "DIGIT": r"\p{Nd}",
+    "BLANK": r"\p{Zs}\t",
+    "GRAPH": r"^\p{Z}\p{Cc}\p{Cs}\p{Cn}",
+    "PRINT": r"^\p{Zl}\p{Zp}\p{Cc}\p{Cs}\p{Cn}",
+}
+
+# What these become where case does not matter.
+_ANY_CASE = {
+    **dict.fromkeys(("A-Z", "a-z"), "A-Za-z"),
+    **dict.fromkeys((r"\p{Lu}", r"\p{Ll}", r"\p{Lt}"), r"\p{Lu}\p{Ll}\p{Lt}"),
+    **dict.fromkeys((r"\p{Lowercase}", r"\p{Uppercase}", r"\p{Titlecase_Letter}"), r"\p{Lowercase}\p{Uppercase}\p{Lt}"),
 }
 
 
 def named(name: str, any_case: bool) -> CharSet | None:
-    make = _NAMED.get(name)
-    return None if make is None else make(any_case)
+    return _made(rf"\p{{{name}}}" if _CATEGORY.fullmatch(name) else _NAMED.get(name), any_case)
 
 
 def posix(name: str, any_case: bool) -> CharSet | None:
-    make = _POSIX.get(name.upper())
-    return None if make is None else make(any_case)
+    return _made(_POSIX.get(name.upper()), any_case)
 
 
 def binary(name: str, any_case: bool) -> CharSet | None:
-    make = _BINARY.get(name.upper())
-    return None if make is None else make(any_case)
+    name = name.upper()
+    return _made(_BINARY.get(name.replace("_", "") if name in _OF_WORDS else name), any_case)
+
+
+def _made(body: str | None, any_case: bool) -> CharSet | None:
+    return None if body is None else of_class(_ANY_CASE.get(body, body) if any_case else body)
 
 
 def script(name: str) -> CharSet | None:
-    """By the name as Java has it, or by ISO 15924's code; in any case, but words are joined by underscores."""
-    bare = name.replace("_", "").upper()
-    if not bare.isalpha() or (bare in _SCRIPTS_OF_WORDS and _SCRIPTS_OF_WORDS[bare] != name.upper()):
-        return None
-    return None if "_" in name and bare not in _SCRIPTS_OF_WORDS else _if_named(f"Script={name}")
+    """By its name or ISO 15924's code, in any case. Java insists on the underscores between a name's words."""
+    return _if_known(f"Script={name}") if name.replace("_", "").isalpha() else None
 
 
 def block(name: str) -> CharSet | None:
     """By Unicode's name, with spaces or without, or Java's, with underscores."""
     if not name or not name[0].isalnum() or not name[-1].isalnum() or ("_" in name and ("-" in name or " " in name)):
         return None
-    return _if_named(f"Block={name}")
+    return _if_known(f"Block={name}")
 
 
-def _if_named(name: str) -> CharSet | None:
+def _if_known(property: str) -> CharSet | None:
     try:
-        return unicode(name)
+        return of_class(rf"\p{{{property}}}")
     except KeyError:
         return None
-
-
-def by_name(name: str) -> int | None:
-    """`\\N{...}`; None is an unknown name. Controls and ideographs have names of Java's own."""
-    name = name.strip().upper()
-    control = _CONTROLS.get(name, name)
-    try:
-        found = unicodedata.lookup(control)
-    except KeyError:
-        return _by_block(name)
-    if len(found) != 1 or name.startswith(_BY_BLOCK):
-        return None
-    if unicodedata.category(found) == "Cc":
-        return ord(found) if (ord(found) in _LONG_CONTROLS) == (control != name) else None
-    return ord(found) if unicodedata.name(found) == name else None
-
-
-def _by_block(name: str) -> int | None:
-    of, space, number = name.rpartition(" ")
-    chars = block(of) if space else None
-    try:
-        char = int(number, 16)
-    except ValueError:
-        return None
-    if chars is None or char not in chars or number != f"{char:X}":
-        return None
-    own = unicodedata.name(chr(char), "")
-    return char if own.startswith(_BY_BLOCK) or (not own and unicodedata.category(chr(char)) not in ("Cn", "Cc")) else None
-
-
-# Java knows these by their block and number.
-_BY_BLOCK = ("CJK UNIFIED IDEOGRAPH-", "HANGUL SYLLABLE ", "TANGUT IDEOGRAPH-")
-_CONTROLS = {
-    "LINE FEED (LF)": "LINE FEED",
-    "FORM FEED (FF)": "FORM FEED",
-    "CARRIAGE RETURN (CR)": "CARRIAGE RETURN",
-    "NEXT LINE (NEL)": "NEXT LINE",
-}
-_LONG_CONTROLS = frozenset((0x0A, 0x0C, 0x0D, 0x85))
-_SCRIPTS_OF_WORDS = {
-    name.replace("_", ""): name
-    for name in (
-        "CANADIAN_ABORIGINAL",
-        "OLD_ITALIC",
-        "TAI_LE",
-        "LINEAR_B",
-        "NEW_TAI_LUE",
-        "SYLOTI_NAGRI",
-        "OLD_PERSIAN",
-        "PHAGS_PA",
-        "OL_CHIKI",
-        "KAYAH_LI",
-        "TAI_THAM",
-        "TAI_VIET",
-        "EGYPTIAN_HIEROGLYPHS",
-        "MEETEI_MAYEK",
-        "IMPERIAL_ARAMAIC",
-        "OLD_SOUTH_ARABIAN",
-        "INSCRIPTIONAL_PARTHIAN",
-        "INSCRIPTIONAL_PAHLAVI",
-        "OLD_TURKIC",
-        "MEROITIC_HIEROGLYPHS",
-        "MEROITIC_CURSIVE",
-        "SORA_SOMPENG",
-        "CAUCASIAN_ALBANIAN",
-        "BASSA_VAH",
-        "PAHAWH_HMONG",
-        "LINEAR_A",
-        "MENDE_KIKAKUI",
-        "OLD_NORTH_ARABIAN",
-        "PAU_CIN_HAU",
-        "OLD_PERMIC",
-        "PSALTER_PAHLAVI",
-        "WARANG_CITI",
-        "ANATOLIAN_HIEROGLYPHS",
-        "OLD_HUNGARIAN",
-        "MASARAM_GONDI",
-        "ZANABAZAR_SQUARE",
-        "HANIFI_ROHINGYA",
-        "OLD_SOGDIAN",
-        "GUNJALA_GONDI",
-        "NYIAKENG_PUACHUE_HMONG",
-        "DIVES_AKURU",
-        "KHITAN_SMALL_SCRIPT",
-    )
-}
 
 
 def union(sets: Iterable[CharSet]) -> CharSet:

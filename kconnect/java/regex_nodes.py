@@ -1,14 +1,11 @@
 """
 The parts of a translated pattern: their text for the `regex` package, and the lengths that Java computes for them.
 
-`regex_parser.py` combines the parts. Java judges look-behinds and repeated groups by the lengths of their parts, with 32-bit
-sums that may overflow. A pattern that only works because of an overflow works here too.
+`regex_parser.py` combines the parts. Java judges look-behinds and repeated groups by the lengths of their parts.
 """
 
 from __future__ import annotations
 
-import enum
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,21 +29,13 @@ START = {
 }
 
 
-class Step(enum.Enum):
-    """What Java does about a length that it adds to those before."""
-
-    PLAIN = enum.auto()
-    CHECKED = enum.auto()  # a sum that overflows here is no length
-    BRANCH = enum.auto()  # begins a new sum, to which those before are added at the end, unchecked
-
-
 @dataclass(frozen=True)
 class Node:
     """A part of the pattern, and what Java works out of it to judge look-behinds and repetitions."""
 
     text: str
     least: int = 0
-    most: int = 0  # wraps at 32 bits, as Java's
+    most: int = 0
     bounded: bool = True
     deterministic: bool = True
     groups: frozenset[int] = frozenset()
@@ -56,7 +45,6 @@ class Node:
     size: int = 1  # how much `regex` makes of it: what must be repeated, it writes out
     one: bool = False  # exactly one character of a set
     stiff: bool = False  # Java doesn't try a second way through it, if repeated
-    steps: tuple[tuple[int, Step], ...] = ()  # the lengths that Java adds one by one
     grouped: bool = False  # has its own parentheses
     own: frozenset[int] = frozenset()  # the group that this part is
     repeated: frozenset[int] = frozenset()  # groups that Java takes back to an earlier repetition, if repeated again
@@ -64,32 +52,11 @@ class Node:
     doubtful: frozenset[int] = frozenset()  # groups that Java may leave with what a failed attempt found
 
 
-def wrap(number: int) -> int:
-    return (number + 0x80000000) % 0x100000000 - 0x80000000
-
-
 # --- Nodes put together.
 
 
 def _all(sets: Iterable[frozenset[int]]) -> frozenset[int]:
     return frozenset[int]().union(*sets)
-
-
-def _steps(node: Node) -> tuple[tuple[int, Step], ...]:
-    return node.steps or ((node.most, Step.PLAIN),)
-
-
-def is_bounded(node: Node) -> bool:
-    """Whether Java sees a greatest length."""
-    total = 0
-    for most, step in _steps(node):
-        if step is Step.BRANCH:
-            total = 0
-            continue
-        if step is Step.CHECKED and wrap(total + most) < total:
-            return False
-        total = wrap(total + most)
-    return node.bounded
 
 
 def changed(node: Node, text: str, **changes: object) -> Node:
@@ -108,13 +75,10 @@ def one_of(chars: CharSet) -> Node:
 def sequence(nodes: list[Node]) -> Node:
     if len(nodes) == 1:
         return nodes[0]
-    most = 0
-    for node in nodes:
-        most = wrap(most + node.most)
     return Node(
         "".join(node.text for node in nodes),
         sum(node.least for node in nodes),
-        most,
+        sum(node.most for node in nodes),
         all(node.bounded for node in nodes),
         all(node.deterministic for node in nodes),
         _all(node.groups for node in nodes),
@@ -123,7 +87,6 @@ def sequence(nodes: list[Node]) -> Node:
         any(node.rigid for node in nodes),
         sum(node.size for node in nodes),
         stiff=any(node.stiff for node in nodes),
-        steps=tuple(step for node in nodes for step in _steps(node)),
         moody=any(node.moody for node in nodes),
         repeated=_all(node.repeated for node in nodes),
         doubtful=_all(node.doubtful for node in nodes),
@@ -136,14 +99,13 @@ def any_of(branches: list[Node]) -> Node:
         "|".join(node.text for node in branches),
         min(node.least for node in branches),
         max(node.most for node in branches),
-        all(is_bounded(node) for node in branches),
+        all(node.bounded for node in branches),
         False,
         groups,
         frozenset.intersection(*(node.sure for node in branches)),
         all(node.fixed for node in branches) and (not groups or len({(node.least, node.most) for node in branches}) == 1),
         any(node.rigid for node in branches),
         sum(node.size for node in branches),
-        steps=((max(node.most for node in branches), Step.BRANCH),),
         moody=any(node.moody for node in branches) or any(node.least == 0 for node in branches[:-1]),
         repeated=_all(node.repeated for node in branches),
         doubtful=_all(node.doubtful for node in branches),
@@ -159,10 +121,9 @@ def repeat(node: Node, least: int, most: int, mode: str, optional: bool, loop: b
     sign = {(0, 1): "?", (0, MANY): "*", (1, MANY): "+"}.get((least, most))
     if sign is None:
         sign = f"{{{least}}}" if least == most else f"{{{least},}}" if most == MANY else f"{{{least},{most}}}"
-    total = wrap(node.most * most)
+    total = node.most * most
     counted = not optional and not (node.one and most == MANY and not mode)
-    bounded = is_bounded(node)
-    branches = loop and optional and mode != "+"
+    bounded = node.bounded and not (counted and total > MANY)
     doubtful, repeated = node.doubtful, node.repeated
     if loop and mode != "+" and not optional:
         if node.deterministic:
@@ -189,13 +150,15 @@ def repeat(node: Node, least: int, most: int, mode: str, optional: bool, loop: b
         node.rigid or node.stiff or mode == "+",
         node.size * max(least, 1),
         moody=node.moody or (mode == "?" and least == 0),
-        steps=((total, Step.BRANCH if branches else Step.CHECKED if counted else Step.PLAIN),),
         repeated=repeated,
         doubtful=doubtful,
     )
 
 
 # --- Boundaries.
+
+
+_BASE, _MARK = r"\p{L}\p{Nd}", r"\p{Mn}"
 
 
 def word_bound(wide: bool) -> str:
@@ -205,68 +168,16 @@ def word_bound(wide: bool) -> str:
     The one place with properties of `regex` in it, as it is frequent and the ranges take it long to read. They mean something
     else in its ASCII mode: see `without_properties`.
     """
-    return _word_bound(_BASE, _WIDE_WORD if wide else rf"{_BASE[:-1]}_]", _MARK)
-
-
-_BASE = r"[\p{L}\p{Nd}]"
-_MARK = r"\p{Mn}"
-_WIDE_WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]"
-
-
-def _word_bound(base: str, word: str, mark: str) -> str:
-    marked = f"(?<={base}{mark}+)"
+    word = f"[{charsets.UNICODE_WORD if wide else f'{_BASE}_'}]"
+    marked = f"(?<=[{_BASE}][{_MARK}]+)"
     left = f"(?:(?<={word})|{marked})"
-    right = f"(?={word}|{mark}{marked})"
+    right = f"(?={word}|[{_MARK}]{marked})"
     return f"(?:{left}(?!{right})|(?!{left}){right})"
 
 
 def without_properties(text: str) -> str:
     """The same pattern for the ASCII mode."""
-    base, mark = charsets.letter_or_digit(), charsets.unicode("Mn").pattern()
-    for wide, word in ((False, base | CharSet.of(ord("_"))), (True, charsets.unicode_word())):
-        if word_bound(wide) in text:
-            text = text.replace(word_bound(wide), _word_bound(base.pattern(), word.pattern(), mark))
+    for body in (_BASE, f"{_BASE}_", charsets.UNICODE_WORD, _MARK):
+        if f"[{body}]" in text:
+            text = text.replace(f"[{body}]", charsets.of_class(body).pattern())
     return text
-
-
-@functools.lru_cache(maxsize=1)
-def cluster() -> str:
-    """`\\X` as Java 17 has it: later versions of Unicode keep some Indic letters together."""
-    control = _kind("Control", "CR", "LF")
-    after = _kind("Extend", "ZWJ", "SpacingMark").pattern()
-    leading, vowel, trailing, lv, lvt = (_kind(name).pattern() for name in ("L", "V", "T", "LV", "LVT"))
-    hangul = f"(?:{leading}*(?:{vowel}+|{lv}{vowel}*|{lvt}){trailing}*|{leading}+|{trailing}+)"
-    pictures = f"{_picture()}(?:{after}*\\u200d{_picture()})*"
-    core = f"(?:{hangul}|{_regional()}{_regional()}|{pictures}|{(~control).pattern()})"
-    return f"(?>\\r\\n|{control.pattern()}|{_kind('Prepend').pattern()}*{core}{after}*)"
-
-
-@functools.lru_cache(maxsize=1)
-def cluster_bound() -> str:
-    """`\\b{g}`. Java 17 looks only whether it is inside of the text's first cluster, unless a repetition precedes."""
-    control = _kind("Control", "CR", "LF").pattern()
-    after = _kind("Extend", "ZWJ", "SpacingMark").pattern()
-    before = _kind("Prepend").pattern()
-    hangul = [(("L",), ("L", "V", "LV", "LVT")), (("LV", "V"), ("V", "T")), (("LVT", "T"), ("T",))]
-    joined = [
-        r"(?<=\r)(?=\n)",
-        f"(?<!{control})(?={after})",
-        f"(?<={before})(?!{control})",
-        f"(?<=\\A{before}*{_regional()})(?={_regional()})",
-        f"(?<={_picture()}{after}*\\u200d)(?={_picture()})",
-        *(f"(?<={_kind(*left).pattern()})(?={_kind(*right).pattern()})" for left, right in hangul),
-    ]
-    inside = f"(?:{'|'.join(joined)})"
-    return rf"(?:\A|\z|(?!(?<=\A(?s:.)(?:{inside}(?s:.))*){inside}))"
-
-
-def _kind(*names: str) -> CharSet:
-    return charsets.categories(*(f"Grapheme_Cluster_Break={name}" for name in names))
-
-
-def _regional() -> str:
-    return _kind("Regional_Indicator").pattern()
-
-
-def _picture() -> str:
-    return charsets.unicode("Extended_Pictographic").pattern()

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from kconnect.java import charsets, regex_nodes
 from kconnect.java.charsets import CharSet
 from kconnect.java.regex_nodes import Node
-from kconnect.java.regex_reader import DIGITS, PatternReader
+from kconnect.java.regex_reader import DIGITS, PatternReader, UnsupportedPatternError
 
 _LARGEST = 100_000  # of all repetitions written out, which takes about 50 MB
 _LONGEST = 200_000  # of the text that a pattern becomes, which takes some seconds to compile: \p{L} alone is 10,000
-_FAR = 100_000  # more than this below the greatest number is "without a bound", as no pattern is as long
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,6 @@ class _Parser(PatternReader):
         self._names: dict[str, int] = {}
         self._open: set[int] = set()
         self._dirty: set[int] = set()
-        self._stirred = False  # whether Java's matcher has more to remember than where it is
         self._referred: dict[int, int] = {}
         self._reference_case: set[str] = set()
         self._written = 0
@@ -177,8 +175,6 @@ class _Parser(PatternReader):
         bounds = self._quantifier()
         if bounds is None:
             return node
-        if not node.one or bounds[1] != regex_nodes.MANY or bounds[2]:
-            self._stirred = True
         return self._repeat(node, *bounds, loop=False)
 
     def _repeat(self, node: Node, least: int, most: int, mode: str, optional: bool, loop: bool) -> Node:
@@ -277,7 +273,6 @@ class _Parser(PatternReader):
                 node = self._plain()
         self._close()
         self._flags = saved
-        self._stirred = True
         bounds = self._quantifier()
         if bounds is None:
             return node
@@ -333,27 +328,17 @@ class _Parser(PatternReader):
 
     def _behind(self, kind: str) -> Node:
         body = self._alternatives()
-        if not regex_nodes.is_bounded(body):
+        if not body.bounded:
             raise self._error("Look-behind group does not have an obvious maximum length")
         self._dirty |= body.groups
         if body.rigid:
             raise self._unsupported(
-                r"An atomic or possessive part, a repeated \R, or \X in a look-behind", "leave it out of the look-behind"
+                r"An atomic or possessive part, or a repeated \R in a look-behind", "leave it out of the look-behind"
             )
-        text = f"(?<{'=' if kind == '=' else '!'}{body.text})"
-        if body.most < 0:
-            # Java's sum of lengths has overflowed. It looks back only as far as the sum then says.
-            over = body.most + 0x80000000
-            if over > _FAR:
-                text = "(?!)" if kind == "=" else ""
-            elif kind == "=":
-                text = f"(?<=(?s:.){{{over}}}){text}"
-            else:
-                text = f"(?:(?<!(?s:.){{{over}}})|{text})"
-        elif body.most < body.least:
-            text = "(?!)" if kind == "=" else ""
+        if body.most > regex_nodes.MANY:
+            raise self._unsupported("A look-behind with more than a repetition without a limit", "leave the rest out")
         return Node(
-            text,
+            f"(?<{'=' if kind == '=' else '!'}{body.text})",
             groups=body.groups,
             sure=body.sure if kind == "=" else frozenset(),
             fixed=not body.groups,
@@ -399,18 +384,16 @@ class _Parser(PatternReader):
             return regex_nodes.anchor(f"(?!{regex_nodes.word_bound(self._flags.unicode_classes)})")
         if char == "b":
             if self._peek() == "{" and self._text.startswith("{g}", self._at):
-                self._at += 3
-                if self._stirred:
-                    raise self._unsupported(
-                        r"\b{g} after a group or a repetition", "leave it out: what Java 17 finds there depends on its attempts"
-                    )
-                return regex_nodes.anchor(regex_nodes.cluster_bound())
+                raise self._clusters(r"\b{g}")
             return regex_nodes.anchor(regex_nodes.word_bound(self._flags.unicode_classes))
         if char == "R":
             return Node(r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", 1, 2, fixed=False, stiff=True)
         if char == "X":
-            return Node(regex_nodes.cluster(), 1, 0, rigid=True, stiff=True)
+            raise self._clusters(r"\X")
         return self._named()
+
+    def _clusters(self, construct: str) -> UnsupportedPatternError:
+        return self._unsupported(f"{construct} (grapheme clusters)", "write the characters")
 
     def _numbered(self, number: int) -> Node:
         while True:

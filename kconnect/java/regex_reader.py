@@ -186,7 +186,7 @@ class PatternReader:
         if char == "u":
             return self._utf16()
         if char == "N":
-            return self._character_name()
+            raise self._unsupported(r"\N (a character by its name)", "write the character")
         if not inside and char in "123456789AGzZBbRXk":
             return char
         if char < "\x80" and char.isalnum():
@@ -197,11 +197,11 @@ class PatternReader:
         wide = self._flags.unicode_classes
         kind = char.lower()
         if kind == "d":
-            chars = charsets.unicode_digit() if wide else charsets.DIGIT
+            chars = charsets.of_class(charsets.UNICODE_DIGIT) if wide else charsets.DIGIT
         elif kind == "w":
-            chars = charsets.unicode_word() if wide else charsets.WORD
+            chars = charsets.of_class(charsets.UNICODE_WORD) if wide else charsets.WORD
         elif kind == "s":
-            chars = charsets.unicode_space() if wide else charsets.SPACE
+            chars = charsets.of_class(charsets.UNICODE_SPACE) if wide else charsets.SPACE
         elif kind == "h":
             chars = charsets.HORIZONTAL
         elif kind == "v":
@@ -260,20 +260,6 @@ class PatternReader:
                 raise self._error("Illegal Unicode escape sequence")
             number = number * 16 + int(char, 16)
         return number
-
-    def _character_name(self) -> int:
-        if self._read() != "{":
-            raise self._error("Illegal character name escape sequence")
-        start = self._at
-        while (char := self._read()) != "}":
-            if not char:
-                self._at = max(len(self._text), start + 1)
-                raise self._error("Unclosed character name escape sequence")
-        name = self._text[start : self._at - 1]
-        found = charsets.by_name(name)
-        if found is None:
-            raise self._error(f"Unknown character name [{name}]")
-        return found
 
     def _property(self) -> CharSet:
         r"""`\pL` or `\p{...}`, from the backslash on."""

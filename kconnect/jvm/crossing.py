@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jpype
-import jpype.nio
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.task.chain import Outgoing
@@ -22,13 +21,14 @@ from kconnect.core.task.errors import Component, Stage
 from kconnect.jvm import misfits, sink_task, source_task
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.errors import JavaError, translated
+from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.record_codec import Batch, Decoder, Encoder
 
 
 class _Crossing:
     def __init__(self, chain: Chain) -> None:
         self._it: Any = jpype.JClass("kconnect.shim.Crossing")(chain.it)
-        self._encoder, self._decoder = Encoder(), Decoder()
+        self._encoder, self._decoder, self._inbox = Encoder(), Decoder(), Inbox()
 
     def failure(self) -> tuple[Stage, Component, JavaError]:
         """Where the last batch failed, if one of the Java parts did."""
@@ -40,7 +40,7 @@ class _Crossing:
         return None if found is None else int(found.index)
 
     def _give(self, records: Sequence[Any]) -> None:
-        given = jpype.nio.convertToDirectBuffer(self._encoder.encode(records))
+        given = self._inbox.put(self._encoder.encode(records))
         try:
             self._it.take(given)
         except jpype.JException as thrown:
@@ -101,7 +101,7 @@ class JavaConversion(_Crossing):
         if not messages:
             return []
         given = sink_task.packed(messages)
-        found = self._take(lambda: self._it.received(jpype.nio.convertToDirectBuffer(given)), None)
+        found = self._take(lambda: self._it.received(self._inbox.put(given)), None)
         self._raise()
         return _in_place(found.numbers, found.records, len(messages))
 

@@ -10,7 +10,11 @@ in Connect: each directory gets a class loader of its own, and classes of the fr
 from __future__ import annotations
 
 import atexit
+import ctypes
 import logging
+import os
+import resource
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +25,7 @@ import jpype
 import jpype.config
 
 from kconnect.errors import ConnectError
-from kconnect.jvm import jars, java, logs, options, shim
+from kconnect.jvm import archive, jars, java, logs, options, shim, threads
 from kconnect.jvm.options import Options
 
 _FLAGS = (
@@ -30,7 +34,6 @@ _FLAGS = (
     "-Xshare:auto",
     # Tasks have few threads and small young records; other collectors take threads and processor time for themselves.
     "-XX:+UseSerialGC",
-    "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
     # For `shim/NoExit.java`.
@@ -38,6 +41,7 @@ _FLAGS = (
 )
 
 log = logging.getLogger(__name__)
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 _lock = threading.Lock()
 _plugins: Any = None
@@ -71,8 +75,9 @@ def start() -> Any:
             # At the end of this process nobody waits for threads that a plugin has left.
             jpype.config.onexit = False
             _start_java(options.wanted)
-            atexit.register(_leave)
+            atexit.register(leave)
             jpype.JClass("kconnect.shim.NoExit").install()
+            threads.begin()
             logs.begin()
             jpype.JClass("kconnect.shim.Beans").begin()
             settings = to_map({"plugin.discovery": "service_load"})
@@ -96,7 +101,7 @@ def source(place: str) -> Any:
         return _sources[place]
 
 
-def _leave() -> None:
+def leave() -> None:
     """A thread of JPype's (1.7) that comes back to an interpreter which is ending would abort the process."""
     jpype.JClass("org.jpype.ref.JPypeReferenceQueue").getInstance().stop()
 
@@ -104,7 +109,8 @@ def _leave() -> None:
 def _start_java(wanted: Options) -> None:
     # What Java logs goes to the shim, and slf4j warns of two bindings.
     connect = [str(jar) for jar in sorted(jars.connect().glob("*.jar")) if not jar.name.startswith("slf4j-simple-")]
-    class_path = [str(shim.jar()), *connect]
+    own = shim.jar()
+    class_path = [str(own), *connect]
     # Before Java 18 it need not be allowed, and from 24 on it can't be.
     allowed = ["-Djava.security.manager=allow"] if 18 <= java.version(java.find()) < 24 else []
     heap = wanted.fitting_heap()
@@ -112,12 +118,28 @@ def _start_java(wanted: Options) -> None:
         log.info(
             "The heap of the JVM is %d bytes, and not %d, because %s is %s", heap, wanted.heap, wanted.setting, wanted.most
         )
-    flags = [f"-Xmx{heap}", *_FLAGS, *allowed, *wanted.more]
+    # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
+    ends = [f"-XX:ErrorFile={wanted.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if wanted.report else ())]
+    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(own), *allowed, *ends, *wanted.more]
+    _leave_crashes_to_java()
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:
         said = " ".join(wanted.more)
         raise ConnectError(f"The JVM for Java plugins did not start with {said or 'its own options'}: {error}") from error
+
+
+def _leave_crashes_to_java() -> None:
+    """
+    What faulthandler has set for these signals the JVM would call before its own report, and so never write it. With the
+    system's own it reports, and raises SIGABRT, for which faulthandler is still there (`host/blackbox.py`).
+    """
+    for number in _CRASHES:
+        # Not by `signal.signal`, which is for the main thread.
+        ctypes.CDLL(None).signal(int(number), 0)
+    # Of the size of the heap, for what the report says.
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 @contextmanager

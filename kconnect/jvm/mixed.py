@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import jpype
-import jpype.nio
 import orjson
 
 from kconnect.api.record import SourceRecord, TopicPartition
@@ -20,6 +19,7 @@ from kconnect.core.task.errors import Errors
 from kconnect.core.task.sink_pump import Chain
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.jvm.errors import translated
+from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.record_codec import Decoder, Encoder
 from kconnect.jvm.sink_task import JavaSinkTask
 from kconnect.jvm.source_task import JavaSourceTask, Origin, Stored
@@ -72,7 +72,7 @@ class MixedSink:
 
     def __init__(self, task: JavaSinkTask, chain: Chain, steps: Steps, errors: Errors, use: TopicUse) -> None:
         self._task, self._chain, self._steps, self._errors, self._use = task, chain, steps, errors, use
-        self._encoder = Encoder()
+        self._encoder, self._inbox = Encoder(), Inbox()
 
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
         done = self._chain.apply(messages)
@@ -83,7 +83,7 @@ class MixedSink:
         if kept:
             data = self._encoder.encode([record for record in done if record is not None])
             try:
-                self._task.batches.take(jpype.nio.convertToDirectBuffer(data))
+                self._task.batches.take(self._inbox.put(data))
             except jpype.JException as thrown:
                 self._encoder.reset()
                 raise translated(thrown) from None

@@ -13,12 +13,14 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from kconnect.errors import ConnectError
-from kconnect.jvm import jars, lock
+from kconnect.jvm import jars, java, lock
 
 _SOURCES = Path(__file__).parent / "shim"
+_ARCHIVE_S = 300.0
 
 
 def jar() -> Path:
@@ -29,7 +31,8 @@ def jar() -> Path:
         ConnectError: no Java, no network for Connect's jars, or a cache that can't be written
     """
     sources = sorted(_SOURCES.glob("*.java"))
-    digest = hashlib.sha256(jars.KAFKA_VERSION.encode())
+    program = Path(java.find()).resolve()
+    digest = hashlib.sha256(f"{jars.KAFKA_VERSION} {program} {program.stat().st_mtime_ns}".encode())
     for source in sources:
         digest.update(source.read_bytes())
     cache = jars.cache_dir()
@@ -41,6 +44,10 @@ def jar() -> Path:
         with lock.hold(cache / "shim.lock"):
             if not target.exists():
                 compile_to(target, sources)
+                # Without it everything works, only later.
+                command = [sys.executable, "-m", "kconnect.jvm.archive", str(target.with_suffix(".jsa"))]
+                with suppress(subprocess.SubprocessError):
+                    subprocess.run(command, capture_output=True, timeout=_ARCHIVE_S)
     except OSError as error:
         raise ConnectError(f"The cache {cache} can't be used ({error}): set KCONNECT_CACHE to a directory of yours") from error
     return target

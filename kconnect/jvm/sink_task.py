@@ -14,7 +14,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import jpype
-import jpype.nio
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkTask, SinkTaskContext
@@ -23,6 +22,7 @@ from kconnect.core.task.topic_use import TopicUse
 from kconnect.jvm import classes, contexts, machine
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.errors import calling, translated
+from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.source_task import failure_of
 
 
@@ -124,12 +124,11 @@ class SinkIntake:
 
     def __init__(self, task: JavaSinkTask, errors: Errors, use: TopicUse) -> None:
         self._task, self._errors, self._use = task, errors, use
+        self._inbox = Inbox()
 
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
         batches = self._task.batches
-        # Java reads this very memory, until `end`.
-        data = packed(messages)
-        batches.begin(jpype.nio.convertToDirectBuffer(data))
+        batches.begin(self._inbox.put(packed(messages)))
         at = int(batches.convert(0))
         failed: set[int] = set()
         while at < len(messages):
@@ -164,19 +163,21 @@ class SinkIntake:
 def packed(messages: Sequence[Any]) -> bytearray:
     """The bytes of a batch, as `shim/SinkBatches.java` describes them."""
     numbers: dict[str, int] = {}
-    topics = array("i", (numbers.setdefault(message.topic(), len(numbers)) for message in messages))
-    keys, values = [message.key() for message in messages], [message.value() for message in messages]
-    times = [message.timestamp() for message in messages]
-    headers = [message.headers() for message in messages]
+    # To map a method costs half of calling it in an expression.
+    kind: Any = type(messages[0])
+    topics = [numbers.setdefault(topic, len(numbers)) for topic in map(kind.topic, messages)]
+    keys, values = list(map(kind.key, messages)), list(map(kind.value, messages))
+    headers = list(map(kind.headers, messages))
     has_headers = any(headers)
+    kinds, times = zip(*map(kind.timestamp, messages))
     columns = (
-        array("q", (message.offset() for message in messages)),
-        array("q", (time for _, time in times)),
-        topics,
-        array("i", (message.partition() for message in messages)),
-        array("i", (kind for kind, _ in times)),
-        array("i", (-1 if key is None else len(key) for key in keys)),
-        array("i", (-1 if value is None else len(value) for value in values)),
+        array("q", list(map(kind.offset, messages))),
+        array("q", times),
+        array("i", topics),
+        array("i", list(map(kind.partition, messages))),
+        array("i", kinds),
+        array("i", [-1 if key is None else len(key) for key in keys]),
+        array("i", [-1 if value is None else len(value) for value in values]),
     )
     parts: list[Any] = [struct.pack("=4i", len(messages), len(numbers), has_headers, 0), *columns]
     for topic in numbers:

@@ -137,14 +137,18 @@ class JavaSourceTask(SourceTask):
         if not self._heard:
             return
         heard, self._heard = self._heard, []
-        numbers = array("i", (number & _LAST for number, _ in heard))
-        topics = [None if each is None else each.topic for _, each in heard]
-        partitions = array("i", (0 if each is None else each.partition for _, each in heard))
-        offsets = array("q", (_DROPPED if each is None else each.offset for _, each in heard))
-        times = array("q", (-1 if each is None or each.timestamp is None else each.timestamp for _, each in heard))
+        numbers, places = zip(*heard)
+        topics: dict[str, int] = {"": 0}
+        columns = (
+            array("i", [number & _LAST for number in numbers]),
+            array("i", [0 if each is None else topics.setdefault(each.topic, len(topics)) for each in places]),
+            array("i", [0 if each is None else each.partition for each in places]),
+            array("q", [_DROPPED if each is None else each.offset for each in places]),
+            array("q", [-1 if each is None or each.timestamp is None else each.timestamp for each in places]),
+        )
         ints, longs = jpype.JInt[:], jpype.JLong[:]
         try:
-            self.batches.committed(ints(numbers), topics, ints(partitions), longs(offsets), longs(times))
+            self.batches.committed(*map(ints, columns[:3]), list(topics), *map(longs, columns[3:]))
         except jpype.JException as thrown:
             raise translated(thrown) from None
 

@@ -4,14 +4,14 @@ A producer and a consumer without Kafka, that do as they are told: acknowledge l
 `MemoryProducer` is a `Producer` and a `TransactionalProducer`, `MemoryConsumer` a `Consumer` of `core/task/ports.py`. For tests
 that step the pumps by hand, for the runners of `kconnect.testing`, and for the random histories. What they lack: partitioners
 (everything goes to partition 0 unless a message says otherwise), sizes, timestamps of brokers, and groups: who owns which
-partition is for the test to say. Read next: `memory.py`, a log without Kafka.
+partition is for the test to say.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kconnect.api.record import OffsetAndMetadata, RecordMetadata, TopicPartition
 from kconnect.core.task.chain import Outgoing
@@ -21,7 +21,8 @@ from kconnect.errors import ConnectError
 
 class Sent(NamedTuple):
     message: Outgoing
-    report: OnReport | None
+    origin: Any = None
+    report: OnReport | None = None
 
 
 class MemoryProducer:
@@ -56,10 +57,10 @@ class MemoryProducer:
         return len(self.waiting)
 
     def send(self, messages: Iterable[Outgoing]) -> bool:
-        return self._send(Sent(message, None) for message in messages)
+        return self._send(Sent(message) for message in messages)
 
-    def send_reported(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> bool:
-        return self._send(Sent(*each) for each in messages)
+    def send_reported(self, messages: Iterable[Outgoing], origins: Iterable[Any], report: OnReport) -> bool:
+        return self._send(Sent(message, origin, report) for message, origin in zip(messages, origins))
 
     def _send(self, messages: Iterable[Sent]) -> bool:
         self._check_fence()
@@ -84,7 +85,7 @@ class MemoryProducer:
     def acknowledge(self, count: int, tell: bool = True) -> None:
         """Kafka takes the first `count` of what waits, and says so, unless it can't `tell`."""
         done, self.waiting = self.waiting[:count], self.waiting[count:]
-        for message, report in done:
+        for message, origin, report in done:
             refusal, metadata = self.refuses(message), None
             if refusal is None:
                 if self._in_transaction is None:
@@ -96,7 +97,7 @@ class MemoryProducer:
                 self._ends[place] += 1
             if not tell:
                 continue
-            failed = refusal is not None if report is None else report(refusal, metadata)
+            failed = refusal is not None if report is None else report(origin, message[0], refusal, metadata)
             if failed and refusal is not None and self._failure is None:
                 self._failure = ConnectError(f"Unrecoverable exception from producer send callback: {refusal.text}")
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import confluent_kafka as ck
@@ -76,9 +77,13 @@ class TaskProducer:
         self._poll(0)
         return True
 
-    def send_reported(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> bool:
-        """As `send`; each callback is called once, within this or a later call of this producer."""
-        return self.send(self._with_callbacks(messages))
+    def send_reported(self, messages: Iterable[Outgoing], origins: Iterable[Any], report: OnReport) -> bool:
+        """As `send`; `report` is called once for each message, with its origin, within this or a later call."""
+        heard = partial(self._reports.heard, report)
+        return self.send(
+            (topic, value, key, partition, partial(heard, origin, topic), None, timestamp, headers)  # type: ignore[misc]
+            for (topic, value, key, partition, _, _, timestamp, headers), origin in zip(messages, origins)
+        )
 
     def check(self) -> None:
         """ConnectError if a message could not be delivered: nothing after it may be counted as sent."""
@@ -187,30 +192,6 @@ class TaskProducer:
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
         return ConnectError(f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})")
 
-    def _with_callbacks(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> Iterator[Any]:
-        reports = self._reports
-        for message, on_report in messages:
-
-            def reported(
-                error: ck.KafkaError | None,
-                delivered: ck.Message | None,
-                on_report: OnReport = on_report,
-                topic: str = message[0],
-            ) -> None:
-                if reports.closed:
-                    return
-                refusal = None if error is None else Refusal(error.str(), error.fatal())
-                metadata = None if error is not None or delivered is None else _place_of(delivered)
-                try:
-                    failed = on_report(refusal, metadata)
-                except Exception as raised:  # noqa: BLE001 - kept, and raised outside of the client's callback
-                    reports.raised = reports.raised or raised
-                else:
-                    if failed and error is not None and reports.failure is None:
-                        reports.failure = (error, topic)
-
-            yield (*message[:4], reported, None, *message[6:])
-
 
 class _Reports:
     """The first failure. It knows nothing of the producer: in a cycle the client would outlive its last use."""
@@ -224,7 +205,19 @@ class _Reports:
         if error is not None and self.failure is None and not self.closed:
             self.failure = (error, message.topic())
 
-
-def _place_of(delivered: ck.Message) -> RecordMetadata:
-    place = (delivered.topic() or "", delivered.partition() or 0, delivered.offset() or 0)
-    return RecordMetadata(*place, delivered.timestamp()[1])
+    def heard(
+        self, report: OnReport, origin: Any, topic: str, error: ck.KafkaError | None, delivered: ck.Message | None
+    ) -> None:
+        """What became of a message whose sender wants to know."""
+        if self.closed:
+            return
+        try:
+            if error is None and delivered is not None:
+                partition, offset = delivered.partition() or 0, delivered.offset() or 0
+                report(origin, topic, None, RecordMetadata(topic, partition, offset, delivered.timestamp()[1]))
+            elif error is not None:
+                failed = report(origin, topic, Refusal(error.str(), error.fatal()), None)
+                if failed and self.failure is None:
+                    self.failure = (error, topic)
+        except Exception as raised:  # noqa: BLE001 - kept, and raised outside of the client's callback
+            self.raised = self.raised or raised

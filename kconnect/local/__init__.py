@@ -1,7 +1,6 @@
 """
-A Kafka broker and a PostgreSQL on this machine, for the demo, the tests and whoever wants to try something.
+A Kafka broker on this machine, for the demo, the tests and whoever wants to try something.
 
-`broker.py` starts and stops one broker in KRaft mode, from jars that `kconnect/jvm` fetches; `postgres.py` does so with a
-database, whose programs the machine has. `guard.py` ends them when their owner dies. They are for trials: nothing that
-production needs may depend on them.
+`broker.py` starts and stops one broker in KRaft mode, from jars that `kconnect/jvm` fetches. `guard.py` ends it when its owner
+dies. It is for trials: nothing that production needs may depend on it.
 """

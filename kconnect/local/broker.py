@@ -19,7 +19,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +28,7 @@ import psutil
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java, lock
 from kconnect.kafka.admin import Admin
+from kconnect.local.guard import Guard
 
 _ANSWER_S = 5.0
 _UP_S = 180.0
@@ -90,7 +90,7 @@ class Broker:
         self._properties = dict(properties or {})
         self._detached = detached
         self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
 
     @property
     def log(self) -> Path:
@@ -190,11 +190,7 @@ class Broker:
                 }
             )
             if not self._detached:
-                self._guard = subprocess.Popen(
-                    [sys.executable, "-m", "kconnect.local.guard", str(self._process.pid), str(self._file)],
-                    stdin=subprocess.PIPE,
-                    start_new_session=True,
-                )
+                self._guard = Guard(self._process.pid, str(self._file))
             self._wait_up(self._process, port, cluster_id, before)
         except BaseException:
             # Also Ctrl-C: a broker that nobody knows of would keep the port.
@@ -286,10 +282,7 @@ class Broker:
 
     def _release_guard(self) -> None:
         if self._guard is not None:
-            self._guard.kill()
-            self._guard.wait()
-            assert self._guard.stdin is not None
-            self._guard.stdin.close()
+            self._guard.release()
             self._guard = None
 
     # --- the class archive ---

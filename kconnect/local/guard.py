@@ -1,5 +1,6 @@
 """
-Ends a process when the one that started this guard has ended, however that came about: `broker.py` starts one a broker.
+Ends a process when the one that started this guard has ended, however that came about: `broker.py` starts one for each
+broker, and so do the tests for their servers.
 
 `python -m kconnect.local.guard PID MARK` waits for the end of its standard input, a pipe that only its parent holds, so
 not even a `kill -9` of the parent is missed. The signal that Linux sends at a parent's death would be simpler, but it comes
@@ -8,7 +9,24 @@ when the *thread* that started the child ends.
 
 from __future__ import annotations
 
+import subprocess
 import sys
+
+
+class Guard:
+    """Of the process `pid`, which has `mark` among its arguments, until `release`."""
+
+    def __init__(self, pid: int, mark: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kconnect.local.guard", str(pid), mark], stdin=subprocess.PIPE, start_new_session=True
+        )
+
+    def release(self) -> None:
+        """Guard it no longer; once only."""
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
 
 def main(pid: int, mark: str, patience: float = 10.0) -> None:

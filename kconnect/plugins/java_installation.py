@@ -1,9 +1,9 @@
 """
 Java plugins on their way into a directory of `plugin.path`: what the user means, its name and version, and its files.
 
-Called by `cli/plugins/install_java.py`. One is named by Maven coordinates, or by what a vendor's page gives: an archive, a
-jar, a folder. Which of these are for Python `source_of` tells. Read next: `installation.py`, which puts the directory in its
-place; `jvm/maven.py`, `jvm/unpacking.py`.
+Called by `cli/plugins/install_java.py`. One is named by Maven coordinates, or by what a vendor's page gives: an archive, a jar,
+a folder. Which of these are for Python `source_of` tells. Read next: `installation.py`, which puts the directory in its place;
+`jvm/maven.py`, `jvm/unpacking.py`.
 """
 
 from __future__ import annotations

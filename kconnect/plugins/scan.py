@@ -161,9 +161,7 @@ def _add_java(places: list[Path], discovery: str, found: list[Found], broken: li
         broken += [BrokenPlugin(str(place), f"it is for Java: {error}") for place in places]
         return
     if unlisted := [f"{name} in {place}" for place, each in zip(places, scanned) for name in each.unlisted]:
-        text = (
-            "One or more plugins are missing ServiceLoader manifests may not be usable with plugin.discovery=service_load: %s"
-        )
+        text = "Plugins without a ServiceLoader manifest, which plugin.discovery=service_load would not find: %s"
         log.warning(text, ", ".join(unlisted))
     for place, each in zip(places, scanned):
         location = str(place)

@@ -106,11 +106,6 @@ def bind(connector: str, task: int | None = None) -> None:
     structlog.contextvars.bind_contextvars(connector=connector, **({} if task is None else {"task": task}))
 
 
-def unbind() -> None:
-    """The lines of this thread belong to nobody again."""
-    structlog.contextvars.unbind_contextvars("connector", "task")
-
-
 def register_secret(value: str) -> None:
     """Blot the value out of every later line of this process."""
     if value:

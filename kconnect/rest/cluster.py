@@ -15,8 +15,7 @@ async def get_cluster(call: Call) -> Response:
 
 OPERATIONS = (
     Operation(
-        "GET",
-        "/cluster",
+        "GET /cluster",
         get_cluster,
         "Workers, leader, and what runs on which host",
         Role.READ,

@@ -29,16 +29,14 @@ async def get_page(call: Call) -> Response:
 
 OPERATIONS = (
     Operation(
-        "GET",
-        "/openapi.json",
+        "GET /openapi.json",
         get_document,
         "This API as an OpenAPI document",
         Role.READ,
         (Answer(200, "The document.", "OpenAPI"),),
     ),
     Operation(
-        "GET",
-        "/docs",
+        "GET /docs",
         get_page,
         "This API as a page to read",
         Role.READ,

@@ -59,24 +59,21 @@ _SCOPE = Parameter(
 
 OPERATIONS = (
     Operation(
-        "GET",
-        "/admin/loggers",
+        "GET /admin/loggers",
         list_loggers,
         "The levels of all loggers",
         Role.READ,
         (Answer(200, "By name, without those that are off.", "Loggers"),),
     ),
     Operation(
-        "GET",
-        "/admin/loggers/{logger}",
+        "GET /admin/loggers/{logger}",
         get_logger,
         "The level of a logger",
         Role.READ,
         (Answer(200, "The level.", "LoggerLevel"), refused(404, "There is no such logger.")),
     ),
     Operation(
-        "PUT",
-        "/admin/loggers/{logger}",
+        "PUT /admin/loggers/{logger}",
         set_logger,
         "Set the level of a logger and of those below it",
         Role.ADMIN,

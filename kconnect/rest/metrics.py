@@ -77,8 +77,7 @@ def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
 
 OPERATIONS = (
     Operation(
-        "GET",
-        "/metrics",
+        "GET /metrics",
         get_metrics,
         "What this worker and its tasks count, for Prometheus",
         Role.READ,

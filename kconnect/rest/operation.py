@@ -67,7 +67,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Operation:
     """
-    One row: a method of a path. HEAD and OPTIONS come by themselves.
+    One row: a method of a path, such as `GET /connectors`. HEAD and OPTIONS come by themselves.
 
     `answers` are those that are this operation's own; what every operation may answer (406, 408, 413, 415, 500, 503 and, with
     authentication, 401, 403 and 429) is added by `openapi.py`. `body` is a name in `schemas.SCHEMAS`, `produces` the media
@@ -75,8 +75,7 @@ class Operation:
     it is `signed`: other workers send that, and without a signature it is not read.
     """
 
-    method: str
-    path: str
+    resource: str
     handler: Handler
     summary: str
     role: Role
@@ -88,6 +87,14 @@ class Operation:
     signed: bool = False
     changes: bool = True
     """False: the audit log leaves it out, whatever its method. GET never changes anything."""
+
+    @property
+    def method(self) -> str:
+        return self.resource.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        return self.resource.partition(" ")[2]
 
     @property
     def id(self) -> str:

@@ -55,8 +55,7 @@ _PLACEMENT = schemas.declare(
 
 OPERATIONS = (
     Operation(
-        "GET",
-        "/kconnect/connectors",
+        "GET /kconnect/connectors",
         list_own,
         "What only kconnect knows of the connectors",
         Role.READ,
@@ -64,24 +63,21 @@ OPERATIONS = (
         notes="Which host has each task, what that takes, and what is tried again and again.",
     ),
     Operation(
-        "GET",
-        "/kconnect/connectors/{connector}",
+        "GET /kconnect/connectors/{connector}",
         get_own,
         "What only kconnect knows of a connector",
         Role.READ,
         (Answer(200, "The same of one connector, with its name.", "OwnConnector"), refused(404, "There is no such connector.")),
     ),
     Operation(
-        "GET",
-        "/kconnect/connectors/{connector}/placement",
+        "GET /kconnect/connectors/{connector}/placement",
         get_placement,
         "Where a connector and its tasks run, and what they wait for",
         Role.READ,
         (Answer(200, "What the answering worker has read.", _PLACEMENT), refused(404, "There is no such connector.")),
     ),
     Operation(
-        "POST",
-        "/kconnect/plugins/reload",
+        "POST /kconnect/plugins/reload",
         reload_plugins,
         "Make this worker read plugin.path again",
         Role.ADMIN,

@@ -40,8 +40,7 @@ _VERSION = Parameter("version", "An exact version, as `/connector-plugins` lists
 
 OPERATIONS = (
     Operation(
-        "GET",
-        "/connector-plugins",
+        "GET /connector-plugins",
         list_plugins,
         "The installed plugins",
         Role.READ,
@@ -49,8 +48,7 @@ OPERATIONS = (
         query=(_CONNECTORS_ONLY,),
     ),
     Operation(
-        "GET",
-        "/connector-plugins/{plugin}/config",
+        "GET /connector-plugins/{plugin}/config",
         get_plugin_config,
         "The settings of a plugin (KIP-769)",
         Role.READ,
@@ -62,8 +60,7 @@ OPERATIONS = (
         query=(_VERSION,),
     ),
     Operation(
-        "PUT",
-        "/connector-plugins/{plugin}/config/validate",
+        "PUT /connector-plugins/{plugin}/config/validate",
         validate_config,
         "Validate a config",
         Role.ADMIN,

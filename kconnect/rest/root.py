@@ -45,10 +45,9 @@ _WORKER = Answer(
 )
 
 OPERATIONS = (
-    Operation("GET", "/", get_worker, "The worker's version and its Kafka cluster", Role.READ, (_WORKER,)),
+    Operation("GET /", get_worker, "The worker's version and its Kafka cluster", Role.READ, (_WORKER,)),
     Operation(
-        "GET",
-        "/health",
+        "GET /health",
         get_health,
         "Whether the worker is up (KIP-1017)",
         Role.ANYONE,

@@ -186,11 +186,11 @@ class WorkerProcess:
         return total
 
     def cpu_seconds(self) -> float:
+        """What the whole tree has used, also processes of it that have ended."""
         total = 0.0
         for process in self.tree():
             try:
-                times = process.cpu_times()
-                total += times.user + times.system
+                total += sum(process.cpu_times()[:4])
             except psutil.Error:
                 continue
         return total

@@ -9,26 +9,7 @@ from typing import Any
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
 from kconnect.data import values
 from kconnect.data.schema import Float32, Int8, Int16, Int32
-from kconnect.transforms import numerals
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    Unusual,
-    basics,
-    check_nulls,
-    hash_order,
-    replace_null_key,
-    require_map,
-    require_struct,
-    rows_of,
-    split_pair,
-    struct_schema,
-    type_of,
-    values_of,
-)
+from kconnect.transforms import common, numerals
 
 PURPOSE = "cast types"
 
@@ -62,7 +43,7 @@ def casts(pairs: Sequence[str]) -> Casts:
     fields: dict[str, SchemaType] = {}
     whole: SchemaType | None = None
     for pair in pairs:
-        parts = split_pair(pair)
+        parts = common.split_pair(pair)
         if not parts or len(parts) > 2:
             raise ConfigError("renames", list(pairs), f"Invalid rename mapping: {pair}")
         if len(parts) == 1:
@@ -73,7 +54,7 @@ def casts(pairs: Sequence[str]) -> Casts:
         raise ConfigError(
             "Cast transformations that specify a type to cast the entire value to may only specify a single cast in their spec"
         )
-    return {name: fields[name] for name in hash_order(fields)}, whole
+    return {name: fields[name] for name in common.hash_order(fields)}, whole
 
 
 def _target(text: str) -> SchemaType:
@@ -100,7 +81,7 @@ def spec(name: str, value: Any) -> None:
     casts(value)
 
 
-class Cast(OnPart):
+class Cast(common.OnPart):
     CONFIG = ConfigDef(
         ConfigKey(
             "spec",
@@ -109,13 +90,13 @@ class Cast(OnPart):
             doc=f"Pairs field:type, or one type for the whole key or value. Types: {_names(TARGETS).lower()}.",
             validator=spec,
         ),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._fields, self._whole = casts(settings["spec"])
-        self._replace_null = settings[REPLACE_NULL]
-        self._changed_schema = PerSchema(self._make_schema)
+        self._replace_null = settings[common.REPLACE_NULL]
+        self._changed_schema = common.PerSchema(self._make_schema)
 
     def apply(self, record: Any) -> Any:
         value = self.value_of(record)
@@ -125,7 +106,7 @@ class Cast(OnPart):
         if schema is None:
             if self._whole is not None:
                 return self.changed(record, None, _free(value, self._whole))
-            free = dict(require_map(value, PURPOSE))
+            free = dict(common.require_map(value, PURPOSE))
             for name, target in self._fields.items():
                 # A field that is not there is one that is null, afterwards.
                 free[name] = _free(free.get(name), target)
@@ -133,33 +114,33 @@ class Cast(OnPart):
         after, places = self._changed_schema(schema)
         if self._whole is not None:
             return self.changed(record, after, cast(value, schema, self._whole))
-        value = require_struct(value, PURPOSE, schema)
-        inside = list(values_of(value, self._replace_null))
+        value = common.require_struct(value, PURPOSE, schema)
+        inside = list(common.values_of(value, self._replace_null))
         for index, inner, target in places:
             try:
                 inside[index] = cast(inside[index], inner, target)
             except DataError:
                 # The first field that is wrong is the one to tell of.
-                check_nulls(after, inside[:index])
+                common.check_nulls(after, inside[:index])
                 raise
-        check_nulls(after, inside)
+        common.check_nulls(after, inside)
         return self.changed(record, after, Struct.unchecked(after, inside))
 
     def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
         if self._whole is not None:
-            raise Unusual
+            raise common.Unusual
         if isinstance(shape, tuple):
             if not self._fields.keys() <= set(shape):
-                raise Unusual
+                raise common.Unusual
             after: Any = shape
             targets: Any = [(shape.index(name), None, target) for name, target in self._fields.items()]
         else:
-            rows_of(shape, values, self._replace_null)
+            common.rows_of(shape, values, self._replace_null)
             after, targets = self._changed_schema(shape)
         found = [self._cast_all([row[index] for row in values], *how) for index, *how in targets]
         for (index, *_), items in zip(targets, found):
             if after is not shape and after.fields[index].schema.optional is False and None in items:
-                raise Unusual
+                raise common.Unusual
         for (index, *_), items in zip(targets, found):
             for row, item in zip(values, items):
                 row[index] = item
@@ -179,7 +160,7 @@ class Cast(OnPart):
         preset = schema.default
         if self._whole is not None:
             preset = cast(preset, schema, self._whole)
-            return Schema(self._whole, optional=schema.optional, default=preset, **basics(schema)), []
+            return Schema(self._whole, optional=schema.optional, default=preset, **common.basics(schema)), []
         if schema.type is not SchemaType.STRUCT:
             raise DataError("Cannot list fields on non-struct type")
         fields, places = [], []
@@ -190,7 +171,7 @@ class Cast(OnPart):
                 places.append((field.index, inner, target))
                 inner = Schema(target, optional=inner.optional, default=cast(inner.default, inner, target))
             fields.append((field.name, inner))
-        return struct_schema(fields, optional=schema.optional, default=preset, **basics(schema)), places
+        return common.struct_schema(fields, optional=schema.optional, default=preset, **common.basics(schema)), places
 
 
 def _is_plain(value: Any) -> bool:
@@ -209,7 +190,7 @@ def cast(value: Any, schema: Schema | None, target: SchemaType) -> Any:
         return None
     if target is SchemaType.STRING and _is_plain(value) and (schema is None or schema.name is None):
         return value if type(value) is str else str(value)
-    kind = type_of(value, "Cast") if schema is None else schema.type
+    kind = common.type_of(value, "Cast") if schema is None else schema.type
     if kind not in SOURCES:
         raise DataError(
             f"Cast transformation does not support casting from {kind.value}; supported types are [{_names(SOURCES)}]"
@@ -271,9 +252,4 @@ _CASTS: Mapping[SchemaType, Callable[[Any, Schema | None], Any]] = {
 }
 
 
-class CastKey(OnKey, Cast):
-    pass
-
-
-class CastValue(OnValue, Cast):
-    pass
+CastKey, CastValue = common.variants(Cast)

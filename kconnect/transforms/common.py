@@ -30,6 +30,7 @@ from kconnect.data.values import java_class
 
 Record = SourceRecord | SinkRecord
 T = TypeVar("T")
+P = TypeVar("P", bound="OnPart")
 
 REPLACE_NULL = "replace.null.with.default"
 
@@ -108,6 +109,12 @@ class OnValue(OnPart):
             return record.new_record(value_schema=schema, value=value)
         record.value_schema, record.value = schema, value
         return record
+
+
+def variants(of: type[P]) -> tuple[type[P], type[P]]:
+    """The classes of a transform for the key and for the value, under the names that entry points have for them."""
+    on_key, on_value = ({"__module__": of.__module__, "__doc__": of.__doc__} for _ in range(2))
+    return type(f"{of.__name__}Key", (OnKey, of), on_key), type(f"{of.__name__}Value", (OnValue, of), on_value)
 
 
 class PerSchema(Generic[T]):

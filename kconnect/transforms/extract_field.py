@@ -6,26 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, OneOf, Schema, SchemaType, Type
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    reader,
-    replace_null_key,
-    require_map,
-    require_struct,
-)
+from kconnect.transforms import common
 from kconnect.transforms.field_path import steps
 
 PURPOSE = "field extraction"
 
 
-class ExtractField(OnPart):
+class ExtractField(common.OnPart):
     CONFIG = ConfigDef(
         ConfigKey("field", Type.STRING, importance=Importance.MEDIUM, doc="The field to extract."),
-        replace_null_key(),
+        common.replace_null_key(),
         ConfigKey(
             "field.syntax.version",
             Type.STRING,
@@ -39,16 +29,16 @@ class ExtractField(OnPart):
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._path = settings["field"]
         self._steps = steps(self._path, settings["field.syntax.version"].upper() == "V2")
-        self._read = reader(settings[REPLACE_NULL])
-        self._field_schema = PerSchema(self._find)
+        self._read = common.reader(settings[common.REPLACE_NULL])
+        self._field_schema = common.PerSchema(self._find)
 
     def apply(self, record: Any) -> Any:
         schema = self.schema_of(record)
         value = self.value_of(record)
         if schema is None:
-            return self.changed(record, None, None if value is None else self._of_map(require_map(value, PURPOSE)))
+            return self.changed(record, None, None if value is None else self._of_map(common.require_map(value, PURPOSE)))
         if value is not None:
-            require_struct(value, PURPOSE, schema)
+            common.require_struct(value, PURPOSE, schema)
         found = self._field_schema(schema)
         for name in self._steps:
             if value is None:
@@ -62,7 +52,7 @@ class ExtractField(OnPart):
             value = value.get(name)
             if value is None:
                 return None
-            require_map(value, "nested field access")
+            common.require_map(value, "nested field access")
         return value.get(self._steps[-1])
 
     def _find(self, schema: Schema) -> Schema:
@@ -83,9 +73,4 @@ class ExtractField(OnPart):
             raise ValueError("fromIndex(0) > toIndex(-1)")
 
 
-class ExtractFieldKey(OnKey, ExtractField):
-    pass
-
-
-class ExtractFieldValue(OnValue, ExtractField):
-    pass
+ExtractFieldKey, ExtractFieldValue = common.variants(ExtractField)

@@ -8,17 +8,7 @@ from typing import Any, NamedTuple
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
 from kconnect.data import values
 from kconnect.data.schema import validate
-from kconnect.transforms.common import (
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    basics,
-    require_map,
-    require_struct,
-    struct_schema,
-    type_of,
-)
+from kconnect.transforms import common
 
 PURPOSE = "flattening"
 
@@ -31,14 +21,14 @@ class _Plan(NamedTuple):
     """How many fields it becomes."""
 
 
-class Flatten(OnPart):
+class Flatten(common.OnPart):
     CONFIG = ConfigDef(
         ConfigKey("delimiter", Type.STRING, ".", Importance.MEDIUM, "The separator between the parts of a joined name.")
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._delimiter = values.to_text(settings["delimiter"])
-        self._plans = PerSchema(self._make_plan)
+        self._plans = common.PerSchema(self._make_plan)
 
     def apply(self, record: Any) -> Any:
         value = self.value_of(record)
@@ -47,9 +37,9 @@ class Flatten(OnPart):
         schema = self.schema_of(record)
         if schema is None:
             flat: dict[str, Any] = {}
-            self._flatten_map(require_map(value, PURPOSE), "", flat)
+            self._flatten_map(common.require_map(value, PURPOSE), "", flat)
             return self.changed(record, None, flat)
-        value = require_struct(value, PURPOSE, schema)
+        value = common.require_struct(value, PURPOSE, schema)
         plan, after = self._plans(value.schema)
         inside: list[Any] = []
         _flatten_struct(plan, value.values, after, inside)
@@ -61,7 +51,7 @@ class Flatten(OnPart):
     def _flatten_map(self, value: dict[str, Any], prefix: str, flat: dict[str, Any]) -> None:
         for key, item in value.items():
             name = self._name(prefix, key)
-            kind = None if item is None else type_of(item, "Flatten")
+            kind = None if item is None else common.type_of(item, "Flatten")
             if kind is SchemaType.MAP:
                 self._flatten_map(item, name, flat)
             elif kind is SchemaType.STRUCT:
@@ -75,7 +65,7 @@ class Flatten(OnPart):
     def _make_plan(self, schema: Schema) -> tuple[_Plan, Schema]:
         fields: list[tuple[str, Schema]] = []
         plan = self._collect(schema, "", schema.optional, schema.default, fields)
-        return plan, struct_schema(fields, **basics(schema))
+        return plan, common.struct_schema(fields, **common.basics(schema))
 
     def _collect(
         self, schema: Schema, prefix: str, optional: bool, default: Struct | None, fields: list[tuple[str, Schema]]
@@ -115,9 +105,4 @@ def _flatten_struct(plan: _Plan, items: Sequence[Any], schema: Schema, flat: lis
             _flatten_struct(inner, found.values, schema, flat)
 
 
-class FlattenKey(OnKey, Flatten):
-    pass
-
-
-class FlattenValue(OnValue, Flatten):
-    pass
+FlattenKey, FlattenValue = common.variants(Flatten)

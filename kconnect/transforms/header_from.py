@@ -6,20 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Header, Importance, OneOf, Schema, Type
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    basics,
-    replace_null_key,
-    require_map,
-    require_struct,
-    struct_of,
-    struct_schema,
-    values_of,
-)
+from kconnect.transforms import common
 
 MOVE = "move"
 
@@ -39,7 +26,7 @@ class _Places(NamedTuple):
     kept: list[int]
 
 
-class HeaderFrom(OnPart):
+class HeaderFrom(common.OnPart):
     CONFIG = ConfigDef(
         ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Fields that become headers.", validator=_not_empty),
         ConfigKey(
@@ -56,7 +43,7 @@ class HeaderFrom(OnPart):
             doc="move: the fields are removed; copy: they stay.",
             validator=OneOf((MOVE, "copy")),
         ),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
@@ -67,19 +54,19 @@ class HeaderFrom(OnPart):
         self._fields = frozenset(fields)
         self._moves = settings["operation"] == MOVE
         self._purpose = f"header {settings['operation']}"
-        self._replace_null = settings[REPLACE_NULL]
-        self._places = PerSchema(self._find)
+        self._replace_null = settings[common.REPLACE_NULL]
+        self._places = common.PerSchema(self._find)
 
     def apply(self, record: Any) -> Any:
         schema = self.schema_of(record)
         value = self.value_of(record)
         if schema is None:
-            return self._of_map(record, require_map(value, self._purpose))
-        value = require_struct(value, self._purpose, schema)
+            return self._of_map(record, common.require_map(value, self._purpose))
+        value = common.require_struct(value, self._purpose, schema)
         places = self._places(value.schema)
-        inside = values_of(value, self._replace_null)
+        inside = common.values_of(value, self._replace_null)
         if self._moves:
-            left = struct_of(places.left, [inside[index] for index in places.kept])
+            left = common.struct_of(places.left, [inside[index] for index in places.kept])
             record = self.changed(record, places.left, left)
         added = [_header(name, inside[index], inner) for name, index, inner in places.headers]
         if places.missing is not None:
@@ -98,7 +85,7 @@ class HeaderFrom(OnPart):
         headers = [(header, field.index, field.schema) for header, field in found if field is not None]
         missing = next((name for name, _ in self._pairs if schema.field(name) is None), None)
         kept = [field for field in schema.fields if field.name not in self._fields]
-        left = struct_schema([(field.name, field.schema) for field in kept], **basics(schema))
+        left = common.struct_schema([(field.name, field.schema) for field in kept], **common.basics(schema))
         return _Places(headers, missing, left, [field.index for field in kept])
 
 
@@ -108,9 +95,4 @@ def _header(name: str, value: Any, schema: Schema) -> Header:
     return Header(name, value, schema)
 
 
-class HeaderFromKey(OnKey, HeaderFrom):
-    pass
-
-
-class HeaderFromValue(OnValue, HeaderFrom):
-    pass
+HeaderFromKey, HeaderFromValue = common.variants(HeaderFrom)

@@ -7,17 +7,17 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, Importance, SchemaType, Type
 from kconnect.data.schema import struct
-from kconnect.transforms.common import OnKey, OnPart, OnValue, PerSchema, Unusual, struct_of
+from kconnect.transforms import common
 
 
-class HoistField(OnPart):
+class HoistField(common.OnPart):
     CONFIG = ConfigDef(
         ConfigKey("field", Type.STRING, importance=Importance.MEDIUM, doc="Name of the one field of the result.")
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._field = settings["field"]
-        self._wrapped = PerSchema(lambda schema: struct({self._field: schema}))
+        self._wrapped = common.PerSchema(lambda schema: struct({self._field: schema}))
 
     def apply(self, record: Any) -> Any:
         schema = self.schema_of(record)
@@ -25,17 +25,12 @@ class HoistField(OnPart):
         if schema is None:
             return self.changed(record, None, {self._field: value})
         wrapped = self._wrapped(schema)
-        return self.changed(record, wrapped, struct_of(wrapped, [value]))
+        return self.changed(record, wrapped, common.struct_of(wrapped, [value]))
 
     def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
         if isinstance(shape, tuple) or shape.type is SchemaType.STRUCT:
-            raise Unusual
+            raise common.Unusual
         return self._wrapped(shape), [[value] for value in values]
 
 
-class HoistFieldKey(OnKey, HoistField):
-    pass
-
-
-class HoistFieldValue(OnValue, HoistField):
-    pass
+HoistFieldKey, HoistFieldValue = common.variants(HoistField)

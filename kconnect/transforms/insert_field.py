@@ -9,22 +9,7 @@ from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importanc
 from kconnect.data import schema as schemas
 from kconnect.data import values
 from kconnect.data.schema import Int32
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    Unusual,
-    basics,
-    check_nulls,
-    replace_null_key,
-    require_map,
-    require_struct,
-    rows_of,
-    struct_schema,
-    values_of,
-)
+from kconnect.transforms import common
 
 PURPOSE = "field insertion"
 
@@ -81,7 +66,7 @@ _OF_RECORD: tuple[tuple[str, Schema, Callable[[Any], Any], Callable[[Any], Any],
 _SUFFIXES = "A `!` at its end makes the field a required one, a `?` or nothing an optional one."
 
 
-class InsertField(OnPart):
+class InsertField(common.OnPart):
     CONFIG = ConfigDef(
         *(
             ConfigKey(name, Type.STRING, None, Importance.MEDIUM, f"Name of a field for the record's {what}. {_SUFFIXES}")
@@ -89,11 +74,11 @@ class InsertField(OnPart):
         ),
         ConfigKey("static.field", Type.STRING, None, Importance.MEDIUM, f"Name of a field for `static.value`. {_SUFFIXES}"),
         ConfigKey("static.value", Type.STRING, None, Importance.MEDIUM, "The value of `static.field`."),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
-        self._replace_null = settings[REPLACE_NULL]
+        self._replace_null = settings[common.REPLACE_NULL]
         self._insertions = [
             _insertion(settings[name], schema, read, typed)
             for name, schema, read, typed, _ in _OF_RECORD
@@ -117,7 +102,7 @@ class InsertField(OnPart):
                 "No value specified for static field: org.apache.kafka.connect.transforms.InsertField$InsertionSpec"
                 f"@{id(self):x}",
             )
-        self._longer = PerSchema(self._make_schema)
+        self._longer = common.PerSchema(self._make_schema)
         # As loops want them: to look an attribute up costs as much as what is done with it.
         self._reads = [(insertion.name, insertion.read) for insertion in self._insertions]
         self._typed = [(insertion.read, insertion.typed) for insertion in self._insertions]
@@ -128,16 +113,16 @@ class InsertField(OnPart):
             return record
         schema = self.schema_of(record)
         if schema is None:
-            inside = require_map(value, PURPOSE).copy()
+            inside = common.require_map(value, PURPOSE).copy()
             for name, read in self._reads:
                 found = read(record)
                 if found is not None:
                     inside[name] = found
             return self.changed(record, None, inside)
-        value = require_struct(value, PURPOSE, schema)
+        value = common.require_struct(value, PURPOSE, schema)
         longer = self._longer(value.schema)
-        kept = values_of(value, self._replace_null)
-        check_nulls(longer, kept)
+        kept = common.values_of(value, self._replace_null)
+        common.check_nulls(longer, kept)
         # A required field stays unset where the record has no value for it, which is found out when it is written.
         longest = [*kept]
         for read, typed in self._typed:
@@ -150,10 +135,10 @@ class InsertField(OnPart):
             added = [self._read_all(read, records) for _, read in self._reads]
             names = [name for name, _ in self._reads]
             if not set(names).isdisjoint(shape) or len(set(names)) < len(names) or any(None in found for found in added):
-                raise Unusual
+                raise common.Unusual
             longer: Any = (*shape, *names)
         else:
-            rows_of(shape, values, self._replace_null)
+            common.rows_of(shape, values, self._replace_null)
             added = [[typed(item) for item in self._read_all(read, records)] for read, typed in self._typed]
             longer = self._longer(shape)
         for found in added:
@@ -169,7 +154,7 @@ class InsertField(OnPart):
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]
         fields += [(insertion.name, insertion.schema) for insertion in self._insertions]
-        return struct_schema(fields, **basics(schema))
+        return common.struct_schema(fields, **common.basics(schema))
 
 
 def _insertion(name: str, schema: Schema, read: Callable[[Any], Any], typed: Callable[[Any], Any]) -> _Insertion:
@@ -177,9 +162,4 @@ def _insertion(name: str, schema: Schema, read: Callable[[Any], Any], typed: Cal
     return _Insertion(name[:-1] if name.endswith(("!", "?")) else name, schema, read, typed)
 
 
-class InsertFieldKey(OnKey, InsertField):
-    pass
-
-
-class InsertFieldValue(OnValue, InsertField):
-    pass
+InsertFieldKey, InsertFieldValue = common.variants(InsertField)

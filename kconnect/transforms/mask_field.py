@@ -11,23 +11,7 @@ from typing import Any
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, NonEmptyString, Schema, Type
 from kconnect.data import values
 from kconnect.data.schema import Float32, Float64, Int8, Int16, Int32, Int64
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    Items,
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    Unusual,
-    check_nulls,
-    hash_order,
-    replace_null_key,
-    require_map,
-    require_struct,
-    rows_of,
-    struct_of,
-    values_of,
-)
+from kconnect.transforms import common
 
 PURPOSE = "mask fields"
 
@@ -50,9 +34,9 @@ _CONVERSIONS: Mapping[str, Callable[[Schema | None, Any], Any]] = {
 """What makes a number of the replacement's text, by the class of the number that it replaces."""
 
 
-class MaskField(OnPart):
+class MaskField(common.OnPart):
     CONFIG = ConfigDef(
-        ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Names of fields to mask.", validator=Items()),
+        ConfigKey("fields", Type.LIST, importance=Importance.HIGH, doc="Names of fields to mask.", validator=common.Items()),
         ConfigKey(
             "replacement",
             Type.STRING,
@@ -61,44 +45,44 @@ class MaskField(OnPart):
             "The replacement in masked fields that are numbers or text; default: zero, or the empty text.",
             NonEmptyString(),
         ),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
-        self._fields = dict.fromkeys(hash_order(settings["fields"]))
+        self._fields = dict.fromkeys(common.hash_order(settings["fields"]))
         self._replacement = settings["replacement"]
-        self._replace_null = settings[REPLACE_NULL]
-        self._places = PerSchema(self._find)
+        self._replace_null = settings[common.REPLACE_NULL]
+        self._places = common.PerSchema(self._find)
         self._converted = functools.lru_cache(maxsize=None)(self._convert)
 
     def apply(self, record: Any) -> Any:
         value = self.value_of(record)
         schema = self.schema_of(record)
         if schema is None:
-            found = require_map(value, PURPOSE).copy()
+            found = common.require_map(value, PURPOSE).copy()
             for name in self._fields:
                 found[name] = self._masked(found.get(name), None)
             return self.changed(record, None, found)
-        value = require_struct(value, PURPOSE, schema)
-        inside = list(values_of(value, self._replace_null))
+        value = common.require_struct(value, PURPOSE, schema)
+        inside = list(common.values_of(value, self._replace_null))
         for index, inner in self._places(value.schema):
             try:
                 inside[index] = self._masked(inside[index], inner)
             except DataError:
                 # The first field that is wrong is the one to tell of.
-                check_nulls(value.schema, inside[:index])
+                common.check_nulls(value.schema, inside[:index])
                 raise
-        return self.changed(record, schema, struct_of(value.schema, inside))
+        return self.changed(record, schema, common.struct_of(value.schema, inside))
 
     def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
         blank = self._replacement is None
         places: list[tuple[int, Schema | None]]
         if isinstance(shape, tuple):
             if not set(self._fields) <= set(shape):
-                raise Unusual
+                raise common.Unusual
             places = [(shape.index(name), None) for name in self._fields]
         else:
-            rows_of(shape, values, self._replace_null)
+            common.rows_of(shape, values, self._replace_null)
             places = list(self._places(shape))
         masked = [
             ["" if blank and type(row[index]) is str else self._masked(row[index], inner) for row in values]
@@ -147,9 +131,4 @@ class MaskField(OnPart):
         raise DataError(f"Cannot mask value of type class {java_class} with custom replacement.")
 
 
-class MaskFieldKey(OnKey, MaskField):
-    pass
-
-
-class MaskFieldValue(OnValue, MaskField):
-    pass
+MaskFieldKey, MaskFieldValue = common.variants(MaskField)

@@ -7,25 +7,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, Schema, Struct, Type
 from kconnect.data.schema import EXACT
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    Items,
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    Unusual,
-    basics,
-    hash_order,
-    replace_null_key,
-    require_map,
-    require_struct,
-    rows_of,
-    split_pair,
-    struct_of,
-    struct_schema,
-    values_of,
-)
+from kconnect.transforms import common
 
 PURPOSE = "field replacement"
 
@@ -33,25 +15,27 @@ PURPOSE = "field replacement"
 def pairs(name: str, value: Any) -> None:
     """Validator of `renames`."""
     for item in value or ():
-        if len(split_pair(item)) != 2:
+        if len(common.split_pair(item)) != 2:
             raise ConfigError(name, value, f"Invalid rename mapping: {item}")
 
 
-class ReplaceField(OnPart):
+class ReplaceField(common.OnPart):
     CONFIG = ConfigDef(
-        ConfigKey("exclude", Type.LIST, [], Importance.MEDIUM, "Fields to leave out.", Items(allow_empty=True)),
-        ConfigKey("include", Type.LIST, [], Importance.MEDIUM, "Fields to keep; all, if empty.", Items(allow_empty=True)),
+        ConfigKey("exclude", Type.LIST, [], Importance.MEDIUM, "Fields to leave out.", common.Items(allow_empty=True)),
+        ConfigKey(
+            "include", Type.LIST, [], Importance.MEDIUM, "Fields to keep; all, if empty.", common.Items(allow_empty=True)
+        ),
         ConfigKey("renames", Type.LIST, [], Importance.MEDIUM, "Pairs old:new of names.", pairs),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._exclude = frozenset(settings["exclude"])
         self._include = frozenset(settings["include"])
-        self._renames = dict(map(split_pair, settings["renames"] or ()))
-        self._old_names = {self._renames[old]: old for old in hash_order(self._renames)}
-        self._replace_null = settings[REPLACE_NULL]
-        self._changed_schema = PerSchema(self._make_schema)
+        self._renames = dict(map(common.split_pair, settings["renames"] or ()))
+        self._old_names = {self._renames[old]: old for old in common.hash_order(self._renames)}
+        self._replace_null = settings[common.REPLACE_NULL]
+        self._changed_schema = common.PerSchema(self._make_schema)
         self._plans: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
 
     def apply(self, record: Any) -> Any:
@@ -60,17 +44,17 @@ class ReplaceField(OnPart):
             return record
         schema = self.schema_of(record)
         if schema is None:
-            found = require_map(value, PURPOSE)
+            found = common.require_map(value, PURPOSE)
             keys = tuple(found)
             plan = self._plans.get(keys)
             if plan is None:
                 plan = self._plan(keys)
             return self.changed(record, None, {new: found[old] for old, new in plan})
-        value = require_struct(value, PURPOSE, schema)
+        value = common.require_struct(value, PURPOSE, schema)
         after, places, names = self._changed_schema(value.schema)
         if places is not None:
-            inside = values_of(value, self._replace_null)
-            return self.changed(record, after, struct_of(after, [inside[index] for index in places]))
+            inside = common.values_of(value, self._replace_null)
+            return self.changed(record, after, common.struct_of(after, [inside[index] for index in places]))
         mixed = Struct(after)
         for field, name in zip(after.fields, names):
             item = value.get(name) if self._replace_null else value[name]
@@ -86,18 +70,18 @@ class ReplaceField(OnPart):
             plan = self._plans.get(shape) or self._plan(shape)
             names = tuple(new for _, new in plan)
             if len(set(names)) < len(names):
-                raise Unusual
+                raise common.Unusual
             kept = [shape.index(old) for old, _ in plan]
             return names, [[row[index] for index in kept] for row in values]
-        rows_of(shape, values, self._replace_null)
+        common.rows_of(shape, values, self._replace_null)
         after, places, _ = self._changed_schema(shape)
         if places is None:
-            raise Unusual
+            raise common.Unusual
         return after, [[row[index] for index in places] for row in values]
 
     def _plan(self, names: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """Old and new names of what is kept. Maps mostly have the keys of the one before."""
-        if len(self._plans) >= PerSchema.LIMIT:
+        if len(self._plans) >= common.PerSchema.LIMIT:
             self._plans.clear()
         plan = [(name, self._renames.get(name, name)) for name in names if self._keeps(name)]
         self._plans[names] = plan
@@ -117,12 +101,11 @@ class ReplaceField(OnPart):
         fields = [(self._renames.get(field.name, field.name), field.schema) for field in kept]
         names = [self._old_names.get(name, name) for name, _ in fields]
         as_they_were = names == [field.name for field in kept]
-        return struct_schema(fields, **basics(schema)), [field.index for field in kept] if as_they_were else None, names
+        return (
+            common.struct_schema(fields, **common.basics(schema)),
+            [field.index for field in kept] if as_they_were else None,
+            names,
+        )
 
 
-class ReplaceFieldKey(OnKey, ReplaceField):
-    pass
-
-
-class ReplaceFieldValue(OnValue, ReplaceField):
-    pass
+ReplaceFieldKey, ReplaceFieldValue = common.variants(ReplaceField)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
-from kconnect.transforms.common import REPLACE_NULL, OnKey, OnPart, OnValue, PerSchema, replace_null_key, struct_of, values_of
+from kconnect.transforms import common
 
 
-class SetSchemaMetadata(OnPart):
+class SetSchemaMetadata(common.OnPart):
     CONFIG = ConfigDef(
         ConfigKey("schema.name", Type.STRING, None, Importance.HIGH, "The schema's new name; null keeps it."),
         ConfigKey("schema.version", Type.INT, None, Importance.HIGH, "The schema's new version; null keeps it."),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
@@ -21,8 +21,8 @@ class SetSchemaMetadata(OnPart):
         self._changes = {part: value for part, value in found.items() if value is not None}
         if not self._changes:
             raise ConfigError("Neither schema name nor version configured")
-        self._replace_null = settings[REPLACE_NULL]
-        self._named = PerSchema(self._make_schema)
+        self._replace_null = settings[common.REPLACE_NULL]
+        self._named = common.PerSchema(self._make_schema)
 
     def apply(self, record: Any) -> Any:
         schema = self.schema_of(record)
@@ -33,7 +33,7 @@ class SetSchemaMetadata(OnPart):
             raise DataError("Schema required for [updating schema metadata]")
         named = self._named(schema)
         if isinstance(value, Struct):
-            value = struct_of(named, list(values_of(value, self._replace_null)))
+            value = common.struct_of(named, list(common.values_of(value, self._replace_null)))
         return self.changed(record, named, value)
 
     def _make_schema(self, schema: Schema) -> Schema:
@@ -43,9 +43,4 @@ class SetSchemaMetadata(OnPart):
         return schema.replace(**self._changes)
 
 
-class SetSchemaMetadataKey(OnKey, SetSchemaMetadata):
-    pass
-
-
-class SetSchemaMetadataValue(OnValue, SetSchemaMetadata):
-    pass
+SetSchemaMetadataKey, SetSchemaMetadataValue = common.variants(SetSchemaMetadata)

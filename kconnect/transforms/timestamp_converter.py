@@ -35,20 +35,7 @@ from kconnect.data.schema import Int8, Int16, Int32, Int64
 from kconnect.data.values import FarDate, date_of, java_class, milliseconds_of
 from kconnect.java import dates
 from kconnect.java.moments import DAY_MS
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    OnKey,
-    OnPart,
-    OnValue,
-    PerSchema,
-    basics,
-    check_nulls,
-    replace_null_key,
-    require_map,
-    require_struct,
-    struct_of,
-    values_of,
-)
+from kconnect.transforms import common
 
 PURPOSE = "converting timestamp formats"
 
@@ -84,7 +71,7 @@ class _Plan(NamedTuple):
     before: Schema | None
 
 
-class TimestampConverter(OnPart):
+class TimestampConverter(common.OnPart):
     CONFIG = ConfigDef(
         ConfigKey("field", Type.STRING, "", Importance.HIGH, "The field to convert; the whole key or value, if empty."),
         ConfigKey(
@@ -109,13 +96,13 @@ class TimestampConverter(OnPart):
             "The unit of numbers. Texts and dates have milliseconds only: smaller units are cut off, and written as zeros.",
             OneOf(PRECISIONS),
         ),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._field: str = settings["field"]
         self._target: str = settings["target.type"]
-        self._replace_null: bool = settings[REPLACE_NULL]
+        self._replace_null: bool = settings[common.REPLACE_NULL]
         texts = _format(settings["format"], self._target)
         precision = settings["unix.precision"]
         self._sources: dict[str, Callable[[Any], int]] = {
@@ -126,7 +113,7 @@ class TimestampConverter(OnPart):
             TIMESTAMP: milliseconds_of,
         }
         self._write = _writer(self._target, texts, precision)
-        self._plans = PerSchema(self._plan)
+        self._plans = common.PerSchema(self._plan)
 
     def apply(self, record: Any) -> Any:
         schema = self.schema_of(record)
@@ -137,7 +124,7 @@ class TimestampConverter(OnPart):
             form = _form_of(schema)
             converted = None if value is None else self._with_schema(value, schema, form)
             return self.changed(record, _SCHEMAS[self._target][schema.optional], converted)
-        struct = None if value is None else require_struct(value, PURPOSE, schema)
+        struct = None if value is None else common.require_struct(value, PURPOSE, schema)
         plan = self._plans(schema)
         return self.changed(record, plan.after, self._converted(struct, plan))
 
@@ -146,7 +133,7 @@ class TimestampConverter(OnPart):
             return None
         if not self._field:
             return self._inferred(value)
-        changed = dict(require_map(value, PURPOSE))
+        changed = dict(common.require_map(value, PURPOSE))
         changed[self._field] = self._inferred(changed.get(self._field))
         return changed
 
@@ -167,7 +154,7 @@ class TimestampConverter(OnPart):
     def _converted(self, struct: Struct | None, plan: _Plan) -> Struct | None:
         if struct is None:
             return None
-        values = list(values_of(struct, self._replace_null))
+        values = list(common.values_of(struct, self._replace_null))
         if plan.place is not None and plan.before is not None:
             try:
                 form = _form_of(plan.before)
@@ -175,9 +162,9 @@ class TimestampConverter(OnPart):
                     values[plan.place] = self._with_schema(values[plan.place], plan.before, form)
             except ConnectError:
                 # What is wrong with an earlier field comes first.
-                check_nulls(plan.after, values[: plan.place])
+                common.check_nulls(plan.after, values[: plan.place])
                 raise
-        return struct_of(plan.after, values)
+        return common.struct_of(plan.after, values)
 
     def _plan(self, schema: Schema) -> _Plan:
         if schema.type is not SchemaType.STRUCT:
@@ -187,19 +174,14 @@ class TimestampConverter(OnPart):
         if field is not None:
             # Whether it can be converted is found out with the first record that is not null.
             fields[field.index] = field.name, _SCHEMAS[self._target][field.schema.optional]
-        after = Schema(SchemaType.STRUCT, optional=schema.optional, fields=fields, **basics(schema))
+        after = Schema(SchemaType.STRUCT, optional=schema.optional, fields=fields, **common.basics(schema))
         plan = _Plan(after, None, None) if field is None else _Plan(after, field.index, field.schema)
         if schema.default is None:
             return plan
         return plan._replace(after=after.replace(default=self._converted(schema.default, plan)))
 
 
-class TimestampConverterKey(OnKey, TimestampConverter):
-    pass
-
-
-class TimestampConverterValue(OnValue, TimestampConverter):
-    pass
+TimestampConverterKey, TimestampConverterValue = common.variants(TimestampConverter)
 
 
 def _format(pattern: str, target: str) -> dates.SimpleDateFormat | None:

@@ -7,42 +7,36 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, Type
 from kconnect.data.schema import struct
-from kconnect.transforms.common import (
-    REPLACE_NULL,
-    BuiltIn,
-    Items,
-    PerSchema,
-    replace_null_key,
-    require_map,
-    require_struct,
-    struct_of,
-    values_of,
-)
+from kconnect.transforms import common
 
 PURPOSE = "copying fields from value to key"
 
 
-class ValueToKey(BuiltIn):
+class ValueToKey(common.BuiltIn):
     CONFIG = ConfigDef(
         ConfigKey(
-            "fields", Type.LIST, importance=Importance.HIGH, doc="Fields of the value to put in the key.", validator=Items()
+            "fields",
+            Type.LIST,
+            importance=Importance.HIGH,
+            doc="Fields of the value to put in the key.",
+            validator=common.Items(),
         ),
-        replace_null_key(),
+        common.replace_null_key(),
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._fields = settings["fields"]
-        self._replace_null = settings[REPLACE_NULL]
-        self._key_schema = PerSchema(self._make_schema)
+        self._replace_null = settings[common.REPLACE_NULL]
+        self._key_schema = common.PerSchema(self._make_schema)
 
     def apply(self, record: Any) -> Any:
         if record.value_schema is None:
-            found = require_map(record.value, PURPOSE)
+            found = common.require_map(record.value, PURPOSE)
             return record.new_record(key_schema=None, key={name: found.get(name) for name in self._fields})
-        value = require_struct(record.value, PURPOSE, record.value_schema)
+        value = common.require_struct(record.value, PURPOSE, record.value_schema)
         schema, places = self._key_schema(value.schema)
-        inside = values_of(value, self._replace_null)
-        return record.new_record(key_schema=schema, key=struct_of(schema, [inside[index] for index in places]))
+        inside = common.values_of(value, self._replace_null)
+        return record.new_record(key_schema=schema, key=common.struct_of(schema, [inside[index] for index in places]))
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[int]]:
         """With the places of the fields in the value."""

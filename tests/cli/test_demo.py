@@ -8,21 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli import manual
 from kconnect.cli.machine import demo
 from kconnect.cli.main import cli
+from tests.cli import examples
+from tests.cli.calls import call
 
 
 @pytest.mark.parametrize("command", [*demo._NEXT, *(f"{each} --url http://x:1" for each in demo._MEANWHILE)])
 def test_what_it_says_to_try_can_be_typed(command: str) -> None:
-    manual.check(cli, shlex.split(command)[1:])
+    examples.check(cli, shlex.split(command)[1:])
 
 
-def test_kconnect_is_named_as_it_was_called_where_no_path_leads_to_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_kconnect_is_named_by_its_place_where_no_path_leads_to_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv/bin/kconnect"), "demo"])
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert demo.typed("kconnect help") == ".venv/bin/kconnect help"
+
+
+def test_once_needs_a_file() -> None:
+    called = call("demo", "--once")
+    assert called.status == 2 and "--once needs --file, the file to move" in called.err
 
 
 def test_the_last_whole_records_are_shown_and_write_nothing_to_the_terminal_s_own(tmp_path: Path) -> None:

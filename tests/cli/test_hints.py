@@ -12,10 +12,10 @@ import click
 import pytest
 
 import kconnect
-from kconnect.cli import manual
 from kconnect.cli.checkup import workers
 from kconnect.cli.describe import advice
 from kconnect.cli.main import cli
+from tests.cli import examples
 
 _ROOT = Path(kconnect.__file__).parent
 # In backticks, or alone, or at the end of a sentence.
@@ -57,7 +57,7 @@ def test_hints_in_the_code_name_commands_and_options_that_are_there() -> None:
         if words[0] == "x" or "…" in hint:
             continue
         try:
-            manual.check(cli, words)
+            examples.check(cli, words)
         except click.NoSuchOption as error:
             wrong[f"{where}: {hint}"] = error.format_message()
         except click.UsageError as error:
@@ -80,11 +80,11 @@ def test_what_describe_advises_can_be_typed(state: str | None, cause: str) -> No
     typed = [hit for text in said for hit in re.findall(r"`(kconnect [^`]*)`", text)]
     assert typed
     for hint in typed:
-        manual.check(cli, shlex.split(hint)[1:])
+        examples.check(cli, shlex.split(hint)[1:])
 
 
 def test_what_the_doctor_says_of_a_failed_connector_can_be_typed() -> None:
     status = {"connector": {"state": "FAILED"}, "tasks": []}
     (finding,) = workers._failed({"t 5": {"status": status}})
     assert shlex.split(finding.remedy) == ["kconnect", "describe", "connector", "t 5"]
-    manual.check(cli, shlex.split(finding.remedy)[1:])
+    examples.check(cli, shlex.split(finding.remedy)[1:])

@@ -13,6 +13,7 @@ from kconnect.cli import manual
 from kconnect.cli.lazy import LazyGroup
 from kconnect.cli.main import cli as root
 from kconnect.cli.manual import Page
+from tests.cli import examples
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES = list(manual.pages(root))
@@ -29,19 +30,19 @@ def run(*arguments: str) -> int:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_are_there_and_are_accepted(page: Page) -> None:
-    examples = page.examples()
-    assert examples, f"{page.name} --help shows no example: a block behind \\b, with lines that begin with kconnect"
-    for line in examples:
-        (words, *_) = manual.calls(line) or [[]]
-        assert words[: len(page.path)] == list(page.path) or manual.calls(line), line
-        for call in manual.calls(line):
+    found = examples.of(page)
+    assert found, f"{page.name} --help shows no example: a block behind \\b, with lines that begin with kconnect"
+    for line in found:
+        (words, *_) = examples.calls(line) or [[]]
+        assert words[: len(page.path)] == list(page.path) or examples.calls(line), line
+        for call in examples.calls(line):
             accepted(call, line)
 
 
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda page: page.name)
 def test_one_example_at_least_is_of_the_command_itself(page: Page) -> None:
-    called = [call for line in page.examples() for call in manual.calls(line)]
-    assert any(call[: len(page.path)] == list(page.path) for call in called), page.examples()
+    called = [call for line in examples.of(page) for call in examples.calls(line)]
+    assert any(call[: len(page.path)] == list(page.path) for call in called), examples.of(page)
 
 
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda page: page.name)
@@ -112,7 +113,7 @@ def test_pages_show_calls_that_are_accepted(page: str) -> None:
     if page == "docs/cli.md":
         lines = [line for line in lines if not re.search(r"\[OPTIONS\]|\[COMMAND\]|COMMAND \[ARGS\]", line)]
     for line in [*lines, *(inline if page in INLINE else [])]:
-        for call in manual.calls(line):
+        for call in examples.calls(line):
             accepted(call, line)
     assert lines or inline or page not in MANY
 
@@ -134,7 +135,7 @@ def test_commands_that_a_text_names_exist(page: str) -> None:
 
 def accepted(call: list[str], line: str) -> None:
     try:
-        manual.check(root, call)
+        examples.check(root, call)
     except click.UsageError as error:
         pytest.fail(f"{line}: {error.format_message()}")
 
@@ -150,7 +151,7 @@ def accepted(call: list[str], line: str) -> None:
     ],
 )
 def test_calls_in_a_line_of_the_shell(line: str, found: list[list[str]]) -> None:
-    assert manual.calls(line) == found
+    assert examples.calls(line) == found
 
 
 @pytest.mark.parametrize(
@@ -171,5 +172,5 @@ def test_calls_in_a_line_of_the_shell(line: str, found: list[list[str]]) -> None
 )
 def test_a_wrong_example_is_found(words: list[str], said: str) -> None:
     with pytest.raises(click.UsageError) as error:
-        manual.check(root, words)
+        examples.check(root, words)
     assert said in error.value.format_message()

@@ -256,6 +256,14 @@ def test_what_fails_at_the_target_is_said(pair: Pair) -> None:
     assert pair.old.running() == {"a"}
 
 
+def test_what_has_failed_at_the_source_is_said(pair: Pair) -> None:
+    create(pair.old, "a")
+    pair.old.failed.add(("a", 0))
+    found = pair.migrate("a", "--dry-run")
+    words = f"it has FAILED at {pair.old.url}; it is started at {pair.new.url}, and may fail there again"
+    assert f"a: {words}" in found.out
+
+
 def test_what_fails_at_the_target_is_not_deleted_at_the_source(pair: Pair) -> None:
     create(pair.old, "a")
     pair.new.failed.add(("a", 0))
@@ -413,7 +421,9 @@ def test_somebody_started_it_again_meanwhile(pair: Pair, monkeypatch: pytest.Mon
     assert _interrupted(pair, monkeypatch, 4, False, "a")
     pair.old.targets["a"] = TargetState.STARTED
     pair.old.set_place("a", 50)
-    assert pair.migrate("a").status == 0
+    moved = pair.migrate("a")
+    assert moved.status == 0
+    assert f"a: it was started again at {pair.old.url} in the meantime" in moved.out
     place = pair.new.place("a")
     assert place is not None
     assert place >= 50

@@ -1,7 +1,7 @@
 """
 Change data capture by connectors in Java: Debezium's PostgreSQL source, a topic, and its JDBC sink into another database.
 
-Whatever happens on the way, both tables are the same in the end. The pipeline is that of `kconnect demo --cdc`.
+Whatever happens on the way, both tables are the same in the end. The pipeline is that of `scripts/demo --cdc`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kconnect.cli.machine import cdc
 from kconnect.kafka.positions import Place, Positions
 from kconnect.local.broker import Broker
-from kconnect.local.postgres import NULL, Postgres
 from kconnect.testing.processes import WorkerProcess
 from tests.conftest import QUICK
+from tests.rig.cdc import pipeline
+from tests.rig.systems.postgres import NULL, Postgres
 from tests.support import starts, wait_until
 
 from .test_java_connectors import java_hosts
@@ -47,7 +47,7 @@ def cdc_worker(server: Postgres, broker: Broker, tmp_path_factory: pytest.TempPa
     properties = {
         **QUICK,
         "session.timeout.ms": "20000",
-        "plugin.path": str(cdc.plugin_path()),
+        "plugin.path": str(pipeline.plugin_path()),
         "config.providers": "file",
         "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
         "config.providers.file.param.allowed.paths": str(directory),
@@ -63,22 +63,22 @@ def test_both_tables_are_the_same_after_all_that_can_happen(
     server: Postgres, cdc_worker: WorkerProcess, broker: Broker, unique: Callable[[str], str]
 ) -> None:
     client, prefix = cdc_worker.client, unique("cdc")
-    source, sink, topic = f"{prefix}-source", f"{prefix}-sink", cdc.topic(prefix)
-    cdc.make_databases(server)
+    source, sink, topic = f"{prefix}-source", f"{prefix}-sink", pipeline.topic(prefix)
+    pipeline.make_databases(server)
     # One connector has the password in its config, the other by reference.
     server.execute(f"create role copier superuser login password '{PROVIDED}'")
     provided = f"${{file:{cdc_worker.directory / 'secrets'}:password}}"
 
-    changes = cdc.Changes(server)
+    changes = pipeline.Changes(server)
     changes.fill(500)
-    client.put_config(sink, {**cdc.sink(server, prefix, provided), "connection.username": "copier"})
-    client.put_config(source, cdc.source(server, prefix, PASSWORD))
+    client.put_config(sink, {**pipeline.sink(server, prefix, provided), "connection.username": "copier"})
+    client.put_config(source, pipeline.source(server, prefix, PASSWORD))
     wait_equal(server, "the snapshot did not arrive")
     snapshot = end(broker, topic)
     assert snapshot == 500
 
     beans = {"connector": source, "task": "0", "plugin": "postgres", "name": prefix}
-    scanned = ({**beans, "context": "snapshot", "table": f"public.{cdc.TABLE}"}, 500.0)
+    scanned = ({**beans, "context": "snapshot", "table": f"public.{pipeline.TABLE}"}, 500.0)
     wait_until(lambda: scanned in samples(client.metrics(), "debezium_metrics_RowsScanned"), WAIT_S)
     connected = ({**beans, "context": "streaming"}, 1.0)
     wait_until(lambda: connected in samples(client.metrics(), "debezium_metrics_Connected"), WAIT_S)
@@ -97,18 +97,18 @@ def test_both_tables_are_the_same_after_all_that_can_happen(
     assert end(broker, topic) >= snapshot + 400, "each change is a record, and some may be there twice"
     assert not {host.pid for host in java_hosts(cdc_worker)} & {host.pid for host in killed}
 
-    marks = server.rows(f"select distinct {cdc.ADDED} from {cdc.TABLE}", cdc.TO)
+    marks = server.rows(f"select distinct {pipeline.ADDED} from {pipeline.TABLE}", pipeline.TO)
     assert marks == [("kconnect",)], "the chain adds a column of its own"
-    notes = {note for (note,) in server.rows(f"select note from {cdc.TABLE}", cdc.TO)}
+    notes = {note for (note,) in server.rows(f"select note from {pipeline.TABLE}", pipeline.TO)}
     assert NULL in notes and any(note.startswith("note ") for note in notes)
     assert [entry["partition"] for entry in client.offsets(source)] == [{"server": prefix}]
     assert [client.status(name)["tasks"][0]["state"] for name in (source, sink)] == ["RUNNING"] * 2
 
     client.delete(source)
     client.delete(sink)
-    slots = f"select active from pg_replication_slots where slot_name = '{cdc.slot(prefix)}'"
+    slots = f"select active from pg_replication_slots where slot_name = '{pipeline.slot(prefix)}'"
     wait_until(lambda: server.rows(slots) == [("f",)], WAIT_S, "the source that was deleted still reads")
-    server.execute(f"select pg_drop_replication_slot('{cdc.slot(prefix)}')")
+    server.execute(f"select pg_drop_replication_slot('{pipeline.slot(prefix)}')")
     assert server.rows(slots) == []
     log = cdc_worker.log.read_text("utf-8", "replace")
     assert "io.debezium" in log
@@ -122,9 +122,9 @@ def samples(metrics: str, name: str) -> list[tuple[dict[str, str], float]]:
 
 def wait_equal(server: Postgres, message: str) -> None:
     try:
-        wait_until(lambda: not cdc.differences(server), WAIT_S)
+        wait_until(lambda: not pipeline.differences(server), WAIT_S)
     except AssertionError:
-        raise AssertionError(f"{message} within {WAIT_S:.0f} s: {cdc.differences(server)[:5]}") from None
+        raise AssertionError(f"{message} within {WAIT_S:.0f} s: {pipeline.differences(server)[:5]}") from None
 
 
 def end(broker: Broker, topic: str) -> int:

@@ -63,7 +63,10 @@ public class Talker {
     /** A lock that is held while a line is logged, and waited for by who comes from Python. */
     public static synchronized void locked(String text) {
         LOG.info(text);
+        said++;
     }
+
+    public static volatile int said;
 
     /** How often the text of a line was asked for that nobody wants. */
     public static int unwanted(int lines) {
@@ -186,8 +189,10 @@ logging.getLogger("listed").warning(" ".join(name for name in loggers.levels() i
 part("flood")
 def wait(name, lines):
     talker.flood(name, lines).join()
+before = talker.said
 loud = [unit("loud", 0, lambda name=name: wait(name, 100_000)) for name in ("one", "two")]
-time.sleep(0.2)
+while talker.said < before + 100:
+    time.sleep(0.001)
 def say():
     for at in range(200):
         talker.locked(f"calm {at}")

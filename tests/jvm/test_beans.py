@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from kconnect.core.metrics.published import Published
 from kconnect.jvm import beans, classes
@@ -35,7 +36,7 @@ def unit(request: pytest.FixtureRequest) -> Iterator[str]:
     yield name_of(name, 0)
     logs.bind(name, 0)
     beans.end()
-    logs.unbind()
+    structlog.contextvars.clear_contextvars()
 
 
 def wait(found: Callable[[], object]) -> None:

@@ -103,6 +103,18 @@ def test_messages_become_records_in_java(java_plugin: Path, tmp_path: Path) -> N
     assert sink.take.place(batch[1]) == TopicPartition("other", 3)
 
 
+def test_a_task_may_ask_for_the_message_that_a_record_was_made_of(java_plugin: Path, tmp_path: Path) -> None:
+    """As tasks do that are built for Connect before 3.6, or know its own class of records."""
+    renamed: Part = ("org.apache.kafka.connect.transforms.RegexRouter", {"regex": ".*", "replacement": "new"})
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING, ("route", renamed, None, False)), how="original")
+    sink.task.put(sink.take([Message(b"v", 5, b"key", ("in", 2), packed=[("h", b"1")])]))
+    assert sink.written()[0].startswith("new 2 5 key v 1000 ")
+    told = sink.written()[1]
+    assert told.startswith("of ConsumerRecord(topic = in, partition = 2, ")
+    for part in ("offset = 5", "CreateTime = 1000", "serialized key size = 3", "RecordHeader(key = h, value = [49])"):
+        assert part in told
+
+
 def test_what_a_transform_drops_is_not_put(java_plugin: Path, tmp_path: Path) -> None:
     sink = Sink(java_plugin, tmp_path, chain(STRING, STRING, ("drop", FILTER, TOMBSTONE, False)))
     batch = [Message(b"a", 0), Message(None, 1), Message(b"c", 2)]

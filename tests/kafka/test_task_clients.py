@@ -11,6 +11,7 @@ import pytest
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.ports import Refusal
 from kconnect.errors import ConnectError
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.producer import TaskProducer
@@ -86,23 +87,23 @@ def test_a_setting_that_the_client_refuses_is_known_before_anything_is_sent() ->
 
 def test_what_was_never_sent_is_reported_to_nobody() -> None:
     """It comes again after the next start: a task that was told otherwise would acknowledge it to its system."""
-    told: list[object] = []
+    told: list[tuple[object, ...]] = []
 
-    def report(refusal: object, place: object) -> bool:
-        told.append((refusal, place))
+    def report(*heard: object) -> bool:
+        told.append(heard)
         return False
 
     producer = TaskProducer(NOBODY)
     message: Outgoing = ("t", b"v", b"k", -1, None, None, 0, None)
-    producer.send_reported([(message, report)])
+    producer.send_reported([message], [1], report)
     producer.close(abandon=True)
     assert told == []
     # The control: one that the client itself refuses is reported, at once.
     producer = TaskProducer({**NOBODY, "message.max.bytes": 2000})
     large: Outgoing = ("t", b"v" * 3000, b"k", -1, None, None, 0, None)
-    producer.send_reported([(large, report)])
+    producer.send_reported([large], [2], report)
     producer.close(abandon=True)
-    assert len(told) == 1
+    assert told == [(2, "t", Refusal("Broker: Message size too large"), None)]
 
 
 def test_a_topic_that_can_not_be_is_not_waited_for() -> None:

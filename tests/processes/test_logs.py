@@ -27,7 +27,7 @@ def logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(logs, "_secrets", set())
     monkeypatch.setattr(logs, "_covered", {})
     yield
-    logs.unbind()
+    structlog.contextvars.clear_contextvars()
     root.handlers[:] = handlers
     root.setLevel(level)
     for name, before in chatty.items():
@@ -89,7 +89,7 @@ def test_lines_carry_connector_and_task_of_their_thread() -> None:
         log.info("polls")
         logs.bind("orders")
         log.info("starts")
-        logs.unbind()
+        structlog.contextvars.clear_contextvars()
         log.info("nobody's")
 
     def write() -> None:

@@ -153,7 +153,10 @@ def test_a_seed_gives_the_same_fresh_cases_again() -> None:
     [
         ("(?c)a", ""),
         ("[\\da&&]", ""),
-        (r"(a)\b{g}", ""),
+        (r"a\b{g}", ""),
+        (r"\X", ""),
+        (r"\N{DIGIT ONE}", ""),
+        ("(?<=ab*)c", ""),
         ("(?<=a++)b", ""),
         (r"(a\1)", ""),
         (r"(?:(?=(a))b|a)\1", ""),

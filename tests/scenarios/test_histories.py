@@ -39,11 +39,11 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.sink_offsets import SinkOffsets
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.errors import AlreadyExistsError
-from kconnect.kafka.memory import MemoryLog
 from tests.rig.histories import counting, history_actors
 from tests.rig.histories.histories import ACTIONS, History, some_kinds
 from tests.rig.histories.history_users import SINK, Action
 from tests.rig.histories.invariants import violations
+from tests.rig.histories.memory import MemoryLog
 from tests.support import EXPLORE
 
 WANTED = int(os.environ.get("KCONNECT_HISTORIES", "300"))

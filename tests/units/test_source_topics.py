@@ -48,7 +48,7 @@ class Kafka:
     required: list[str] = []
 
     def __init__(self, client: object, cancelled: object, reports: bool = False) -> None:
-        self._waiting: list[tuple[Outgoing, OnReport | None]] = []
+        self._waiting: list[tuple[Outgoing, Any, OnReport | None]] = []
         self.active = 0
 
     def require_topic(self, topic: str) -> bool:
@@ -56,19 +56,19 @@ class Kafka:
         return True
 
     def send(self, messages: Iterable[Outgoing]) -> bool:
-        self._waiting += [(message, None) for message in messages]
+        self._waiting += [(message, None, None) for message in messages]
         return True
 
-    def send_reported(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> bool:
-        self._waiting += messages
+    def send_reported(self, messages: Iterable[Outgoing], origins: Iterable[Any], report: OnReport) -> bool:
+        self._waiting += [(message, origin, report) for message, origin in zip(messages, origins)]
         return True
 
     def flush(self, timeout: float) -> bool:
         if self.slow.is_set():
             return False
-        for message, report in self._waiting:
+        for message, origin, report in self._waiting:
             if report is not None and message[1] == self.refused.encode():
-                assert report(Refusal("too large"), None) is False
+                assert report(origin, message[0], Refusal("too large"), None) is False
         self._waiting.clear()
         return True
 

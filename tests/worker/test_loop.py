@@ -15,9 +15,9 @@ from kconnect.core.herder.log import Log
 from kconnect.core.herder.performing import Lane, performs
 from kconnect.core.herder.requests.offsets import GetOffsets
 from kconnect.core.state import assignment_records, records
-from kconnect.kafka.memory import MemoryLog
 from kconnect.worker.loop import Loop
 from tests.rig.histories.cluster import MemoryCluster
+from tests.rig.histories.memory import MemoryLog
 
 WAIT_S = 120
 

@@ -1,4 +1,4 @@
-"""`kconnect pause`. Read next: `target_states.py`."""
+"""`kconnect pause`, `kconnect resume` and `kconnect stop`. Read next: `target_states.py`."""
 
 from __future__ import annotations
 
@@ -27,4 +27,44 @@ def pause(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
     """
     return target_states.change(
         target, wanted, lambda client, name: client.pause(name), "PAUSED", wait, timeout, ("Pausing", "Paused")
+    )
+
+
+@click.command()
+@selection.arguments
+@target_states.waiting
+@connection.options
+def resume(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
+    """
+    Resume connectors that are paused or stopped.
+
+    \b
+      kconnect resume orders-source
+      kconnect resume 'orders-*' invoices --wait --timeout 2m
+      kconnect resume --all
+
+    They go on where they were. With --wait it is done when the connector and all its tasks are RUNNING.
+    """
+    return target_states.change(
+        target, wanted, lambda client, name: client.resume(name), "RUNNING", wait, timeout, ("Resuming", "Resumed")
+    )
+
+
+@click.command()
+@selection.arguments
+@target_states.waiting
+@connection.options
+def stop(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
+    """
+    Stop connectors: their tasks end, and their configs and offsets stay.
+
+    \b
+      kconnect stop orders-source
+      kconnect stop 'orders-*' invoices --wait --timeout 2m
+      kconnect stop --all
+
+    Offsets can be changed while a connector is stopped: see `kconnect offsets`. Connect has this since version 3.5.
+    """
+    return target_states.change(
+        target, wanted, lambda client, name: client.stop(name), "STOPPED", wait, timeout, ("Stopping", "Stopped")
     )

@@ -13,10 +13,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kconnect.api.record import RecordMetadata
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.dlq.memory import Done, group_of
 from kconnect.cli.dlq.planning import Outgoing
 from kconnect.cli.dlq.queues import Queue
+from kconnect.core.task.ports import Refusal
 from kconnect.errors import ConnectError
 from kconnect.kafka.positions import Place
 from kconnect.kafka.replay_producer import ReplayProducer
@@ -61,8 +63,14 @@ class Sender:
 
     def _write(self, batch: Sequence[Outgoing], notes: Mapping[Place, tuple[int, str]]) -> None:
         refused: list[tuple[Outgoing, str]] = []
+
+        def report(each: Outgoing, _topic: str, refusal: Refusal | None, _place: RecordMetadata | None) -> bool:
+            if refusal is not None:
+                refused.append((each, refusal.text))
+            return refusal is not None
+
         try:
-            self._producer.send_reported((_message(each), _report(each, refused)) for each in batch)
+            self._producer.send_reported(map(_message, batch), batch, report)
             self._producer.commit_with(notes, self._queue.metadata)
         except BaseException as error:
             with contextlib.suppress(ConnectError):
@@ -74,15 +82,6 @@ class Sender:
 
 def _message(each: Outgoing) -> Any:
     return (each.topic, each.value, each.key, each.partition, None, None, each.timestamp, list(each.headers))
-
-
-def _report(each: Outgoing, refused: list[tuple[Outgoing, str]]) -> Callable[[Any, Any], Any]:
-    def report(error: Any, _: Any) -> Any:
-        if error is not None:
-            refused.append((each, error.str()))
-        return error
-
-    return report
 
 
 def _refusal(batch: Sequence[Outgoing], refused: list[tuple[Outgoing, str]]) -> ConnectError:

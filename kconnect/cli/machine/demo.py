@@ -2,8 +2,8 @@
 `kconnect demo`: a local broker, a worker, a file source and a file sink, live in the terminal.
 
 `scripts/demo` calls it after the set-up. By default the worker's own access log is what flows; `--file` takes another file;
-`--once` moves a file once, compares what arrived line by line, and tells how it went in one line and the exit status. `--cdc`
-is another demo, in `demo_cdc.py`.
+`--once` moves a file once, compares what arrived line by line, and tells how it went in one line and the exit status.
+`scripts/demo --cdc` is another demo, which is not in the wheel: `tests/rig/cdc`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console, Group
@@ -45,7 +45,6 @@ _MEANWHILE = ("kconnect get connectors", "kconnect describe connector demo-sink"
 _NEXT = {
     "kconnect demo": "endless lines",
     "kconnect demo --once --file /etc/services": "a file, with every line checked",
-    "kconnect demo --cdc": "changes of a database, by connectors in Java",
     "kconnect broker start": "a broker that keeps running",
     "kconnect plugin new orders --kind source": "your own connector",
     "kconnect help": "all commands",
@@ -54,56 +53,50 @@ _NEXT = {
 
 @click.command()
 @click.option("--file", "file", type=click.Path(path_type=Path), help="What to read. Default: the worker's access log.")
-@click.option("--cdc", is_flag=True, help="Copy the changes of a PostgreSQL table to another database instead.")
-@click.option("--once", is_flag=True, help="Move --file, or some hundred changes with --cdc, check what arrived, and end.")
+@click.option("--once", is_flag=True, help="Move --file, check what arrived, and end.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the REST API. Default: a free one.")
 @click.option("--keep", is_flag=True, help="Keep the directory with the logs, the topics and the sink's file.")
-def demo(file: Path | None, cdc: bool, once: bool, port: int, keep: bool) -> None:
+def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     """
     Show data flow through a local broker and worker.
 
     \b
       kconnect demo                            the worker's own access log, until Ctrl-C
       kconnect demo --once --file lines.txt    one file, checked line by line; exit status 0 if all is right
-      kconnect demo --cdc                      changes of a database, until Ctrl-C
-      kconnect demo --cdc --once               some hundred changes, checked row by row
 
     It goes from a file through Kafka to another file, on this machine. Some records are shown as they arrive, and at the end
     how many have moved, and what to try next.
-
-    With --cdc it goes from a table of PostgreSQL through Kafka to a table in another database, by Debezium's source and its
-    JDBC sink, which are written in Java. They are fetched from Maven Central once. A PostgreSQL of its own is started, and
-    nothing else that runs on the machine is touched. Where there are no programs of PostgreSQL, root on Debian or Ubuntu gets
-    the package.
     """
-    if cdc and file is not None:
-        raise click.UsageError("--cdc has data of its own: leave --file out")
-    if once and file is None and not cdc:
-        raise click.UsageError("--once needs --file, the file to move, or --cdc")
+    if once and file is None:
+        raise click.UsageError("--once needs --file, the file to move")
     if once and file is not None and not file.is_file():
         raise click.UsageError(f"--file {file} does not exist")
     if port:
         require_free(port)
+
+    def run(console: Console, directory: Path, interrupted: threading.Event) -> bool:
+        source, target = file.absolute() if file is not None else directory / "access.log", directory / "sink.txt"
+        ok = _run(console, directory, source, target, once, port, interrupted)
+        if ok and not once:
+            moved = sum(1 for _ in _lines(target)) if target.exists() else 0
+            gone = "" if keep else ", which is deleted now (--keep keeps it)"
+            click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{gone}")
+        return ok
+
+    show(run, once, keep)
+
+
+def show(run: Callable[[Console, Path, threading.Event], bool], once: bool, keep: bool) -> NoReturn:
+    """Run a demo in a directory of its own, which Ctrl-C interrupts, and exit; also for the rig's demo."""
     directory = Path(tempfile.mkdtemp(prefix="kconnect-demo-"))
     # A second Ctrl-C while everything is being stopped must not leave processes behind.
     interrupted = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: interrupted.set())
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    source, target = file.absolute() if file is not None else directory / "access.log", directory / "sink.txt"
     ok = False
     try:
-        if cdc:
-            # Imported late: only this needs what installs plugins.
-            from kconnect.cli.machine import demo_cdc
-
-            ok = demo_cdc.run(console, directory, once, port, interrupted)
-        else:
-            ok = _run(console, directory, source, target, once, port, interrupted)
-        if ok and not once and not cdc:
-            moved = sum(1 for _ in _lines(target)) if target.exists() else 0
-            gone = "" if keep else ", which is deleted now (--keep keeps it)"
-            click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{gone}")
+        ok = run(console, directory, interrupted)
         if ok:
             lines = [f"  {typed(command):<53}  {what}" for command, what in _NEXT.items()]
             console.print("\n".join(["Try next (docs/getting-started.md goes on from here):", *lines]), soft_wrap=True)
@@ -148,7 +141,8 @@ def _run(
 
 def typed(command: str) -> str:
     """As it can be typed here: `scripts/demo` is called by those who have no `kconnect` on their path."""
-    return command if shutil.which("kconnect") else command.replace("kconnect", os.path.relpath(sys.argv[0]), 1)
+    beside = os.path.relpath(Path(sys.executable).with_name("kconnect"))
+    return command if shutil.which("kconnect") else command.replace("kconnect", beside, 1)
 
 
 def _records(lines: Iterable[bytes]) -> Text:

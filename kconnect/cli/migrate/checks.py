@@ -66,7 +66,7 @@ def look(name: str, source: Side, target: Side, entry: Entry | None, copy_sink_o
         if here.between:
             notes.append(f"its state is unknown, as no worker runs it at {source.url} (UNASSIGNED); kconnect assumes RUNNING")
         if "FAILED" in (here.state, *here.tasks):
-            notes.append("it has FAILED at {source.url}; it is started at {target.url}, and may fail there again")
+            notes.append(f"it has FAILED at {source.url}; it is started at {target.url}, and may fail there again")
     return Plan(name, here, there, decision, shared, tuple(problems), tuple(notes))
 
 

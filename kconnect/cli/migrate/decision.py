@@ -108,7 +108,7 @@ def _go_on(name: str, here: Seen, there: Seen, entry: Entry, pair: Pair) -> Deci
                     f"it was started again at {pair.source} after it had been copied to {pair.target}, and has run at both. "
                     "Stop the one that should not continue"
                 )
-            return Decision(Doing.MOVE, _wanted(here), "it was started again at {pair.source} in the meantime")
+            return Decision(Doing.MOVE, _wanted(here), f"it was started again at {pair.source} in the meantime")
         return Decision(Doing.FINISH, entry.wanted, "it has been copied; what remains is to bring it into its state")
     if not here.there:
         return _refuse(f"the connector {name} was deleted at {pair.source} before its move was finished")

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
 from kconnect.core.settings import errors, operation
-from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, STRING
+from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, STRING, Shown
 from kconnect.errors import ConfigError
 from kconnect.java import versions
 
@@ -106,25 +106,19 @@ NAME = STRING(
     "name",
     validator=ConnectorName(),
     doc="The connector's name, unique in the cluster.",
-    place=(COMMON, 1),
-    width=Width.MEDIUM,
-    display_name="Connector name",
+    shown=Shown(COMMON, 1, Width.MEDIUM, "Connector name"),
 )
 CONNECTOR_CLASS = STRING(
     "connector.class",
     doc="The connector's class: its Java or Python path, its simple name, or that name without `Connector`.",
-    place=(COMMON, 2),
-    width=Width.LONG,
-    display_name="Connector class",
+    shown=Shown(COMMON, 2, Width.LONG, "Connector class"),
 )
 PLUGIN_VERSION = STRING(
     "connector.plugin.version",
     None,
     doc=VERSION_DOC,
     importance=MEDIUM,
-    place=(COMMON, 3),
-    width=Width.MEDIUM,
-    display_name="Connector version",
+    shown=Shown(COMMON, 3, Width.MEDIUM, "Connector version"),
 )
 TASKS_MAX = INT(
     "tasks.max",
@@ -132,44 +126,34 @@ TASKS_MAX = INT(
     Range.at_least(1),
     doc="The most tasks that this connector may have.",
     importance=HIGH,
-    place=(COMMON, 4),
-    width=Width.SHORT,
-    display_name="Tasks max",
+    shown=Shown(COMMON, 4, Width.SHORT, "Tasks max"),
 )
 TASKS_MAX_ENFORCE = BOOLEAN(
     "tasks.max.enforce",
     True,
     doc="Whether a connector that generates more tasks than tasks.max fails.",
-    place=(COMMON, 5),
-    width=Width.SHORT,
-    display_name="Enforce tasks max",
+    shown=Shown(COMMON, 5, Width.SHORT, "Enforce tasks max"),
 )
 TRANSFORM_ALIASES = LIST(
     "transforms",
     [],
     Unique("transformation aliases"),
     doc="Aliases of the transforms, in the order in which records pass them.",
-    place=(TRANSFORMS, 12),
-    width=Width.LONG,
-    display_name="Transforms",
+    shown=Shown(TRANSFORMS, 12, Width.LONG, "Transforms"),
 )
 PREDICATE_ALIASES = LIST(
     "predicates",
     [],
     Unique("predicate aliases"),
     doc="Aliases of the predicates that transforms refer to.",
-    place=(PREDICATES, 13),
-    width=Width.LONG,
-    display_name="Predicates",
+    shown=Shown(PREDICATES, 13, Width.LONG, "Predicates"),
 )
 RELOAD_ACTION = STRING(
     "config.action.reload",
     "restart",
     OneOf(("none", "restart")),
     doc="What happens when a secret that the config refers to has expired.",
-    place=(COMMON, 14),
-    width=Width.MEDIUM,
-    display_name="Reload Action",
+    shown=Shown(COMMON, 14, Width.MEDIUM, "Reload Action"),
 )
 
 
@@ -197,18 +181,14 @@ def _converter_keys() -> Iterator[ConfigKey]:
             setting,
             None,
             doc=f"The converter, with the settings `{setting}.*`; default: the worker's, with the worker's settings.",
-            place=(COMMON, 6 + 2 * order),
-            width=Width.SHORT,
-            display_name=f"{which} converter class",
+            shown=Shown(COMMON, 6 + 2 * order, Width.SHORT, f"{which} converter class"),
         )
         version = STRING(
             f"{setting}.plugin.version",
             None,
             PluginVersion(),
             VERSION_DOC,
-            place=(COMMON, 7 + 2 * order),
-            width=Width.SHORT,
-            display_name=f"{which} converter version",
+            shown=Shown(COMMON, 7 + 2 * order, Width.SHORT, f"{which} converter version"),
         )
         yield from (named.key, version.key)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kconnect.api.config import ConfigDef, Importance, OneOf, Width
-from kconnect.core.settings.setting import BOOLEAN, LONG, SHORT, STRING
+from kconnect.core.settings.setting import BOOLEAN, LONG, SHORT, STRING, Shown
 
 GROUP, DLQ_TOPIC = "Error Handling", "errors.deadletterqueue.topic.name"
 _MEDIUM = Importance.MEDIUM
@@ -21,18 +21,14 @@ _RETRY_TIMEOUT = LONG(
     0,
     doc="For how long, in ms, a failed operation is retried; 0: not at all, -1: for ever.",
     importance=_MEDIUM,
-    place=(GROUP, 1),
-    width=Width.MEDIUM,
-    display_name="Retry Timeout for Errors",
+    shown=Shown(GROUP, 1, Width.MEDIUM, "Retry Timeout for Errors"),
 )
 _RETRY_DELAY_MAX = LONG(
     "errors.retry.delay.max.ms",
     60_000,
     doc="The longest pause, in ms, between two attempts. Pauses double from 300 ms, and are random beyond this one.",
     importance=_MEDIUM,
-    place=(GROUP, 2),
-    width=Width.MEDIUM,
-    display_name="Maximum Delay Between Retries for Errors",
+    shown=Shown(GROUP, 2, Width.MEDIUM, "Maximum Delay Between Retries for Errors"),
 )
 TOLERANCE = STRING(
     "errors.tolerance",
@@ -40,54 +36,42 @@ TOLERANCE = STRING(
     validator=OneOf(("none", "all")),
     doc="What happens with a bad record: `none` fails the task, `all` skips the record.",
     importance=_MEDIUM,
-    place=(GROUP, 3),
-    width=Width.SHORT,
-    display_name="Error Tolerance",
+    shown=Shown(GROUP, 3, Width.SHORT, "Error Tolerance"),
 )
 _LOG = BOOLEAN(
     "errors.log.enable",
     False,
     doc="Whether tolerated errors are logged; errors that fail the task always are.",
     importance=_MEDIUM,
-    place=(GROUP, 4),
-    width=Width.SHORT,
-    display_name="Log Errors",
+    shown=Shown(GROUP, 4, Width.SHORT, "Log Errors"),
 )
 _LOG_MESSAGES = BOOLEAN(
     "errors.log.include.messages",
     False,
     doc="Whether the log line includes the record. Off by default, because records may hold secrets.",
     importance=_MEDIUM,
-    place=(GROUP, 5),
-    width=Width.SHORT,
-    display_name="Log Error Details",
+    shown=Shown(GROUP, 5, Width.SHORT, "Log Error Details"),
 )
 DEAD_LETTERS_TOPIC = STRING(
     DLQ_TOPIC,
     "",
     doc="The topic for records that could not be processed; default: they are lost, if `errors.tolerance` allows it.",
     importance=_MEDIUM,
-    place=(GROUP, 6),
-    width=Width.MEDIUM,
-    display_name="Dead Letter Queue Topic Name",
+    shown=Shown(GROUP, 6, Width.MEDIUM, "Dead Letter Queue Topic Name"),
 )
 _REPLICATION_FACTOR = SHORT(
     "errors.deadletterqueue.topic.replication.factor",
     3,
     doc="The replication factor of the dead letter topic, used if the topic has to be created.",
     importance=_MEDIUM,
-    place=(GROUP, 7),
-    width=Width.MEDIUM,
-    display_name="Dead Letter Queue Topic Replication Factor",
+    shown=Shown(GROUP, 7, Width.MEDIUM, "Dead Letter Queue Topic Replication Factor"),
 )
 CONTEXT_HEADERS = BOOLEAN(
     "errors.deadletterqueue.context.headers.enable",
     False,
     doc="Whether headers say where a dead letter came from and what went wrong.",
     importance=_MEDIUM,
-    place=(GROUP, 8),
-    width=Width.MEDIUM,
-    display_name="Enable Error Context Headers",
+    shown=Shown(GROUP, 8, Width.MEDIUM, "Enable Error Context Headers"),
 )
 
 KEYS = (_RETRY_TIMEOUT.key, _RETRY_DELAY_MAX.key, TOLERANCE.key, _LOG.key, _LOG_MESSAGES.key)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.config import ConfigDef, OneOf, Range, Width
-from kconnect.core.settings.setting import INT, LONG, STRING
+from kconnect.core.settings.setting import INT, LONG, STRING, Shown
 from kconnect.errors import ConfigError
 
 _ERRORS, _LIMIT = "Error Handling", 2**31 - 1
@@ -32,36 +32,28 @@ _ATTEMPTS = INT(
     0,
     Range.between(-1, _LIMIT),
     "How many times in a row a failed connector or task is restarted automatically; 0: never, -1: without limit.",
-    place=(_ERRORS, 20),
-    width=Width.SHORT,
-    display_name="Restart Attempts",
+    shown=Shown(_ERRORS, 20, Width.SHORT, "Restart Attempts"),
 )
 _BACKOFF = LONG(
     "errors.restart.backoff.ms",
     10_000,
     Range.at_least(1),
     "The pause, in ms, before the first such restart; it doubles with each further one.",
-    place=(_ERRORS, 21),
-    width=Width.SHORT,
-    display_name="Restart Backoff",
+    shown=Shown(_ERRORS, 21, Width.SHORT, "Restart Backoff"),
 )
 _MAX_BACKOFF = LONG(
     "errors.restart.max.backoff.ms",
     300_000,
     Range.at_least(1),
     "The longest such pause, in ms. A unit that has run for as long as this without failing gets all its attempts back.",
-    place=(_ERRORS, 22),
-    width=Width.SHORT,
-    display_name="Longest Backoff",
+    shown=Shown(_ERRORS, 22, Width.SHORT, "Longest Backoff"),
 )
 _WEIGHT = INT(
     "tasks.weight",
     1,
     Range.between(1, 1_000_000),
     "The weight of one task of this connector when tasks are spread over workers: a task of weight 3 counts as three others.",
-    place=("Common", 20),
-    width=Width.SHORT,
-    display_name="Weight of a task",
+    shown=Shown("Common", 20, Width.SHORT, "Weight of a task"),
 )
 _ISOLATION = STRING(
     ISOLATION,
@@ -69,18 +61,14 @@ _ISOLATION = STRING(
     OneOf((_SHARED, _DEDICATED)),
     "shared: tasks run beside those of other connectors, as threads of a few processes; dedicated: each task has a process "
     "of its own, which costs some 100 MB, and on a Spark cluster a core.",
-    place=("Common", 21),
-    width=Width.SHORT,
-    display_name="Isolation of tasks",
+    shown=Shown("Common", 21, Width.SHORT, "Isolation of tasks"),
 )
 _MAX_MEMORY = LONG(
     MEMORY,
     -1,
     _memory,
     "How many bytes of memory the process of a dedicated task may take, some 100 MB for itself included; -1: no limit.",
-    place=("Common", 22),
-    width=Width.SHORT,
-    display_name="Memory of a task",
+    shown=Shown("Common", 22, Width.SHORT, "Memory of a task"),
 )
 
 KEYS = (_ATTEMPTS.key, _BACKOFF.key, _MAX_BACKOFF.key, _WEIGHT.key, _ISOLATION.key, _MAX_MEMORY.key)

@@ -14,7 +14,7 @@ tables stay plain `ConfigKey`s, which is Kafka's form. Read next: `kconnect/api/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from kconnect.api.config import NO_DEFAULT, ConfigDef, ConfigKey, Importance, NoDefault, Type, Validator, Width, parse
 from kconnect.errors import ConfigError
@@ -64,6 +64,18 @@ class Setting(Generic[T]):
         return self if instance is None else self.of(instance.values)
 
 
+class Shown(NamedTuple):
+    """How a user interface shows a row: in which group, at which place in it, how wide, and under which name."""
+
+    group: str | None = None
+    order: int = -1
+    width: Width = Width.NONE
+    name: str | None = None
+
+
+_NOWHERE = Shown()
+
+
 class Kind(Generic[T]):
     """Makes rows of one type of Kafka's; `T` is Python's for it."""
 
@@ -78,9 +90,7 @@ class Kind(Generic[T]):
         validator: Validator | None = None,
         doc: str = "",
         importance: Importance = Importance.LOW,
-        place: tuple[str | None, int] = (None, -1),
-        width: Width = Width.NONE,
-        display_name: str | None = None,
+        shown: Shown = _NOWHERE,
     ) -> Setting[T | None]: ...
 
     @overload
@@ -91,9 +101,7 @@ class Kind(Generic[T]):
         validator: Validator | None = None,
         doc: str = "",
         importance: Importance = Importance.LOW,
-        place: tuple[str | None, int] = (None, -1),
-        width: Width = Width.NONE,
-        display_name: str | None = None,
+        shown: Shown = _NOWHERE,
     ) -> Setting[T]: ...
 
     def __call__(
@@ -103,13 +111,11 @@ class Kind(Generic[T]):
         validator: Validator | None = None,
         doc: str = "",
         importance: Importance = Importance.LOW,
-        place: tuple[str | None, int] = (None, -1),
-        width: Width = Width.NONE,
-        display_name: str | None = None,
+        shown: Shown = _NOWHERE,
     ) -> Setting[Any]:
-        """What must be given is of high importance, whatever is said; `place` is the group and the order in it."""
+        """What must be given is of high importance, whatever is said."""
         told = Importance.HIGH if default is NO_DEFAULT else importance
-        return Setting(ConfigKey(name, self._type, default, told, doc, validator, *place, width, display_name))
+        return Setting(ConfigKey(name, self._type, default, told, doc, validator, *shown))
 
 
 STRING: Kind[str] = Kind(Type.STRING)

@@ -19,7 +19,7 @@ from kconnect.core.settings.common import (
     common_keys,
 )
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS, DLQ_TOPIC
-from kconnect.core.settings.setting import LIST, STRING
+from kconnect.core.settings.setting import LIST, STRING, Shown
 from kconnect.errors import ConfigError
 from kconnect.java import regex as java_regex
 
@@ -49,9 +49,7 @@ TOPIC_NAMES = LIST(
     Distinct(),
     doc="The topics to read, separated by commas. Give either this or `topics.regex`.",
     importance=HIGH,
-    place=(COMMON, 4),
-    width=Width.LONG,
-    display_name="Topics",
+    shown=Shown(COMMON, 4, Width.LONG, "Topics"),
 )
 TOPIC_PATTERN = STRING(
     TOPICS_REGEX,
@@ -59,9 +57,7 @@ TOPIC_PATTERN = STRING(
     java_regex.ValidRegex(),
     doc="A Java pattern of the topics to read, which must match the whole name.",
     importance=HIGH,
-    place=(COMMON, 4),
-    width=Width.LONG,
-    display_name="Topics regex",
+    shown=Shown(COMMON, 4, Width.LONG, "Topics regex"),
 )
 
 SINK_CONFIG = ConfigDef(

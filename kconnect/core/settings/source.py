@@ -19,7 +19,7 @@ from kconnect.core.settings.common import (
     common_keys,
 )
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS
-from kconnect.core.settings.setting import LIST, LONG, STRING
+from kconnect.core.settings.setting import LIST, LONG, STRING, Shown
 
 TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Support", "offsets.topic"
 
@@ -28,9 +28,7 @@ CREATION_GROUPS = LIST(
     [],
     Unique("topic creation groups"),
     doc="Groups of topics that are created with the same settings, `topic.creation.<group>.*`.",
-    place=(TOPIC_CREATION, 1),
-    width=Width.LONG,
-    display_name="Topic Creation Groups",
+    shown=Shown(TOPIC_CREATION, 1, Width.LONG, "Topic Creation Groups"),
 )
 EXACTLY_ONCE_SUPPORT = STRING(
     "exactly.once.support",
@@ -38,9 +36,7 @@ EXACTLY_ONCE_SUPPORT = STRING(
     OneOf(("REQUIRED", "REQUESTED"), ignore_case=True),
     doc="`required` refuses a config with which the connector can't be exactly-once; `requested` does not check.",
     importance=MEDIUM,
-    place=(EXACTLY_ONCE, 2),
-    width=Width.SHORT,
-    display_name="Exactly once support",
+    shown=Shown(EXACTLY_ONCE, 2, Width.SHORT, "Exactly once support"),
 )
 BOUNDARY = STRING(
     "transaction.boundary",
@@ -48,27 +44,21 @@ BOUNDARY = STRING(
     OneOf(("INTERVAL", "POLL", "CONNECTOR"), ignore_case=True),
     doc="When an exactly-once task ends its transactions: after each `poll`, by time, or where the connector says so.",
     importance=MEDIUM,
-    place=(EXACTLY_ONCE, 3),
-    width=Width.SHORT,
-    display_name="Transaction Boundary",
+    shown=Shown(EXACTLY_ONCE, 3, Width.SHORT, "Transaction Boundary"),
 )
 BOUNDARY_INTERVAL = LONG(
     "transaction.boundary.interval.ms",
     None,
     IfGiven(Range.at_least(0)),
     doc="The time between transactions, in ms, for the boundary `interval`; default: the worker's offset.flush.interval.ms.",
-    place=(EXACTLY_ONCE, 4),
-    width=Width.SHORT,
-    display_name="Transaction boundary interval",
+    shown=Shown(EXACTLY_ONCE, 4, Width.SHORT, "Transaction boundary interval"),
 )
 OFFSETS_STORAGE_TOPIC = STRING(
     "offsets.storage.topic",
     None,
     NonEmptyString(),
     doc="A topic for this connector's own offsets, instead of the worker's.",
-    place=(OFFSETS_TOPIC, 1),
-    width=Width.LONG,
-    display_name="Offsets topic",
+    shown=Shown(OFFSETS_TOPIC, 1, Width.LONG, "Offsets topic"),
 )
 
 SOURCE_CONFIG = ConfigDef(

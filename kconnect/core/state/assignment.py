@@ -11,27 +11,16 @@ from collections.abc import Collection
 from typing import Any
 
 from kconnect.core.state import assignment_records
-from kconnect.core.state.assignment_records import (
-    Assignment,
-    AssignmentRecord,
-    FencingFailed,
-    GeneratedTasks,
-    Held,
-    Leader,
-    NewerFormat,
-    Placement,
-    TopicsReset,
-)
 from kconnect.core.state.records import Broken, LogRecord, UnitId
 
 
 class AssignmentState:
     def __init__(self) -> None:
-        self.leader: Leader | None = None
-        self.assignments: dict[str, Assignment] = {}
-        self.placements: dict[str, Placement] = {}
-        self.held: dict[tuple[str, int], Held] = {}
-        self.generated: dict[str, GeneratedTasks] = {}
+        self.leader: assignment_records.Leader | None = None
+        self.assignments: dict[str, assignment_records.Assignment] = {}
+        self.placements: dict[str, assignment_records.Placement] = {}
+        self.held: dict[tuple[str, int], assignment_records.Held] = {}
+        self.generated: dict[str, assignment_records.GeneratedTasks] = {}
         self.generations_of_tasks = 0
         """How often a connector instance has been read to have made task configs."""
         self.topic_resets: dict[str, tuple[int, int]] = {}
@@ -39,30 +28,30 @@ class AssignmentState:
         The latest word that the topics which a connector has used were forgotten: its number, see `TopicsReset`, and where it
         stands in the log, for two workers that are asked at once may choose the same number.
         """
-        self.failed_fencings: dict[str, FencingFailed] = {}
+        self.failed_fencings: dict[str, assignment_records.FencingFailed] = {}
         """By connector; see `FencingFailed`."""
-        self.newer: NewerFormat | None = None
+        self.newer: assignment_records.NewerFormat | None = None
         """Set once a record was met that a newer kconnect wrote: this worker must not lead."""
 
-    def apply(self, record: LogRecord) -> AssignmentRecord | NewerFormat | Broken:
+    def apply(self, record: LogRecord) -> assignment_records.AssignmentRecord | assignment_records.NewerFormat | Broken:
         decoded = assignment_records.decode_assignment(record)
         match decoded:
-            case Leader():
+            case assignment_records.Leader():
                 self.leader = decoded
-            case Assignment(worker, units):
+            case assignment_records.Assignment(worker, units):
                 _put(self.assignments, worker, decoded if units is not None else None)
-            case Placement(worker, hosts):
+            case assignment_records.Placement(worker, hosts):
                 _put(self.placements, worker, decoded if hosts is not None else None)
-            case Held(worker, host, units):
+            case assignment_records.Held(worker, host, units):
                 _put(self.held, (worker, host), decoded if units is not None else None)
-            case GeneratedTasks(name, configs):
+            case assignment_records.GeneratedTasks(name, configs):
                 _put(self.generated, name, decoded if configs is not None else None)
                 self.generations_of_tasks += 1
-            case FencingFailed(name, error):
+            case assignment_records.FencingFailed(name, error):
                 _put(self.failed_fencings, name, decoded if error is not None else None)
-            case TopicsReset(name, number):
+            case assignment_records.TopicsReset(name, number):
                 _put(self.topic_resets, name, None if number is None else (number, record.offset))
-            case NewerFormat():
+            case assignment_records.NewerFormat():
                 self.newer = decoded
         return decoded
 
@@ -81,7 +70,7 @@ class AssignmentState:
         """
         return 0 if self.leader is None else self.leader.term
 
-    def holders(self, unit: UnitId) -> list[Held]:
+    def holders(self, unit: UnitId) -> list[assignment_records.Held]:
         """The hosts, of any worker, that say they run `unit`."""
         return [held for held in self.held.values() if held.units is not None and unit in held.units]
 
@@ -91,7 +80,7 @@ class AssignmentState:
         placed = (units for worker in workers if (p := self.placements.get(worker)) for units in (p.hosts or {}).values())
         return any(unit.connector == connector for unit in (*held, *(unit for units in placed for unit in units)))
 
-    def hosts_of(self, worker: str) -> list[Held]:
+    def hosts_of(self, worker: str) -> list[assignment_records.Held]:
         return [held for (owner, _), held in sorted(self.held.items()) if owner == worker]
 
     def workers(self) -> set[str]:

@@ -26,7 +26,6 @@ from kconnect.core.task.ports import (
     DeadLetters,
     Life,
     OffsetStore,
-    OnReport,
     Producer,
     Refusal,
     SourcePlugin,
@@ -178,7 +177,7 @@ class AtLeastOnce:
         if not ports.topics.require(new, self._producer):
             return False
         if ports.tracks or ports.errors.settings.tolerant:
-            sent = self._producer.send_reported(self._reported(batch))
+            sent = self._producer.send_reported(messages, batch.origins, self._heard)
         else:
             sent = self._producer.send(messages)
         if not sent:
@@ -210,27 +209,17 @@ class AtLeastOnce:
         except Exception as error:  # noqa: BLE001 - a delivery that failed; the task has failed of it already
             log.warning("The source offsets can't be stored: %s", error)
 
-    def _reported(self, batch: Converted) -> Iterator[tuple[Outgoing, OnReport]]:
-        ports, tolerant = self._ports, self._ports.errors.settings.tolerant
-        for record, message in zip(batch.origins, batch.messages):
-
-            def report(
-                refusal: Refusal | None,
-                metadata: RecordMetadata | None,
-                record: Any = record,
-                topic: str = message[0],
-            ) -> bool:
-                if refusal is not None:
-                    if refusal.fatal or not tolerant:
-                        return True
-                    failure = ConnectError(f"The record can't be produced: {refusal.text}")
-                    ports.errors.handle(Stage.KAFKA_PRODUCE, _PRODUCER, record, failure)
-                    ports.use.refused(topic)
-                if ports.tracks:
-                    ports.committed(record, metadata)
-                return False
-
-            yield message, report
+    def _heard(self, record: Any, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
+        ports = self._ports
+        if refusal is not None:
+            if refusal.fatal or not ports.errors.settings.tolerant:
+                return True
+            failure = ConnectError(f"The record can't be produced: {refusal.text}")
+            ports.errors.handle(Stage.KAFKA_PRODUCE, _PRODUCER, record, failure)
+            ports.use.refused(topic)
+        if ports.tracks:
+            ports.committed(record, metadata)
+        return False
 
     def _store_offsets(self) -> bool:
         """Wait until all that was sent is acknowledged, then store the offsets that go with it. False: not this time."""
@@ -341,7 +330,10 @@ class ExactlyOnce:
             return False
         ports.topics.written(new)
         if messages:
-            sent = self._producer.send_reported(self._reported(batch)) if ports.tracks else self._producer.send(messages)
+            if ports.tracks:
+                sent = self._producer.send_reported(messages, batch.origins, self._heard)
+            else:
+                sent = self._producer.send(messages)
             if not sent:
                 return False
         ports.use.sent(batch.topics, messages)
@@ -353,15 +345,10 @@ class ExactlyOnce:
         ports.meter.sent(len(messages))
         return True
 
-    def _reported(self, batch: Converted) -> Iterator[tuple[Outgoing, OnReport]]:
-        for record, message in zip(batch.origins, batch.messages):
-
-            def report(refusal: Refusal | None, metadata: RecordMetadata | None, record: Any = record) -> bool:
-                if metadata is not None:
-                    self._places[id(record)] = metadata
-                return refusal is not None
-
-            yield message, report
+    def _heard(self, record: Any, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
+        if metadata is not None:
+            self._places[id(record)] = metadata
+        return refusal is not None
 
     def _end(self, end: End | None) -> None:
         if end is None:

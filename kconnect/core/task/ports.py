@@ -56,8 +56,11 @@ class Refusal(NamedTuple):
     fatal: bool = False
 
 
-OnReport = Callable[["Refusal | None", "RecordMetadata | None"], bool]
-"""Told that a message is acknowledged, and where it is, or why not. True: the refusal counts as the producer's failure."""
+OnReport = Callable[[Any, str, "Refusal | None", "RecordMetadata | None"], bool]
+"""
+Told that the message of an origin, for that topic, is acknowledged, and where it is, or why not. True: the refusal counts as
+the producer's failure.
+"""
 
 
 class Producer(Protocol):
@@ -72,8 +75,8 @@ class Producer(Protocol):
         """Hand messages over in order. False if it gave up before the last one."""
         ...
 
-    def send_reported(self, messages: Iterable[tuple[Outgoing, OnReport]]) -> bool:
-        """As `send`; each callback is called once, within this or a later call of this producer."""
+    def send_reported(self, messages: Iterable[Outgoing], origins: Iterable[Any], report: OnReport) -> bool:
+        """As `send`; `report` is called once for each message, with its origin, within this or a later call."""
         ...
 
     def check(self) -> None:

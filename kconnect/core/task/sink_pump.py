@@ -285,17 +285,3 @@ class SinkConversion:
 
     def place(self, record: SinkRecord) -> TopicPartition:
         return TopicPartition(record.original_topic, record.original_partition)
-
-
-class Untouched:
-    """An `Intake` for a task that gets Kafka's messages as they are, because they are converted elsewhere."""
-
-    def __init__(self, use: TopicUse) -> None:
-        self._use = use
-
-    def __call__(self, messages: Sequence[Any]) -> list[Any]:
-        self._use.read_from({message.topic() for message in messages})
-        return list(messages)
-
-    def place(self, record: Any) -> TopicPartition:
-        return TopicPartition(record.topic(), record.partition())

@@ -65,7 +65,7 @@ public final class SinkBatches {
         this.loader = Loaders.of(task);
     }
 
-    /** The next batch: `convert` goes on from there. Its memory is the caller's, and read until `end`. */
+    /** The next batch: `convert` goes on from there. It is read until `end`. */
     public void begin(ByteBuffer batch) {
         in = batch.order(ByteOrder.nativeOrder());
         messages = in.getInt();
@@ -158,7 +158,8 @@ public final class SinkBatches {
     public void take(ByteBuffer batch) {
         ConnectRecord[] found = reader.read(batch, null);
         for (int at = 0; at < found.length; at++) {
-            waiting.add(found[at]);
+            // What it was made of is Python's.
+            waiting.add(Original.with((SinkRecord) found[at], null, null, new RecordHeaders()));
         }
     }
 
@@ -221,7 +222,8 @@ public final class SinkBatches {
         SinkRecord record = new SinkRecord(
             topic, partitions[index], key.schema(), key.value(), value.schema(), value.value(), offsets[index], timestamp,
             KINDS[kinds[index]], headers);
-        return (SinkRecord) chain.transform(record);
+        SinkRecord transformed = (SinkRecord) chain.transform(record);
+        return transformed == null ? null : Original.with(transformed, rawKey, rawValue, raw);
     }
 
     private long[] longs() {

@@ -133,15 +133,19 @@ public final class SourceBatches {
      * Kafka has the records of these numbers, or they were dropped: then their offset is -2. The other columns say where each
      * one is.
      */
-    public void committed(int[] numbers, String[] topics, int[] partitions, long[] offsets, long[] timestamps)
+    public void committed(int[] numbers, int[] topicOf, int[] partitions, String[] topics, long[] offsets, long[] timestamps)
             throws InterruptedException {
         ClassLoader before = Loaders.enter(loader);
+        TopicPartition place = null;
         try {
             for (int at = 0; at < numbers.length; at++) {
                 SourceRecord record = (SourceRecord) unheard.remove(Integer.valueOf(numbers[at]));
                 RecordMetadata metadata = null;
                 if (offsets[at] != -2) {
-                    TopicPartition place = new TopicPartition(topics[at], partitions[at]);
+                    String topic = topics[topicOf[at]];
+                    if (place == null || place.partition() != partitions[at] || !place.topic().equals(topic)) {
+                        place = new TopicPartition(topic, partitions[at]);
+                    }
                     metadata = new RecordMetadata(place, offsets[at], 0, timestamps[at], -1, -1);
                 }
                 task.commitRecord(record, metadata);

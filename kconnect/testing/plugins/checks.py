@@ -23,16 +23,8 @@ from kconnect.api.record import SinkRecord
 from kconnect.core.settings import secrets
 from kconnect.core.settings.connector import framework_config
 from kconnect.errors import ConfigError, ConnectError, RetriableError
-from kconnect.testing.plugins import chain_checks
+from kconnect.testing.plugins import chain_checks, configs
 from kconnect.testing.plugins.chain_checks import Records, told
-from kconnect.testing.plugins.configs import (
-    accepted,
-    config_def_of,
-    config_errors,
-    configured,
-    installed_version,
-    kind_of,
-)
 from kconnect.testing.plugins.records import image
 from kconnect.testing.plugins.sink import SinkRunner
 from kconnect.testing.plugins.source import SourceRunner
@@ -59,7 +51,7 @@ def check_plugin(plugin: type[Any], config: Mapping[str, str] | None = None, rec
     stopped while it polls. Sinks, transforms and predicates get `records`. A converter converts their values to bytes and back.
     The config should point to a system for tests. The check takes as long as the plugin's `poll` blocks.
     """
-    kind_of(plugin)
+    configs.kind_of(plugin)
     problems = list(_problems(plugin, dict(config or {}), records))
     if problems:
         raise PluginProblems(plugin, problems)
@@ -78,18 +70,18 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
         declared = ConfigDef()
     else:
         try:
-            declared = config_def_of(made, config)
+            declared = configs.config_def_of(made, config)
         except Exception as error:  # noqa: BLE001 - a plugin's own
             yield f"config() can't be used: {told(error)}; it is called on an instance that was never started or configured"
     if declared is None:
         return
-    kind = kind_of(plugin)
+    kind = configs.kind_of(plugin)
     yield from _of_settings(declared, kind, plugin)
     if kind == "connector":
         yield from _of_connector(plugin, config, records)
         return
     try:
-        made = configured(plugin, config)
+        made = configs.configured(plugin, config)
     except ConfigError as error:
         yield str(error)
         return
@@ -136,7 +128,7 @@ def _of_version(plugin: type[Any], made: Any) -> Iterator[str]:
     if version == "undefined":
         yield "has no version(): statuses and metrics can't tell its versions apart"
         return
-    installed = installed_version(plugin)
+    installed = configs.installed_version(plugin)
     if installed is not None and installed != version:
         yield f"version() returned {version}, but its package has version {installed}: read both from one place"
 
@@ -167,14 +159,14 @@ def _of_settings(declared: ConfigDef, kind: str, plugin: type[Any]) -> Iterator[
 def _of_connector(plugin: type[Connector], config: dict[str, str], records: Records) -> Iterator[str]:
     for title, given in (("an empty config", {}), ("the config", config)):
         try:
-            errors = config_errors(plugin, given)
+            errors = configs.config_errors(plugin, given)
         except Exception as error:  # noqa: BLE001 - a plugin's own
             yield f"validate() of {title} raised {told(error)}: it should return the errors of each setting instead"
             return
     if errors:
         yield from (f"validation refuses the config: {message}" for messages in errors.values() for message in messages)
         return
-    full = accepted(plugin, config)
+    full = configs.accepted(plugin, config)
     if issubclass(plugin, SourceConnector):
         yield from _of_preflight(plugin(), full)
         yield from _of_source(plugin, config)

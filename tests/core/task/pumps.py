@@ -19,7 +19,7 @@ from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Errors, Failure
 from kconnect.core.task.ports import Listener, OffsetRecord, Pairs, Producer
-from kconnect.core.task.sink_pump import Intake, SinkConversion, SinkPump, Untouched
+from kconnect.core.task.sink_pump import Intake, SinkConversion, SinkPump
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
 from kconnect.core.task.steps import Step, Steps
 from kconnect.core.task.topic_use import TopicUse
@@ -27,6 +27,7 @@ from kconnect.core.task.transactions import PollBoundary
 from kconnect.errors import ConnectError
 from kconnect.kafka.memory_clients import MemoryConsumer, MemoryProducer
 from kconnect.testing.plugins.world import Always
+from tests.rig.histories.counting import Untouched
 
 from .records import Message, Text, TextHeaders
 

@@ -14,9 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.rig.chaos.capture import CaptureRun
 from tests.rig.chaos.cluster import SESSION_S
-from tests.rig.chaos.faults import EVERYTHING, EXACTLY_ONCE, FAULTS, mix
+from tests.rig.chaos.faults import EVERYTHING, EXACTLY_ONCE, FAULTS, KILL_BURSTS, mix
 from tests.rig.chaos.run import ChaosRun
+
+_CAPTURE_KILLS = 20
 
 
 def main() -> int:
@@ -25,7 +28,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
     parser.add_argument("--only", metavar="F1,F2", help=f"only these of {', '.join(FAULTS)}; or of kills, suspend")
     parser.add_argument("--exactly-once", action="store_true", help="sources are exactly-once, and what strikes are kills")
-    parser.add_argument("--kills", type=int, help="with --exactly-once: end after so many, whatever the time")
+    parser.add_argument(
+        "--debezium", action="store_true", help="sources are Debezium of PostgreSQL, and what strikes are kills"
+    )
+    parser.add_argument(
+        "--kills", type=int, help="with one of these two: end after so many, whatever the time; of Debezium's, 20"
+    )
     parser.add_argument("--session", type=float, default=SESSION_S, help="of workers and hosts, in seconds; %(default)s")
     parser.add_argument("--directory", type=Path, help="where logs and data go; default: a new one for temporary files")
     options = parser.parse_args()
@@ -33,15 +41,17 @@ def main() -> int:
     # Whoever ends this one must not leave a cluster behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
     once = options.exactly_once
-    run = ChaosRun(
+    kills = options.kills or (_CAPTURE_KILLS if options.debezium else None)
+    faults = KILL_BURSTS if options.debezium else EXACTLY_ONCE if once else EVERYTHING
+    run = (CaptureRun if options.debezium else ChaosRun)(
         *(directory, options.seed, lambda line: print(line, flush=True)), exactly_once=once, session_s=options.session
     )
     only = options.only.split(",") if options.only else None
     try:
         run.start()
         end = time.monotonic() + options.minutes * 60
-        for name, fault in mix(options.seed, only, EXACTLY_ONCE if once else EVERYTHING):
-            if run.kills.total() >= options.kills if options.kills else time.monotonic() >= end:
+        for name, fault in mix(options.seed, only, faults):
+            if run.kills.total() >= kills if kills else time.monotonic() >= end:
                 break
             run.strike(name, fault)
         run.finish()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.core.state.records import Topic
@@ -97,6 +98,11 @@ class Member:
 
 
 class ChaosCluster:
+    names: tuple[str, ...] = (SOURCE, SINK)
+    units: tuple[str, ...] = tuple(UNITS)
+    """Of these connectors, which run all the time."""
+    changing: tuple[str, ...] = (CHURN,)
+
     def __init__(self, directory: Path, workers: int = 3, exactly_once: bool = False, session_s: float = SESSION_S) -> None:
         self.directory = directory
         self.exactly_once, self.session_s = exactly_once, session_s
@@ -104,7 +110,7 @@ class ChaosCluster:
         self.outages: list[tuple[float, float]] = []
         """For `history.History.outages`."""
         listeners = [free_port() for _ in range(workers)]
-        plugins = verifiable.write_plugin(directory / "plugins")
+        plugins = self.plugins()
         settings = {"session.timeout.ms": str(int(session_s * 1000))}
         if exactly_once:
             settings["exactly.once.source.support"] = "enabled"
@@ -118,20 +124,27 @@ class ChaosCluster:
             member.kafka.start()
             member.rest.start()
         self.broker.start()
-        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        partitions = {DATA: SOURCE_TASKS, CHURN: max(self._churn_tasks)}
-        topics = [NewTopic(topic, number, 1, config=_APPEND_TIME) for topic, number in partitions.items()]
-        for created in admin.create_topics(topics).values():
-            created.result(120)
         for member in self.members:
             member.worker.start(wait=False)
         for member in self.members:
             member.worker.wait_healthy()
             member.up = True
         with self.members[0].client() as client:
-            client.create(SINK, self._sink_config())
-            client.create(SOURCE, self._source_config(DATA, SOURCE_TASKS))
-            client.create(CHURN, self.churn_config(0))
+            self.connect(AdminClient({"bootstrap.servers": self.broker.bootstrap_servers}), client)
+
+    def plugins(self) -> Path:
+        """A directory with the connectors' classes."""
+        return verifiable.write_plugin(self.directory / "plugins")
+
+    def connect(self, admin: AdminClient, client: ConnectClient) -> None:
+        """Make topics and connectors."""
+        partitions = {DATA: SOURCE_TASKS, CHURN: max(self._churn_tasks)}
+        topics = [NewTopic(topic, number, 1, config=_APPEND_TIME) for topic, number in partitions.items()]
+        for created in admin.create_topics(topics).values():
+            created.result(120)
+        client.create(SINK, self._sink_config())
+        client.create(SOURCE, self._source_config(DATA, SOURCE_TASKS))
+        client.create(CHURN, self.churn_config(0))
 
     def churn_config(self, revision: int) -> dict[str, str]:
         """Each revision has another number of tasks than the one before."""
@@ -162,6 +175,9 @@ class ChaosCluster:
             "tasks.max": str(SINK_TASKS),
             **(committed if self.exactly_once else {}),
         }
+
+    def rest(self) -> None:
+        """Whoever changes what sources read ends now. Here they count by themselves."""
 
     def stop(self) -> list[str]:
         """End everything in order; gives what of the workers' processes was left over."""
@@ -205,6 +221,10 @@ class ChaosCluster:
             return []
         return [member for member in self.live() if tasks.get(member.id)]
 
+    def hosts(self, member: Member) -> list[psutil.Process]:
+        """Those of a worker that connectors may run in."""
+        return member.worker.hosts()
+
     def worked(self) -> dict[str, float]:
         """When each task that ever worked did so last, by the monotonic clock; a sink's works when it gets records."""
         for event in self._tail.read():
@@ -227,11 +247,11 @@ class ChaosCluster:
                     moving, statuses = member.asked.cluster()["moving"], member.asked.connectors("status")
                 except RestError as error:
                     return f"{member} gives no statuses: {error}"
-                names = [SOURCE, SINK, *([CHURN] if also_churn else [])]
+                names = [*self.names, *(self.changing if also_churn else [])]
                 found = _not_running(statuses, names, live) or _moves(moving, names)
                 if found:
                     return f"by {member}, {found}"
-        idle = [unit for unit in UNITS if worked.get(unit, 0.0) <= since]
+        idle = [unit for unit in self.units if worked.get(unit, 0.0) <= since]
         return f"no work of {', '.join(idle)}" if idle else None
 
 

@@ -51,7 +51,7 @@ def _kill_worker(run: ChaosRun, member: Member) -> None:
 def kill_host_then_driver(run: ChaosRun) -> None:
     for _ in range(2):
         member = run.victim()
-        hosts = member.worker.hosts()
+        hosts = run.cluster.hosts(member)
         if hosts:
             host = run.random.choice(hosts)
             run.blow(f"kill -9 a host of {member}, pid {host.pid}")
@@ -67,7 +67,7 @@ def kill_host_then_driver(run: ChaosRun) -> None:
 
 def kill_host(run: ChaosRun) -> None:
     member = run.victim()
-    hosts = member.worker.hosts()
+    hosts = run.cluster.hosts(member)
     if hosts:
         host = run.random.choice(hosts)
         run.blow(f"kill -9 a host of {member}, pid {host.pid}", "host")
@@ -269,8 +269,10 @@ def kill_some(run: ChaosRun) -> None:
         run.pause(0.0, 8.0)
 
 
+KILL_BURSTS: tuple[tuple[str, Fault], ...] = (("kills", kill_some),)
+
 EXACTLY_ONCE: tuple[tuple[str, Fault], ...] = (
-    *[("kills", kill_some)] * 3,
+    *KILL_BURSTS * 3,
     *(("suspend", suspend_tree), ("suspend", suspend_broker)),
 )
 """What exactly-once sources must survive: processes that end, and those that sleep and wake up late."""

@@ -16,13 +16,15 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from kconnect.rest.client import RestError
-from tests.rig.chaos.cluster import CHURN, DATA, INTERNAL, SESSION_S, ChaosCluster, Member
+from tests.rig.chaos.cluster import CHURN, DATA, INTERNAL, SESSION_S, SINK, ChaosCluster, Member
 from tests.rig.chaos.faults import Fault
 from tests.rig.chaos.watch import Commits, Reads, Writes
 from tests.rig.systems import history, recorder
-from tests.rig.systems.history import Violation
+from tests.rig.systems.history import Findings, Violation
+from tests.rig.systems.watcher import Watcher
 
 _HEAL_S = 240.0
+_BUSY_S = 30.0
 _DELIVER_S = 120.0
 _LOOK_S = 0.2
 _LIE_S = 30.0
@@ -47,7 +49,7 @@ class ChaosRun:
     ) -> None:
         self.seed = seed
         self.random = random.Random(seed)
-        self.cluster = ChaosCluster(directory, workers, exactly_once, session_s)
+        self.cluster = self.make(directory, workers, exactly_once, session_s)
         self.violations: list[Violation] = []
         self.recoveries: list[tuple[str, float]] = []
         self.counts: Counter[str] = Counter()
@@ -58,16 +60,23 @@ class ChaosRun:
         self._struck: float | None = None
         """When the fault that is under way said for the first time what it does."""
         self._reads = [Reads(member) for member in self.cluster.members]
-        self._writes = Writes(self.cluster, seed)
+        self._writes = Writes(self.cluster, seed) if self.cluster.changing else None
         self._commits: Commits | None = None
+
+    def make(self, directory: Path, workers: int, exactly_once: bool, session_s: float) -> ChaosCluster:
+        return ChaosCluster(directory, workers, exactly_once, session_s)
 
     def start(self) -> None:
         self.say(f"seed {self.seed}; everything is in {self.cluster.directory}")
         self.cluster.start()
         self.wait_whole("the first start")
-        self._commits = Commits(self.cluster.broker.bootstrap_servers)
-        for watcher in (*self._reads, self._writes, self._commits):
+        if SINK in self.cluster.names:
+            self._commits = Commits(self.cluster.broker.bootstrap_servers)
+        for watcher in self._watchers():
             watcher.start()
+
+    def _watchers(self) -> list[Watcher]:
+        return [*self._reads, *filter(None, (self._writes, self._commits))]
 
     def strike(self, name: str, fault: Fault) -> list[Violation]:
         """Wait until data flows, strike at a random moment, wait for the healing, check. Gives what is new."""
@@ -88,13 +97,14 @@ class ChaosRun:
     def finish(self) -> None:
         """The last checks, with nothing in motion any more; ends the cluster."""
         known = len(self.violations)
-        self._writes.end()
+        if self._writes is not None:
+            self._writes.end()
         self.wait_whole("the end", also_churn=True)
-        self._add(self._writes.check())
-        for reads in self._reads:
-            reads.end()
-        if self._commits is not None:
-            self._commits.end()
+        if self._writes is not None:
+            self._add(self._writes.check())
+        for watcher in self._watchers():
+            watcher.end()
+        self.cluster.rest()
         self.check()
         for left in self.cluster.stop():
             self.violation("outlived", "the cluster", f"{left} lives on after the end")
@@ -102,7 +112,7 @@ class ChaosRun:
 
     def abort(self) -> None:
         """End the cluster as it is."""
-        for watcher in (*self._reads, self._writes, *([self._commits] if self._commits else [])):
+        for watcher in self._watchers():
             watcher.end(0)
         self.cluster.stop()
 
@@ -111,9 +121,10 @@ class ChaosRun:
         lines = [
             f"{', '.join(f'{count} {what}' for what, count in sorted(self.counts.items()))}",
             f"REST reads: {len(reads)}, {_percentiles(reads)}",
-            f"REST writes: {len(self._writes.seconds)}, {self._writes.refused} refused or unanswered, "
-            f"{_percentiles(self._writes.seconds)}",
         ]
+        if (writes := self._writes) is not None:
+            refused = f"{writes.refused} refused or unanswered"
+            lines.append(f"REST writes: {len(writes.seconds)}, {refused}, {_percentiles(writes.seconds)}")
         for name in dict.fromkeys(name for name, _ in self.recoveries):
             seconds = [seconds for each, seconds in self.recoveries if each == name]
             lines.append(
@@ -153,7 +164,8 @@ class ChaosRun:
 
     def victim(self, but: Member | None = None) -> Member:
         """A worker that tasks run on: to hurt one that does nothing would prove little."""
-        self._wait(lambda: [member for member in self.cluster.busy() if member is not but])
+        # The one to spare may have all there is.
+        self._wait(lambda: [member for member in self.cluster.busy() if member is not but], _BUSY_S)
         found = [member for member in self.cluster.busy() if member is not but]
         return self.random.choice(found or [member for member in self.cluster.live() if member is not but])
 
@@ -205,14 +217,16 @@ class ChaosRun:
 
     def wait_written(self, what: str) -> None:
         """Until a write that began after this call has been acknowledged."""
-        before = self._writes.tried
-        if self._wait(lambda: self._writes.acknowledged > before + 1):
+        writes = self._writes
+        assert writes is not None, "this cluster has nothing to write"
+        before = writes.tried
+        if self._wait(lambda: writes.acknowledged > before + 1):
             self.say(f"{what}{self._since_blow()}")
         else:
             self.violation("not-healed", what, f"no write was acknowledged for {_HEAL_S:.0f} s")
 
-    def _wait(self, condition: Callable[[], object]) -> bool:
-        end = time.monotonic() + _HEAL_S
+    def _wait(self, condition: Callable[[], object], seconds: float = _HEAL_S) -> bool:
+        end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
                 return False
@@ -226,7 +240,7 @@ class ChaosRun:
         until_ms, end = int(time.time() * 1000), time.monotonic() + _DELIVER_S
         known = {(violation.name, violation.subject) for violation in self.violations}
         while True:
-            findings = history.check(self._history(until_ms), max(_LIE_S, 3 * self.cluster.session_s))
+            findings = self.findings(until_ms)
             new = {each.name for each in findings.violations if (each.name, each.subject) not in known}
             if time.monotonic() > end or not new & history.UNSETTLED:
                 break
@@ -234,7 +248,11 @@ class ChaosRun:
         self.counts = findings.counts
         self._add(findings.violations)
         self._add([violation for reads in self._reads for violation in reads.violations])
-        self._add(self._writes.violations)
+        self._add(self._writes.violations if self._writes is not None else [])
+
+    def findings(self, until_ms: int) -> Findings:
+        """What the cluster has done so far; records of later than `until_ms` may be missing."""
+        return history.check(self._history(until_ms), max(_LIE_S, 3 * self.cluster.session_s))
 
     def _history(self, until_ms: int) -> history.History:
         commits = list(self._commits.seen) if self._commits else []

@@ -30,7 +30,7 @@ from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId, UnitStatus
-from kconnect.kafka.memory import MemoryGroup, MemoryLog, MemoryReader
+from tests.rig.histories.memory import MemoryGroup, MemoryLog, MemoryReader
 
 _ROUTINE = (effects.FindMembers, events.Members)
 

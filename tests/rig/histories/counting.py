@@ -23,7 +23,7 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.delivery import AtLeastOnce, Converted, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts, strict
 from kconnect.core.task.ports import Listener, OffsetRecord, Pairs
-from kconnect.core.task.sink_pump import SinkPump, Untouched
+from kconnect.core.task.sink_pump import SinkPump
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import IntervalBoundary, PollBoundary
@@ -248,6 +248,20 @@ class SinkGroup:
         if task in self.members:
             self.members.remove(task)
         self.owners = {place: owner for place, owner in self.owners.items() if owner is not task}
+
+
+class Untouched:
+    """An `Intake` that hands on Kafka's messages as they are."""
+
+    def __init__(self, use: TopicUse) -> None:
+        self._use = use
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        self._use.read_from({message.topic() for message in messages})
+        return list(messages)
+
+    def place(self, record: Any) -> TopicPartition:
+        return TopicPartition(record.topic(), record.partition())
 
 
 class SinkTask:

@@ -23,10 +23,10 @@ from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord, State, TargetState, Topic, UnitId
 from kconnect.core.state.status import StatusState
 from kconnect.errors import AlreadyExistsError, BadRequestError, ConflictError, NotFoundError
-from kconnect.kafka.memory import compacted
 from tests.rig.histories.histories import History
 from tests.rig.histories.history_actors import REFUSAL
 from tests.rig.histories.history_users import NAMES, SINK, SOURCES, Asked
+from tests.rig.histories.memory import compacted
 
 REFUSALS = (AlreadyExistsError, BadRequestError, ConflictError, NotFoundError)
 _PRIVILEGED = (b"connector-", b"task-", b"commit-", b"session-key", b"restart-connector-", b"tasks-fencing-")

@@ -6,12 +6,14 @@ import java.util.Collection;
 import java.util.Map;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.errors.RetriableException;
+import org.apache.kafka.connect.runtime.InternalSinkRecord;
 import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.sink.SinkTask;
 
 /**
  * A line for each record: topic, partition, offset, key, value, timestamp, headers. A value that is that of `fails` it does not
- * take: it reports the record, or, with `how=retry`, takes it at the second attempt, else it fails.
+ * take: it reports the record, or, with `how=retry`, takes it at the second attempt, else it fails. With `how=original` a second
+ * line has the message that the record was made of.
  */
 public final class RecordingTask extends SinkTask {
     private Map config;
@@ -47,6 +49,9 @@ public final class RecordingTask extends SinkTask {
             }
             lines.append(record.topic() + " " + record.kafkaPartition() + " " + record.kafkaOffset() + " " + record.key() + " "
                 + record.value() + " " + record.timestamp() + " " + record.headers() + "\n");
+            if (how.equals("original")) {
+                lines.append("of " + ((InternalSinkRecord) record).context().original() + "\n");
+            }
         }
         try {
             FileWriter file = new FileWriter((String) config.get("file"), true);

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from tests.rig.parity.expected import Known, Place, answered
 
-_OWN_SETTINGS = r"errors\.restart\.(max\.attempts|backoff\.ms|max\.backoff\.ms)|tasks\.(weight|isolation|memory\.max)"
-_DEAD_LETTERS = r"errors\.deadletterqueue\.(topic\.name|topic\.replication\.factor|context\.headers\.enable)"
+OWN_SETTINGS = r"errors\.restart\.(max\.attempts|backoff\.ms|max\.backoff\.ms)|tasks\.(weight|isolation|memory\.max)"
+DEAD_LETTERS = r"errors\.deadletterqueue\.(topic\.name|topic\.replication\.factor|context\.headers\.enable)"
 _OF_AN_ANSWER = r"headers\.Location|body\.(name|config|tasks|type)"
 
 KNOWN: tuple[Known, ...] = (
@@ -102,13 +102,13 @@ KNOWN: tuple[Known, ...] = (
         "own-settings",
         "connector settings that Kafka Connect does not have",
         r"(plugin config|validate): .*",
-        (Place(rf"body\.(configs\.)?({_OWN_SETTINGS})", r"\(absent\)"),),
+        (Place(rf"body\.(configs\.)?({OWN_SETTINGS})", r"\(absent\)"),),
     ),
     Known(
         "source-dead-letters",
         "dead letter queue",
         r"(plugin config|validate): .*",
-        (Place(rf"body\.(configs\.)?({_DEAD_LETTERS})", r"\(absent\)"),),
+        (Place(rf"body\.(configs\.)?({DEAD_LETTERS})", r"\(absent\)"),),
     ),
     Known(
         "own-plugins",

@@ -65,9 +65,14 @@ _OURS_ONLY = re.compile(r"kconnect\..*|io\.confluent\.connect\.avro\.AvroConvert
 """Plugins that Connect has not; `GET /connector-plugins` shows the difference, so that no other answer need."""
 
 
+def of_both(classes: list[str]) -> list[str]:
+    """Without the plugins that kconnect alone has."""
+    return [each for each in classes if not _OURS_ONLY.fullmatch(each)]
+
+
 def _of_name(name: str, value: Any) -> Any:
     if name == "recommended_values":
-        return [each for each in value if not _OURS_ONLY.fullmatch(each)]
+        return of_both(value)
     # A ConfigKeyInfo or a record's own `version` may be null, which is compared.
     return _BY_NAME[name] if name in _BY_NAME and value not in (None, "") and not isinstance(value, dict | list) else value
 
@@ -92,17 +97,22 @@ def _ordered(step: Step, body: Any) -> Any:
     if isinstance(body, list) and all(isinstance(each, str) for each in body):
         return sorted(body) if path.rstrip("/") == "/connectors" else body
     if path.endswith("/validate") and isinstance(body, dict) and "configs" in body:
-        # Those of a converter come in the order of a hash map.
-        last = [group for group in ("Schemas", "Serialization") if group in body["groups"]]
-        groups = [group for group in body["groups"] if group not in last]
-        return {**body, "groups": [*groups, *last], "configs": _by_name(body["configs"], _name_of_config)}
+        return validated(body)
     if path.endswith("/config") and isinstance(body, list):
-        return _by_name(body, lambda key: key["name"])
+        return by_name(body, lambda key: key["name"])
     if path == "/connector-plugins" and isinstance(body, list):
-        return _by_name(body, lambda plugin: f"{plugin['type']} {plugin['class']}")
+        return by_name(body, lambda plugin: f"{plugin['type']} {plugin['class']}")
     if path.endswith("/offsets") and isinstance(body, dict) and "offsets" in body:
         return {"offsets": sorted(body["offsets"], key=json.dumps)}
     return body
+
+
+def validated(body: dict[str, Any]) -> dict[str, Any]:
+    """An answer of `validate`, without the order that Connect leaves to chance."""
+    # Those of a converter come in the order of a hash map.
+    last = [group for group in ("Schemas", "Serialization") if group in body["groups"]]
+    groups = [group for group in body["groups"] if group not in last]
+    return {**body, "groups": [*groups, *last], "configs": by_name(body["configs"], _name_of_config)}
 
 
 def _name_of_config(config: dict[str, Any]) -> str:
@@ -112,7 +122,7 @@ def _name_of_config(config: dict[str, Any]) -> str:
 _NO_ORDER = re.compile(r"(header|key|value)\.converter\.|(producer|consumer|admin)\.override\.")
 
 
-def _by_name(entries: list[dict[str, Any]], name_of: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
+def by_name(entries: list[dict[str, Any]], name_of: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
     """Entries by name, and their order, in which those of converters and clients have no fixed place in Connect."""
     made: dict[str, Any] = {}
     for entry in entries:

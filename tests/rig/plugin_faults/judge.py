@@ -11,15 +11,19 @@ from dataclasses import dataclass
 
 from tests.rig.plugin_faults.places import Phase, Place
 
-MILD = ("slow", "stdout")
+MILD = ("slow", "stdout", "log", "leak")
 """What is no failure."""
-LOUD = ("os._exit", "SIGSEGV", "SIGKILL", "GIL", "memory")
+LOUD = ("os._exit", "SIGSEGV", "SIGKILL", "GIL", "memory", "heap", "direct", "crash", "crash in a thread")
 """What may cost the process that it happens in, and so its neighbours a pause."""
-_REPLACED = (*LOUD, "hang", "threads")
+ERRORS = ("exception", "sys.exit", "signal", "stack", "class", "exit", "halt")
+"""What is an error in the plugin's own call, and nothing else: where errors are tolerated, the task goes on."""
+HANGS = ("hang", "deadlock", "busy")
+"""What tells nobody that it will last for ever."""
+_REPLACED = (*LOUD, *HANGS, "threads")
 """After these the neighbours may need the start of a new process."""
 
 _REASONS = {
-    "exception": ("struck", "RuntimeError"),
+    "exception": ("struck: an exception",),
     "os._exit": ("_exit", "exit status 3"),
     "SIGSEGV": ("SIGSEGV", "Segmentation"),
     "SIGKILL": ("",),
@@ -29,6 +33,14 @@ _REASONS = {
     "signal": ("signal",),
     "builtins": ("open", "builtins"),
     "GIL": ("",),
+    "stack": ("StackOverflowError",),
+    "class": ("NoClassDefFoundError",),
+    "exit": ("System.exit(3)",),
+    "halt": ("System.exit(3)", "halt(3)"),
+    "heap": ("Java heap space",),
+    "direct": ("direct buffer memory",),
+    "crash": ("SIGSEGV",),
+    "crash in a thread": ("SIGSEGV",),
 }
 """Of these words the reason must have one."""
 
@@ -94,7 +106,8 @@ def complaints(place: Place, kind: str, seen: Seen) -> list[str]:
         found.append(f"builtins stayed replaced for {seen.patched_s:.0f} s")
     if not seen.same_worker:
         found.append("the worker's process ended")
-    if seen.flood_lines > FLOOD_LINES:
+    # What is logged may be as much as the log can take.
+    if seen.flood_lines > FLOOD_LINES and kind != "log":
         found.append(f"{seen.flood_lines} printed lines got into the log")
     return found
 
@@ -108,12 +121,12 @@ def _own(place: Place, kind: str, seen: Seen) -> list[str]:
             return [f"refused: {seen.answer}"]
         where = ("stage", "provider", "alterOffsets")
         return [] if any(word in seen.answer for word in where) else [f"no stage in: {seen.answer}"]
-    if place.phase is Phase.STOP or kind == "hang":
+    if place.phase is Phase.STOP or kind in HANGS:
         # A unit that waits tells nobody that it will wait for ever.
         return []
     if kind in MILD or (place.phase is Phase.VALIDATION and kind in ("signal", "builtins", "threads")):
         return [] if seen.state == "RUNNING" or (seen.state == "FAILED" and kind not in MILD) else _is(seen)
-    if kind in ("exception", "sys.exit") and place.tolerated:
+    if kind in ERRORS and place.tolerated:
         return [] if seen.state in ("RUNNING", "FAILED") else _is(seen)
     if kind == "GIL" and seen.state == "RUNNING":
         return []

@@ -33,6 +33,8 @@ class ConnectProcess(WorkerProcess):
     ) -> None:
         super().__init__(directory, bootstrap_servers, group, port, properties)
         self.version = version
+        self.class_path: list[str] = []
+        """Jars beside Connect's own, for what can't be a plugin there."""
 
     def _is_up(self) -> bool:
         # Before 3.9 there was no /health, and a list comes at once, empty. This is answered by who has read its topics.
@@ -46,5 +48,5 @@ class ConnectProcess(WorkerProcess):
         options = ("-Xms256M", "-Xmx2G", "-server", *self.java_options, "-Djava.awt.headless=true")
         # Connect sets the levels of Log4j's loggers, which its own artefacts leave to whoever packs them.
         loggers = map(str, sorted(jars.kafka().glob("log4j-*.jar")))
-        classes = os.pathsep.join((jars.class_path(jars.connect(self.version)), *loggers))
+        classes = os.pathsep.join((jars.class_path(jars.connect(self.version)), *loggers, *self.class_path))
         return [java.checked(), *options, "-cp", classes, "org.apache.kafka.connect.cli.ConnectDistributed", str(self._file)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -22,6 +21,7 @@ import psutil
 from kconnect.errors import ConnectError
 from kconnect.jvm import java
 from kconnect.local.broker import free_port
+from kconnect.local.guard import Guard
 from kconnect.testing.processes import still_alive
 
 _UP_S = 240.0
@@ -151,17 +151,10 @@ class _Child:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True
             )
-        self._guard = subprocess.Popen(
-            [sys.executable, "-m", "kconnect.local.guard", str(self.process.pid), command[1]],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._guard = Guard(self.process.pid, command[1])
 
     def end(self, kill: bool) -> None:
-        self._guard.kill()
-        self._guard.wait()
-        assert self._guard.stdin is not None
-        self._guard.stdin.close()
+        self._guard.release()
         if not kill:
             self.process.terminate()
             try:

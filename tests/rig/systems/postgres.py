@@ -1,9 +1,9 @@
 """
 One PostgreSQL on this machine, for trying out connectors that read or write databases: its own data, its own port.
 
-Used by `cli/machine/demo_cdc.py` and the tests. It has logical decoding, which change data capture needs, and ends with its
-parent (`guard.py`). Its data are thrown away at the end, so it is never told to keep them safe. The programs are found by
-`local/postgres_programs.py`.
+Used by `tests/rig/cdc` and the tests. It has logical decoding, which change data capture needs, and ends with its parent
+(`kconnect/local/guard.py`). Its data are thrown away at the end, so it is never told to keep them safe. The programs are found
+by `postgres_programs.py`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import re
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from kconnect.errors import ConnectError
-from kconnect.local import postgres_programs
 from kconnect.local.broker import free_port
+from kconnect.local.guard import Guard
+from tests.rig.systems import postgres_programs
 
 NULL = "\\N"
 """What `Postgres.rows` gives for NULL."""
@@ -61,7 +61,7 @@ class Postgres:
         self.password = password or secrets.token_urlsafe(16)
         self.port = 0
         self.directory: Path | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
 
     def start(self) -> Postgres:
         """
@@ -81,11 +81,7 @@ class Postgres:
             self._initialise()
             self._start()
             pid = (self._data / "postmaster.pid").read_text().split()[0]
-            self._guard = subprocess.Popen(
-                [sys.executable, "-m", "kconnect.local.guard", pid, str(self._data)],
-                stdin=subprocess.PIPE,
-                start_new_session=True,
-            )
+            self._guard = Guard(int(pid), str(self._data))
         except BaseException:
             # Also Ctrl-C: nobody else knows of it.
             self.stop()
@@ -99,10 +95,7 @@ class Postgres:
         if (self._data / "postmaster.pid").exists():
             self._run("pg_ctl", "stop", "-D", self._data, "-m", "immediate", "-w", "-t", _START_S)
         if self._guard is not None:
-            self._guard.kill()
-            self._guard.wait()
-            assert self._guard.stdin is not None
-            self._guard.stdin.close()
+            self._guard.release()
             self._guard = None
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory = None

@@ -1,9 +1,9 @@
 """
 A real log and a real group in memory, for scenarios that need no broker.
 
-Used by `kconnect.testing`. They keep order, offsets, transactions' all-or-nothing, fencing by epoch, and the ownership of
-one partition. A reader gets the topics in any order, and begins with what compaction has left by then. What they lack, on
-purpose: partitions (every topic has one), transaction markers' offsets, time. Read next: `tests/rig/histories/cluster.py`.
+Used by `cluster.py` and the tests. They keep order, offsets, transactions' all-or-nothing, fencing by epoch, and the ownership
+of one partition. A reader gets the topics in any order, and begins with what compaction has left by then. What they lack, on
+purpose: partitions (every topic has one), transaction markers' offsets, time. Read next: `cluster.py`.
 """
 
 from __future__ import annotations

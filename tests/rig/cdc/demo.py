@@ -1,8 +1,8 @@
 """
-`kconnect demo --cdc`: a broker, a PostgreSQL and a worker with Debezium's connectors, live, or once with every row checked.
+A broker, a PostgreSQL and a worker with Debezium's connectors, live, or once with every row checked.
 
-Called by `demo.py`, which has the command and what both demos share. The password of the database is in a file that the
-connectors' configs refer to, as it should be elsewhere. Read next: `cdc.py`, which has the pipeline itself.
+Called by `__main__.py`; what it shares with `kconnect demo` is in `kconnect/cli/machine/demo.py`. The password of the database
+is in a file that the connectors' configs refer to, as it should be elsewhere. Read next: `pipeline.py`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from kconnect.cli.machine import cdc, demo
+from kconnect.cli.machine import demo
 from kconnect.cli.outcome_text import printable
 from kconnect.errors import ConnectError
 from kconnect.kafka.positions import Place, Positions
-from kconnect.local import postgres_programs
 from kconnect.local.broker import Broker
-from kconnect.local.postgres import Postgres
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.cdc import pipeline
+from tests.rig.systems import postgres_programs
+from tests.rig.systems.postgres import Postgres
 
 PREFIX = "demo"
-SOURCE, SINK, TOPIC = "demo-cdc-source", "demo-cdc-sink", cdc.topic(PREFIX)
+SOURCE, SINK, TOPIC = "demo-cdc-source", "demo-cdc-sink", pipeline.topic(PREFIX)
 
 _STUCK_S = 120.0
 """Without any progress. The first record waits for a JVM and for Spark; a connector begins again after a pause of its own."""
@@ -72,11 +73,11 @@ def run(console: Console, directory: Path, once: bool, port: int, interrupted: t
         with console.status("Looking for PostgreSQL") as status:
             server = Postgres(postgres_programs.find_or_install(install=True, tell=status.update))
             status.update("Looking for Debezium's connectors")
-            plugins = cdc.plugin_path(tell=status.update)
+            plugins = pipeline.plugin_path(tell=status.update)
         stack.callback(_stopped, console, "PostgreSQL", server)
         with console.status("Starting PostgreSQL"):
-            cdc.make_databases(server.start())
-            changes = cdc.Changes(server)
+            pipeline.make_databases(server.start())
+            changes = pipeline.Changes(server)
             changes.fill(_FIRST)
         broker = Broker(directory / "broker")
         stack.callback(_stopped, console, "the broker", broker)
@@ -126,8 +127,8 @@ def _secrets(directory: Path, server: Postgres) -> str:
 
 
 def _create(client: ConnectClient, server: Postgres, password: str) -> None:
-    client.create(SINK, cdc.sink(server, PREFIX, password))
-    client.create(SOURCE, cdc.source(server, PREFIX, password))
+    client.create(SINK, pipeline.sink(server, PREFIX, password))
+    client.create(SOURCE, pipeline.source(server, PREFIX, password))
 
 
 def _look(client: ConnectClient, positions: Positions, server: Postgres) -> View:
@@ -135,7 +136,7 @@ def _look(client: ConnectClient, positions: Positions, server: Postgres) -> View
     delivered = sum(entry["offset"]["kafka_offset"] for entry in client.offsets(SINK))
     place = Place(TOPIC, 0)
     sent = positions.spans([place])[place].end if positions.partitions([TOPIC]) else 0
-    return View(found, sent, delivered, cdc.differences(server))
+    return View(found, sent, delivered, pipeline.differences(server))
 
 
 def _made(made: Counter[str]) -> str:
@@ -151,7 +152,7 @@ def _once(
     client: ConnectClient,
     positions: Positions,
     server: Postgres,
-    changes: cdc.Changes,
+    changes: pipeline.Changes,
     began: float,
     interrupted: threading.Event,
 ) -> bool:
@@ -169,7 +170,7 @@ def _once(
         lines = [*view.differences[:_SHOWN_DIFFERENCES], *([f"and {more:,} more"] if more > 0 else [])]
         click.echo("\n  ".join((f"FAILED after {took:.1f} s: {problem}", *map(printable, lines))))
         return False
-    count = len(cdc.rows(server, cdc.FROM, ["id"]))
+    count = len(pipeline.rows(server, pipeline.FROM, ["id"]))
     click.echo(
         f"OK: {_made(changes.made)} arrived in {took:.1f} s, as {view.sent:,} records of the topic {TOPIC}; "
         f"both tables have the same {count:,} rows"
@@ -210,7 +211,7 @@ def _watch(
     worker: WorkerProcess,
     positions: Positions,
     server: Postgres,
-    changes: cdc.Changes,
+    changes: pipeline.Changes,
     directory: Path,
     interrupted: threading.Event,
 ) -> View:
@@ -235,15 +236,15 @@ def _watch(
 
 def _page(url: str, server: Postgres, made: Counter[str], view: View, rate: float, newest: Table, directory: Path) -> Group:
     flow = Table(box=None, pad_edge=False, show_header=False)
-    flow.add_row("from", f"the table {cdc.TABLE} in the database {cdc.FROM}: {_made(made)}")
+    flow.add_row("from", f"the table {pipeline.TABLE} in the database {pipeline.FROM}: {_made(made)}")
     flow.add_row("through", f"the topic {TOPIC}")
-    flow.add_row("to", f"the table {cdc.TABLE} in the database {cdc.TO}")
+    flow.add_row("to", f"the table {pipeline.TABLE} in the database {pipeline.TO}")
     flow.add_row("records", f"{view.sent:,} in the topic, {view.delivered:,} delivered")
     flow.add_row("rate", f"{rate:,.1f} records/s")
     flow.add_row("lag", f"{view.lag:,} records; differences between both tables: {len(view.differences):,}")
     tries = [f"  {demo.typed(command)} --url {url.rstrip('/')}" for command in _MEANWHILE]
     psql = f"PGPASSFILE={directory / 'pgpass'} psql -h {server.host} -p {server.port} -U {server.user}"
-    tries.append(f"  {psql} {cdc.FROM}")
+    tries.append(f"  {psql} {pipeline.FROM}")
     return Group(
         Text(f"REST API: {url}   Ctrl-C ends it"),
         Text(),
@@ -251,7 +252,7 @@ def _page(url: str, server: Postgres, made: Counter[str], view: View, rate: floa
         Text(),
         flow,
         Text(),
-        Text(f"The newest rows in the database {cdc.TO}"),
+        Text(f"The newest rows in the database {pipeline.TO}"),
         newest,
         Text(),
         Text("Try in another terminal"),
@@ -260,12 +261,12 @@ def _page(url: str, server: Postgres, made: Counter[str], view: View, rate: floa
 
 
 def _newest(server: Postgres) -> Table:
-    names = [*("id", "city", "state", "price", "placed"), cdc.ADDED]
+    names = [*("id", "city", "state", "price", "placed"), pipeline.ADDED]
     table = Table(box=None, padding=(0, 2))
     for name in names:
         table.add_column(name, no_wrap=True)
-    if cdc.columns(server, cdc.TO):
-        query = f"select {', '.join(names)} from {cdc.TABLE} order by placed desc limit {_SHOWN}"
-        for row in server.rows(query, cdc.TO):
+    if pipeline.columns(server, pipeline.TO):
+        query = f"select {', '.join(names)} from {pipeline.TABLE} order by placed desc limit {_SHOWN}"
+        for row in server.rows(query, pipeline.TO):
             table.add_row(*(Text(printable(value), "cyan") for value in row))
     return table

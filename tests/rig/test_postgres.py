@@ -13,8 +13,9 @@ import psutil
 import pytest
 
 from kconnect.errors import ConnectError
-from kconnect.local import broker, postgres, postgres_programs
-from kconnect.local.postgres import NULL, Postgres
+from kconnect.local import broker
+from tests.rig.systems import postgres, postgres_programs
+from tests.rig.systems.postgres import NULL, Postgres
 from tests.support import wait_until
 
 
@@ -105,7 +106,7 @@ def test_a_taken_port_is_tried_but_not_insisted_on(
 
 def test_it_ends_when_its_owner_is_killed(postgres_programs: Path, tmp_path: Path) -> None:
     script = (
-        "import pathlib, sys, time; from kconnect.local.postgres import Postgres; "
+        "import pathlib, sys, time; from tests.rig.systems.postgres import Postgres; "
         "print(Postgres(pathlib.Path(sys.argv[1])).start().directory, flush=True); time.sleep(600)"
     )
     owner = subprocess.Popen([sys.executable, "-c", script, str(postgres_programs)], stdout=subprocess.PIPE, text=True)

@@ -1,8 +1,8 @@
 """
 A pipeline for change data capture: a table of PostgreSQL, Debezium's source, a topic, Debezium's JDBC sink, another database.
 
-Called by `demo_cdc.py` and the tests. It has the plugins and how they are installed, both connectors' configs, changes to make
-in the table, and the comparison of both tables. Read next: `local/postgres.py`, `plugins/java_installation.py`.
+Called by `demo.py` and the tests. It has the plugins and how they are installed, both connectors' configs, changes to make
+in the table, and the comparison of both tables. Read next: `systems/postgres.py`, `kconnect/plugins/java_installation.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from kconnect.jvm import jars, lock
+from kconnect.jvm import jars
 from kconnect.jvm.maven import Coordinates
-from kconnect.local.postgres import Postgres
-from kconnect.plugins import installation, java_installation
+from tests.rig.systems import java_plugins
+from tests.rig.systems.postgres import Postgres
 
 PLUGINS = (
     Coordinates("io.debezium", "debezium-connector-postgres", "3.6.1.Final"),
@@ -39,17 +39,8 @@ def plugin_path(tell: Callable[[str], None] = lambda _: None) -> Path:
     Raises:
         ConnectError: the Maven repository can't be reached
     """
-    cache = jars.cache_dir() / "plugins"
-    path = cache / "cdc"
-    with lock.hold(cache / "cdc.lock"):
-        for coordinates in PLUGINS:
-            wanted = java_installation.planned(coordinates, path)
-            if wanted.replaced is None:
-                with installation.stage(wanted.target) as stage:
-                    wanted = java_installation.prepare(coordinates, wanted, stage, tell)
-                    for jar in java_installation.of_worker(stage):
-                        jar.unlink()
-                    installation.put(stage, wanted)
+    path = jars.cache_dir() / "plugins" / "cdc"
+    java_plugins.keep(PLUGINS, path, tell)
     return path
 
 

@@ -1,7 +1,7 @@
 """
 Finds PostgreSQL's programs on this machine, and installs them where that is wanted and can be done: as root, by apt-get.
 
-Called by `postgres.py`, `cli/machine/demo_cdc.py` and the tests. Read next: `postgres.py`, which runs a server of its own with
+Called by `postgres.py`, `tests/rig/cdc` and the tests. Read next: `postgres.py`, which runs a server of its own with
 them.
 """
 

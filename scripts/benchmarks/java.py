@@ -1,0 +1,205 @@
+"""
+Connectors in Java on kconnect and on Apache Kafka Connect 4.3.1: CPU a record, records a second, and the memory of idle ones.
+
+The same jars and the same configs on both: Kafka's file connectors, Debezium's snapshot of a table of PostgreSQL, and
+MirrorMaker 2 from a broker to itself. `tests/rig/systems/rounds.py` says how it is measured. An idle connector in Java keeps
+the JVM of kconnect's host between the runs, so that it is as warm as Connect's. Memory is that of two workers of their own, on
+which nothing moves; pages that processes share are counted once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from throughput import ENRICH, OBJECTS, TEXTS, Files, converter
+
+from kconnect.jvm import jars
+from kconnect.jvm.maven import Coordinates
+from kconnect.local.broker import Broker
+from kconnect.testing.processes import WorkerProcess
+from tests.rig.cdc import pipeline
+from tests.rig.systems import java_plugins
+from tests.rig.systems.connect import ConnectProcess
+from tests.rig.systems.postgres import Postgres
+from tests.rig.systems.rounds import JSON, STRING, Rounds, Topics, Workload
+
+PLUGINS = (
+    Coordinates("org.apache.kafka", "connect-file", "4.3.1"),
+    Coordinates("org.apache.kafka", "connect-mirror", "4.3.1"),
+    Coordinates("io.debezium", "debezium-connector-postgres", "3.6.1.Final"),
+)
+SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+FILES, DEBEZIUM, MIRROR, MEMORY = "files", "debezium", "mirror", "memory"
+_UP_S, _SETTLED_S = 300.0, 10.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--connectors", type=int, default=50, help="idle ones, for the memory")
+    parser.add_argument("--only", choices=(FILES, DEBEZIUM, MIRROR, MEMORY), action="append", help="by default all")
+    options = parser.parse_args()
+    wanted = options.only or (FILES, DEBEZIUM, MIRROR, MEMORY)
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kconnect-java-")))
+        broker = Broker(directory / "broker")
+        stack.callback(broker.stop)
+        servers = broker.start().bootstrap_servers
+        if moved := list(workloads(stack, directory, servers, options.records, wanted)):
+            with workers(directory, servers) as both:
+                for worker in both:
+                    idle(worker, directory, 1)
+                rounds = Rounds(both, options.rounds)
+                for workload in moved:
+                    print(rounds.compare(workload), flush=True)
+        if MEMORY in wanted:
+            with workers(directory / MEMORY, servers) as both:
+                memory(both, directory, options.connectors)
+
+
+@contextmanager
+def workers(directory: Path, servers: str) -> Iterator[list[WorkerProcess]]:
+    """kconnect's and Connect's, both of which are up."""
+    path = jars.cache_dir() / "plugins" / "bench"
+    java_plugins.keep(PLUGINS, path)
+    plugins = {"plugin.path": str(path), "plugin.discovery": "service_load"}
+    kinds = {"ours": WorkerProcess, "theirs": ConnectProcess}
+    made = [kind(directory / name, servers, f"{directory.name}-{name}", properties=plugins) for name, kind in kinds.items()]
+    try:
+        yield [worker.start() for worker in made]
+    finally:
+        for worker in made:
+            worker.stop()
+
+
+def workloads(stack: ExitStack, directory: Path, servers: str, records: int, wanted: Sequence[str]) -> Iterator[Workload]:
+    topics = Topics(servers)
+    if FILES in wanted:
+        files = Files(directory, topics, records)
+        files.prepare()
+        yield files.source("file source, String", converter(STRING), SOURCE)
+        yield files.sink("file sink, String", converter(STRING), TEXTS, SINK)
+        yield files.source("file source, Hoist + 2 Insert + predicate, JSON", {**converter(JSON, False), **ENRICH}, SOURCE)
+        yield files.sink("the same before a file sink", {**converter(JSON, False), **ENRICH}, OBJECTS, SINK)
+    elif MIRROR in wanted:
+        topics.fill(TEXTS, (f"{number:012d} {'x' * 132}".encode() for number in range(records)))
+    if DEBEZIUM in wanted:
+        yield snapshot(stack.enter_context(postgres()), topics, records)
+    if MIRROR in wanted:
+        yield mirror(servers, topics, records)
+
+
+@contextmanager
+def postgres() -> Iterator[Postgres]:
+    server = Postgres().start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def snapshot(server: Postgres, topics: Topics, records: int) -> Workload:
+    server.execute(
+        f"""
+        create table orders as select number::bigint as id, 'city ' || number % 1000 as city, 'paid' as state,
+            (number % 100000 / 100.0)::numeric(12, 2) as price, number % 2 = 0 as express,
+            timestamptz '2026-01-01' + number * interval '1 second' as placed
+            from generate_series(1, {records}) as number;
+        alter table orders add primary key (id);
+        analyze orders;
+        """
+    )
+
+    def topic(run: str) -> str:
+        return f"{run}.public.orders"
+
+    def begin(run: str) -> dict[str, str]:
+        topics.create(topic(run))
+        return {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "database.hostname": server.host,
+            "database.port": str(server.port),
+            "database.user": server.user,
+            "database.password": server.password,
+            "database.dbname": "postgres",
+            "topic.prefix": run,
+            "table.include.list": "public.orders",
+            "plugin.name": "pgoutput",
+            "slot.name": pipeline.slot(run),
+            "slot.drop.on.stop": "true",
+            "publication.autocreate.mode": "filtered",
+            **json_converters(),
+        }
+
+    return Workload(
+        "Debezium, a snapshot of PostgreSQL, JSON", records, begin, lambda run: topics.end(topic(run)), end(topics, topic)
+    )
+
+
+def mirror(servers: str, topics: Topics, records: int) -> Workload:
+    def topic(run: str) -> str:
+        return f"{run}.{TEXTS}"
+
+    def begin(run: str) -> dict[str, str]:
+        topics.create(topic(run))
+        return {
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "source.cluster.alias": run,
+            "target.cluster.alias": "here",
+            "source.cluster.bootstrap.servers": servers,
+            "target.cluster.bootstrap.servers": servers,
+            "topics": TEXTS,
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "sync.topic.acls.enabled": "false",
+            "key.converter": BYTES,
+            "value.converter": BYTES,
+        }
+
+    return Workload("MirrorMaker 2, source", records, begin, lambda run: topics.end(topic(run)), end(topics, topic))
+
+
+def end(topics: Topics, topic: Callable[[str], str]) -> Callable[[str], None]:
+    return lambda run: topics.delete(topic(run))
+
+
+def json_converters() -> Mapping[str, str]:
+    made = {f"{part}.converter": JSON for part in ("key", "value")}
+    return {**made, **{f"{name}.schemas.enable": "false" for name in made}}
+
+
+def idle(worker: WorkerProcess, directory: Path, count: int) -> None:
+    """Half are sources whose file has no lines, half sinks on an empty topic."""
+    empty = directory / "empty.txt"
+    empty.touch()
+    for number in range(count):
+        source = {"connector.class": SOURCE, "file": str(empty), "topic": "idle"}
+        sink = {"connector.class": SINK, "file": str(directory / "idle.txt"), "topics": "idle"}
+        worker.client.create(f"idle-{number}", {**(sink if number % 2 else source), "tasks.max": "1"})
+    for number in range(count):
+        worker.client.wait_for(f"idle-{number}", "RUNNING", tasks=1, timeout=_UP_S)
+
+
+def memory(both: list[WorkerProcess], directory: Path, count: int) -> None:
+    print(f"{count} idle connectors in Java")
+    used = []
+    for label, worker in zip(("kconnect", "Connect"), both):
+        before = worker.memory()
+        idle(worker, directory, count)
+        time.sleep(_SETTLED_S)
+        used.append(worker.memory())
+        print(
+            f"  {label:9} {used[-1] / 2**20:5,.0f} MiB, {(used[-1] - before) / 2**20:5,.0f} of them since there are connectors"
+        )
+    print(f"  memory, kconnect's over Connect's: {used[0] / used[1]:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""
+Apache Camel's generic source and sink, of 2021 and so built for Connect 2.8: files of a directory, lines into a file.
+
+Read next: `../side.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from tests.rig.java_parity import normal
+from tests.rig.java_parity.cases.debezium import STRING
+from tests.rig.java_parity.run import Case, Observed
+from tests.rig.java_parity.side import Side
+
+_CAMEL = "3.11.1"
+CONNECTOR = "org.apache.camel.kafkaconnector:camel-kafka-connector:0.11.0"
+_PACKAGE = "org.apache.camel.kafkaconnector"
+_MODIFIED_S = 1_700_000_000
+
+
+def _run(side: Side) -> Observed:
+    read, out = side.files / "in", side.files / "out"
+    for directory in (read, out):
+        directory.mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (read / name).write_text(f"the text of {name}, äöü\n", "utf-8")
+        os.utime(read / name, (_MODIFIED_S, _MODIFIED_S))
+    connectors = {
+        "camel-source": {
+            "connector.class": f"{_PACKAGE}.CamelSourceConnector",
+            "tasks.max": "1",
+            "topics": "camel",
+            "camel.source.url": f"file:{read}?noop=true&sortBy=file:name&initialDelay=0&delay=500",
+            "camel.source.camelMessageHeaderKey": "CamelFileName",
+            "key.converter": STRING,
+            "value.converter": STRING,
+            "transforms": "text",
+            "transforms.text.type": f"{_PACKAGE}.transforms.CamelTypeConverterTransform$Value",
+            "transforms.text.target.type": "java.lang.String",
+        },
+        "camel-sink": {
+            "connector.class": f"{_PACKAGE}.CamelSinkConnector",
+            "tasks.max": "1",
+            "topics": "camel",
+            "camel.sink.url": f"file:{out}?fileName=all.txt&fileExist=Append&appendChars=---",
+            "key.converter": STRING,
+            "value.converter": STRING,
+        },
+    }
+    side.make_topics(camel=1)
+    side.start(connectors)
+    side.wait_for({"camel": 3})
+    written = out / "all.txt"
+    side.wait(lambda: written.exists() and written.read_text("utf-8").count("---") >= 3, "all files written")
+    observed: Observed = {f"{name}, status": side.status(name) for name in connectors}
+    side.stop(*connectors)
+    observed["the file"] = written.read_text("utf-8")
+    # An exchange's id begins with that of the process; its number follows.
+    rules: normal.Rules = {"position": lambda value: re.sub(r"^[0-9A-F]{10,16}(?=-\d{16}$)", "<process>", str(value))}
+    observed["records"] = side.records("camel")
+    for name, config in connectors.items():
+        observed[f"{name}, offsets"] = normal.apply(rules, side.offsets(name))
+        observed[f"{name}, topics used"] = sorted(side.client.topics(name))
+        observed[f"validate, {name}"] = side.validated({**config, "name": name})
+        observed[f"config of the plugin, {name}"] = side.plugin_config(config["connector.class"])
+    observed["plugins"] = [row for row in side.client.plugins(connectors_only=False) if row["class"].startswith(_PACKAGE)]
+    side.delete(*connectors)
+    return observed
+
+
+CAMEL = Case("camel", (f"{CONNECTOR}+org.apache.camel:camel-file:{_CAMEL}",), _run, unlisted=True)

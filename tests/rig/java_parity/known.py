@@ -1,0 +1,41 @@
+"""
+What may differ from Connect with Java connectors: the list, each with the row of docs/compatibility.md that tells of it.
+
+A known difference that no longer occurs must go from here: a whole run fails on it. Read next: `tests/rig/parity/expected.py`,
+by which they are written and matched.
+"""
+
+from __future__ import annotations
+
+from tests.rig.parity.expected import Known, Place
+from tests.rig.parity.known import DEAD_LETTERS, OWN_SETTINGS
+
+_CHECKS = r".*: (validate|config of the plugin).*"
+
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "own-settings",
+        "connector settings that Kafka Connect does not have",
+        _CHECKS,
+        (Place(rf"(configs\.)?({OWN_SETTINGS})", r"\(absent\)"),),
+    ),
+    Known(
+        "source-dead-letters",
+        "dead letter queue",
+        _CHECKS,
+        (Place(rf"(configs\.)?({DEAD_LETTERS})", r"\(absent\)"),),
+    ),
+    Known(
+        "dropped",
+        "source offsets of records that transforms dropped",
+        # The rows of an outbox are deleted last, and its router drops deletions.
+        r"debezium: outbox, offsets",
+        (
+            Place(
+                r"\[0\]\.offset\.(lsn|lsn_proc|lsn_commit|messageType)",
+                r'"<lsn 0>"|"INSERT"|\(absent\)',
+                r'"<lsn [01]>"|"DELETE"',
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,147 @@
+"""
+One workload after the other on kconnect and on Apache Kafka Connect, in alternating rounds: CPU a record, records a second.
+
+Used by `scripts/benchmarks/throughput.py` and `scripts/benchmarks/java.py`. Both workers are up at once, and are warmed up
+with each workload first. Rounds alternate between them, so that a busy moment of the machine hits both, and who goes first
+alternates too. CPU is that of whole process trees. What counts is the median of the ratios of CPU a record, one ratio a round.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kconnect.rest.client import RestError
+from kconnect.testing.processes import WorkerProcess
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+
+_LIMIT_S = 900.0
+_LOOK_S = 0.2
+
+
+@dataclass(frozen=True)
+class Workload:
+    """
+    A connector that moves `records`. `begin` makes what a run needs, by the connector's name, and gives the config; `moved`
+    says how many records have arrived; `end` clears away behind a connector that is deleted.
+    """
+
+    name: str
+    records: int
+    begin: Callable[[str], Mapping[str, str]]
+    moved: Callable[[str], int]
+    end: Callable[[str], None] = lambda name: None
+
+
+class Run(NamedTuple):
+    """Of CPU microseconds a record, of records a second."""
+
+    cpu: float
+    rate: float
+
+
+class Rounds:
+    """`workers` are kconnect's and Connect's, in that order."""
+
+    def __init__(self, workers: Sequence[WorkerProcess], rounds: int) -> None:
+        self._workers, self._rounds = workers, rounds
+        self._runs = 0
+
+    def compare(self, workload: Workload) -> str:
+        """What was found, for people."""
+        for worker in self._workers:
+            self.run(worker, workload)
+        found: list[list[Run]] = [[], []]
+        for number in range(self._rounds):
+            for which in (0, 1) if number % 2 else (1, 0):
+                found[which].append(self.run(self._workers[which], workload))
+        ratio = statistics.median(mine.cpu / other.cpu for mine, other in zip(*found))
+        lines = [workload.name]
+        for label, runs in zip(("kconnect", "Connect"), found):
+            cpu, rate = (statistics.median(each) for each in zip(*runs))
+            lines.append(f"  {label:9} {cpu:6.2f} µs of CPU a record, {rate:9,.0f} records a second")
+        return "\n".join([*lines, f"  CPU a record, kconnect's over Connect's: {ratio:.2f}"])
+
+    def run(self, worker: WorkerProcess, workload: Workload) -> Run:
+        self._runs += 1
+        name = f"run-{self._runs}"
+        config = {"tasks.max": "1", **workload.begin(name)}
+        # Whatever checks configs may have to be started, which is not what is measured.
+        worker.client.validate(config["connector.class"], config)
+        began, before = time.monotonic(), worker.cpu_seconds()
+        worker.client.create(name, config)
+        self._wait(worker, workload, name)
+        spent, elapsed = worker.cpu_seconds() - before, time.monotonic() - began
+        worker.client.delete(name)
+        workload.end(name)
+        return Run(spent / workload.records * 1e6, workload.records / elapsed)
+
+    @staticmethod
+    def _wait(worker: WorkerProcess, workload: Workload, name: str) -> None:
+        deadline = time.monotonic() + _LIMIT_S
+        while workload.moved(name) < workload.records:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{workload.name} was not done within {_LIMIT_S:.0f} s; see {worker.log}")
+            try:
+                tasks = worker.client.status(name)["tasks"]
+            except RestError:
+                tasks = []
+            for task in tasks:
+                if task["state"] == "FAILED":
+                    raise SystemExit(f"{workload.name} failed: {task['trace'][:600]}")
+            time.sleep(_LOOK_S)
+
+
+class Topics:
+    """What a workload makes of topics with one partition, and asks of them."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap_servers}
+        self._admin = AdminClient(self._client)
+        self._looks = ck.Consumer({**self._client, "group.id": "look", "log_level": 0})
+
+    def create(self, topic: str) -> None:
+        self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+
+    def delete(self, topic: str) -> None:
+        """What nobody reads any more would fill the disk."""
+        self._admin.delete_topics([topic])[topic].result()
+
+    def fill(self, topic: str, values: Iterable[bytes]) -> None:
+        """Makes the topic, too."""
+        self.create(topic)
+        producer = ck.Producer({**self._client, "linger.ms": 20})
+        for value in values:
+            while True:
+                try:
+                    producer.produce(topic, value)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        producer.flush()
+
+    def end(self, topic: str) -> int:
+        """How many records it has; 0 if it is not there yet."""
+        try:
+            return int(self._looks.get_watermark_offsets(ck.TopicPartition(topic, 0), timeout=10)[1])
+        except ck.KafkaException:
+            return 0
+
+    def committed(self, group: str, topic: str) -> int:
+        """How many records the group has dealt with."""
+        consumer = ck.Consumer({**self._client, "group.id": group})
+        try:
+            return int(consumer.committed([ck.TopicPartition(topic, 0)], timeout=10)[0].offset)
+        finally:
+            consumer.close()
+
+    def close(self) -> None:
+        self._looks.close()
