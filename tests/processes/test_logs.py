@@ -182,7 +182,7 @@ def test_a_level_for_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_level_of_kafkas_own_java_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Java plugins run, their loggers follow Python's of the same names; who asks for levels sees ours only."""
-    name, loggers = "org.apache.kafka.connect.json", PythonLoggers()
+    name, loggers = "org.apache.kafka.raft", PythonLoggers()
     logger = logging.getLogger(name)
     monkeypatch.setattr(logger, "level", logging.NOTSET)
     said = lines("text", lambda: logs.set_level(loggers, LoggerLevel(name, "DEBUG")))
