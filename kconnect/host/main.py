@@ -71,7 +71,7 @@ def run(payloads: Iterable[bytes]) -> None:
         spec = assignment_records.unpack_spec(order)
         try:
             # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
-            known = {*order["plugins"], *spec.directories}
+            known = {*order["plugins"], *environments.places(spec.directories)}
             plugins = Registry.scan(settings.plugin_path, known, settings.plugin_discovery)
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
             options.wanted = Options(*settings.java, *host.memory.limited, contained.java_report)

@@ -161,13 +161,20 @@ def _archives(place: Path) -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def _file(place: Path, discovery: str) -> Path:
+def stamp(place: Path, discovery: str = DISCOVERY) -> str:
+    """Of all files there: another one where one of them is another. Empty if they can't be looked at."""
     digest = hashlib.sha256(f"{_FORMAT} {jars.KAFKA_VERSION} {discovery.lower()} {place}".encode())
-    files: Iterable[str | os.DirEntry[str]] = [str(place)] if place.is_file() else _archives(place)
-    for file in files:
-        seen = os.stat(file)
-        digest.update(f"\n{os.fspath(file)} {seen.st_size} {seen.st_mtime_ns}".encode())
-    return jars.cache_dir() / "plugins" / f"{digest.hexdigest()[:24]}.json"
+    with suppress(OSError):
+        files: Iterable[str | os.DirEntry[str]] = [str(place)] if place.is_file() else _archives(place)
+        for file in files:
+            seen = os.stat(file)
+            digest.update(f"\n{os.fspath(file)} {seen.st_size} {seen.st_mtime_ns}".encode())
+        return digest.hexdigest()[:24]
+    return ""
+
+
+def _file(place: Path, discovery: str) -> Path:
+    return jars.cache_dir() / "plugins" / f"{stamp(place, discovery)}.json"
 
 
 def _known(place: Path, discovery: str) -> Scanned | None:

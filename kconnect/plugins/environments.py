@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 JVM = "jvm:"
 """
 Stands in an environment for all Java plugins: a process that may start a JVM for them. Class loaders keep them apart, so that
-many share one, whatever their directories.
+many share one, whatever their directories. Behind it there may be a number and directories: see `_jvm`.
 """
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,35 @@ def directories(registry: Registry, config: chain.Config, worker: WorkerSettings
 
     Never raises: what can't be found adds nothing, and the unit fails where it runs, with a text that says what there is.
     """
-    return of_chain(registry, config, converters(worker))
+    own = converters(worker)
+    return tuple(_jvm(registry, config, own) if each == JVM else each for each in of_chain(registry, config, own))
+
+
+def _jvm(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> str:
+    """
+    Whom a connector shares its JVM with, now that the worker has looked at plugin.path anew: all that have the plugins which
+    they would have had at some time before, in a process which knows what was there then.
+
+    So a reload moves those connectors only that get something else by it.
+    """
+    wanted = _java_parts(registry, config, worker)
+    all_of_them = (*registry.before, registry)
+    number, known = next((at, each) for at, each in enumerate(all_of_them) if _java_parts(each, config, worker) == wanted)
+    # Commas can't be in plugin.path's directories. What there was first, each host is told in any case.
+    return ",".join([f"{JVM}{number}", *sorted({each.location for each in known.java_plugins})]) if number else JVM
+
+
+def _java_parts(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> list[PluginDesc]:
+    found = []
+    for part in chain.parts(registry, config, worker):
+        with suppress(ConnectError):
+            found.append(part.find(registry))
+    return [each for each in found if each.java]
+
+
+def places(wanted: Iterable[str]) -> set[str]:
+    """The directories that an environment names, those of Java plugins included."""
+    return {place for each in wanted for place in each.split(",")}
 
 
 def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> tuple[str, ...]:

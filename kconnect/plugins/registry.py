@@ -132,6 +132,8 @@ class PluginDesc:
     location: str
     type: str = ""
     """Of a connector source or sink, if that is known without asking it, as of Java's."""
+    stamp: str = ""
+    """For Java: another one where a file of the location is another."""
 
     @property
     def java(self) -> bool:
@@ -179,6 +181,8 @@ class Registry:
         self.broken = list(broken)
         self.directories = sorted(directories)
         """Those of plugin.path that have plugins, and be they copies of others."""
+        self.before: tuple[Registry, ...] = ()
+        """What the worker had before, with other Java plugins, the oldest first: hosts live on that know no more."""
         self._by_name: dict[tuple[str, str], list[PluginDesc]] = {}
         for plugin in self.plugins:
             for name in plugin.aliases:
@@ -212,7 +216,13 @@ class Registry:
             "removed": sorted({*self.directories} - {*now.directories}),
             "installed": sorted({each.class_name for each in late}),
         }
-        return Registry([each for each in now.plugins if each not in late], now.broken, now.directories), told
+        made = Registry([each for each in now.plugins if each not in late], now.broken, now.directories)
+        made.before = self.before if made.java_plugins == self.java_plugins else (*self.before, self)
+        return made, told
+
+    @property
+    def java_plugins(self) -> list[PluginDesc]:
+        return [plugin for plugin in self.plugins if plugin.java]
 
     def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:
         """
@@ -323,7 +333,7 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
         # What stands for a class of Connect's has its version, so that a config which asks for one runs here and there.
         ours = shown.startswith(_OF_CONNECT) and not each.path.startswith(JAVA)
         version = CONNECT_VERSION if ours else each.version
-        plugin = PluginDesc(shown, each.path, each.name, each.kind, version, each.location, each.type)
+        plugin = PluginDesc(shown, each.path, each.name, each.kind, version, each.location, each.type, each.stamp)
         first = plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
         if first.location != plugin.location:
             log.info(

@@ -68,6 +68,8 @@ class Found:
     location: str
     type: str = ""
     """Of a connector source or sink, where that is known without asking it."""
+    stamp: str = ""
+    """For Java: another one where a file of the location is another."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,9 @@ def _add_java(places: list[Path], discovery: str, found: list[Found], broken: li
         broken += [BrokenPlugin(location, problem) for problem in each.problems]
         if not each.plugins and not each.problems:
             broken.append(BrokenPlugin(location, "it is for Java, but no class in it is a plugin that this Java can load"))
+        stamp = jvm.stamp(place, discovery)
         for kind, name, version, shown in each.plugins:
-            found.append(Found(kind, name.rpartition(".")[2], f"{JAVA}{name}", version, location, shown))
+            found.append(Found(kind, name.rpartition(".")[2], f"{JAVA}{name}", version, location, shown, stamp))
 
 
 def _nothing(names: list[str]) -> str:

@@ -109,6 +109,11 @@ def test_workers_take_turns_on_the_same_topics(
                     flow.create(worker)
                     flow.ledger.start()
                 flow.goes_on()
+                if turn == 0:
+                    file = worker.directory / f"worker-{worker.port}.properties"
+                    checked = call("migrate", "--same-topics", "--worker-file", str(file))
+                    assert checked.status == 0, checked.out + checked.err
+                    assert "2 connectors in the config topic; workers of Kafka Connect in the group" in checked.out
                 if turn == 2:
                     print(flow.check())  # noqa: T201 - what was checked, for who asks pytest for it
                     assert [entry["partition"] for entry in worker.client.offsets(flow.source)] == [{"server": group}]

@@ -148,3 +148,35 @@ def test_what_can_not_be_found_adds_nothing_to_an_environment(plugins: Registry)
     assert environments.directories(plugins, {"transforms": None}, worker(key_converter="Nope")) == ()
     builtin = {"connector.class": "FileStreamSource", "key.converter": "StringConverter"}
     assert environments.directories(plugins, builtin, worker()) == ()
+
+
+def java(*versions: str, stamp: str = "", before: Registry | None = None) -> Registry:
+    """What a worker has with these versions of a Java plugin, after what it had before."""
+
+    def plugin(version: str) -> PluginDesc:
+        location = f"/plugins/own-{version}"
+        return PluginDesc("own.Source", "java:own.Source", "Source", "connector", version, location, "source", stamp)
+
+    made = Registry([plugin(version) for version in versions])
+    made.before = () if before is None else (*before.before, before)
+    return made
+
+
+def test_a_reload_moves_those_java_connectors_only_that_get_something_else_by_it() -> None:
+    """Others stay in the hosts that know what was there when they started."""
+
+    def of(registry: Registry, version: str | None = None) -> tuple[str, ...]:
+        given: dict[str, str | None] = {"connector.class": "own.Source", "connector.plugin.version": version}
+        return environments.directories(registry, given, worker())
+
+    one = java("1.0")
+    assert of(one) == of(one, "1.0") == (environments.JVM,)
+    two = java("1.0", "2.0", before=one)
+    assert of(two, "1.0") == (environments.JVM,)
+    assert of(two) == ("jvm:1,/plugins/own-1.0,/plugins/own-2.0",)
+    assert {"/plugins/own-1.0", "/plugins/own-2.0"} < environments.places(of(two))
+    again = java("1.0", before=two)
+    assert of(again) == of(again, "1.0") == (environments.JVM,)
+    replaced = java("1.0", stamp="other", before=again)
+    assert of(replaced) == of(replaced, "1.0") == ("jvm:3,/plugins/own-1.0",), "the old files are in memory there"
+    assert of(java(before=replaced)) == ()

@@ -8,11 +8,13 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kconnect.jvm import shim
 
 NUMBERS = "rig.NumbersSource"
 RECORDING = "rig.RecordingSink"
+VERSION = "1.2.3"
 
 _LISTED = {
     "connect.source.SourceConnector": [NUMBERS],
@@ -26,9 +28,13 @@ _LISTED = {
 }
 
 
-def write_plugin(plugin_path: Path, version: str = "1.2.3") -> Path:
+def write_plugin(plugin_path: Path, version: str = VERSION) -> Path:
     """The plugin's directory, made in this directory of `plugin.path`."""
-    return pack(plugin_path / f"rig-{version}", Path(__file__).parent, _LISTED)
+    with TemporaryDirectory() as directory:
+        for source in Path(__file__).parent.glob("*.java"):
+            text = source.read_text("utf-8").replace(f'"{VERSION}"', f'"{version}"')
+            (Path(directory) / source.name).write_text(text, "utf-8")
+        return pack(plugin_path / f"rig-{version}", Path(directory), _LISTED)
 
 
 def pack(place: Path, sources: Path, listed: Mapping[str, Sequence[str]]) -> Path:
