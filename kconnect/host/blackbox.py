@@ -3,8 +3,12 @@ What a host's process leaves for the next one if it crashes: a file that says wh
 
 `open` makes the file of this life, `Found` is what there is of an earlier one; both are named by the incarnation, which held
 records tell. The interpreter's `faulthandler` writes into it on SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL, without any of
-our code. `alive` is called by the host's loop about once a second: if it is not, for one thread holds the interpreter's lock
-and lets nobody else run, where all stand is written every 20 s, and after 65 s SIGALRM ends the process. Read next: `main.py`.
+our code. A JVM in the process takes all but SIGABRT for itself: it writes a report beside the file, and then raises SIGABRT.
+Its report tells what happened, and where in Java; the file whose thread it was.
+
+`alive` is called by the host's loop about once a second: if it is not, for one thread holds the interpreter's lock and lets
+nobody else run, or the JVM stands still, where all stand is written every 20 s, and after 65 s SIGALRM ends the process. Read
+next: `main.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import stat
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -38,6 +43,7 @@ _DUMP_S = 20.0
 _LIMIT_S = 65.0
 _HELD_DUMPS = 3
 """A process that was suspended writes one when it wakes up, however long it was."""
+_REPORT = ".java"
 _OLD_S = 2 * 86_400.0
 _LARGEST = 1 << 20
 _MOST_SAID = 5000
@@ -55,6 +61,9 @@ _SIGNALS = {
     b"Floating point exception": "SIGFPE",
     b"Illegal instruction": "SIGILL",
 }
+_IN_JAVA = os.path.join("kconnect", "jvm", "")
+_JAVA_WHAT = re.compile(rb"^#  (?:(SIG\w+) \(|fatal error: OutOfMemory encountered: (.*)$)")
+_JAVA_THREAD = re.compile(rb'^Current thread \(.*?\):  JavaThread "(.*)" (?:daemon )?\[')
 _WAITING_MODULES = ("threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py", "subprocess.py", "_base.py")
 _WAITS = re.compile(r"(?<![\w.])(time\.)?sleep\(|\.(wait|get|join|acquire|recv|read|select|poll|result|flush|consume)\(")
 
@@ -64,6 +73,7 @@ class BlackBox:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self.java_report = path + _REPORT
         self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         self._lock = threading.Lock()
         self._size = 0
@@ -83,10 +93,15 @@ class BlackBox:
                 self._size, line = 0, b"".join(self._said)
             self._write(line)
 
-    def attribute_fault(self, spec: UnitSpec, reason: str) -> None:
-        """The process is about to end itself, for what this unit has done. From the host's thread."""
+    def note_java(self, spec: UnitSpec, threads: Iterable[str]) -> None:
+        """The names of the threads that its code has started in Java, of which Python knows nothing."""
         with self._lock:
-            self._write(b"! %s\n" % orjson.dumps((spec.connector, spec.unit.task, spec.config_offset, spec.run, reason)))
+            self._write(b"~ %s\n" % orjson.dumps((*spec.unit, spec.config_offset, spec.run, True, *threads)))
+
+    def attribute_fault(self, spec: UnitSpec, reason: str, is_sure: bool = True) -> None:
+        """The process is about to end itself, for what this unit has done, or may have. From any thread."""
+        with self._lock:
+            self._write(b"! %s\n" % orjson.dumps((*spec.unit, spec.config_offset, spec.run, is_sure, reason)))
 
     def alive(self) -> None:
         """Put off the end of the process, from the main thread."""
@@ -103,8 +118,9 @@ class BlackBox:
         """The process ends in order: there is nothing to find."""
         faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
-        with suppress(OSError):
-            os.unlink(self._path)
+        for path in (self._path, self.java_report):
+            with suppress(OSError):
+                os.unlink(path)
 
     def _write(self, line: bytes) -> None:
         with suppress(OSError):
@@ -116,15 +132,15 @@ class Found:
 
     def __init__(self, incarnation: str) -> None:
         path = os.path.join(_directory() or os.devnull, incarnation)
-        self._lines: list[bytes] = []
-        with suppress(OSError):
-            with builtins.open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-                self._lines = file.read(4 * _LARGEST).splitlines()
-            os.unlink(path)
+        self._lines, self._java = _taken(path), _java_report(_taken(path + _REPORT))
 
-    def blames(self) -> dict[UnitId, Blame]:
-        """The unit whose code has ended the process, if there is one, and if that is sure."""
+    def blames(self) -> tuple[dict[UnitId, Blame], bool]:
+        """
+        The unit whose code has ended the process, if there is one. And whether that is sure: who finds memory full need not be
+        who has filled it.
+        """
         said: dict[int, _Said] = {}
+        in_java: dict[str, _Said] = {}
         held = 0
         stacks: list[list[bytes]] = []
         for at, line in enumerate(self._lines):
@@ -132,14 +148,16 @@ class Found:
                 held = 0
             elif line.startswith(b"= "):
                 _read(line, said)
+            elif line.startswith(b"~ "):
+                _read_java(line, in_java)
             elif line.startswith(b"! "):
                 return _accused(line)
             elif fatal := _FATAL.match(line):
-                return _crashed(fatal[1], _stacks(self._lines[at + 1 :]), said)
+                return _crashed(fatal[1], _stacks(self._lines[at + 1 :]), said, in_java, self._java)
             elif _HELD.match(line):
                 held += 1
                 stacks = _stacks(self._lines[at + 1 :])
-        return _holder(stacks, said) if held >= _HELD_DUMPS else {}
+        return _holder(stacks, said) if held >= _HELD_DUMPS else {}, True
 
 
 class _Said(NamedTuple):
@@ -156,6 +174,15 @@ class _Said(NamedTuple):
 
     def blame(self, reason: str) -> dict[UnitId, Blame]:
         return {self.unit: Blame(self.config_offset, self.run, reason)}
+
+
+class _JavaReport(NamedTuple):
+    """What a JVM wrote when it ended its process: what happened, in which thread, and where in Java, innermost first."""
+
+    what: str = ""
+    is_full: bool = False
+    thread: str = ""
+    frames: str = ""
 
 
 def open_box(incarnation: str) -> BlackBox | None:
@@ -203,11 +230,41 @@ def _read(line: bytes, said: dict[int, _Said]) -> None:
         said[int(number)] = _Said(UnitId(connector, task), offset, run, by_plugin)
 
 
-def _accused(line: bytes) -> dict[UnitId, Blame]:
+def _read_java(line: bytes, in_java: dict[str, _Said]) -> None:
     with suppress(ValueError, TypeError):
-        connector, task, offset, run, reason = orjson.loads(line[2:])
-        return {UnitId(connector, task): Blame(offset, run, reason)}
-    return {}
+        connector, task, offset, run, by_plugin, *threads = orjson.loads(line[2:])
+        in_java.update(dict.fromkeys(threads, _Said(UnitId(connector, task), offset, run, by_plugin)))
+
+
+def _accused(line: bytes) -> tuple[dict[UnitId, Blame], bool]:
+    with suppress(ValueError, TypeError):
+        connector, task, offset, run, is_sure, reason = orjson.loads(line[2:])
+        return {UnitId(connector, task): Blame(offset, run, reason)}, is_sure
+    return {}, True
+
+
+def _taken(path: str) -> list[bytes]:
+    """The lines of a file, which is gone then."""
+    lines: list[bytes] = []
+    with suppress(OSError):
+        with builtins.open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            lines = file.read(4 * _LARGEST).splitlines()
+        os.unlink(path)
+    return lines
+
+
+def _java_report(lines: list[bytes]) -> _JavaReport:
+    report = _JavaReport()
+    for at, line in enumerate(lines):
+        if not report.what and (what := _JAVA_WHAT.match(line)):
+            name = what[1] or b"java.lang.OutOfMemoryError: %s" % what[2]
+            report = report._replace(what=name.decode(), is_full=what[1] is None)
+        elif thread := _JAVA_THREAD.match(line):
+            report = report._replace(thread=thread[1].decode("utf-8", "replace"))
+        elif line.startswith(b"Java frames:"):
+            frames = itertools.takewhile(bool, lines[at + 1 : at + 1 + _LONGEST_STACK])
+            return report._replace(frames=b"\n".join(frames).decode("utf-8", "replace"))
+    return report
 
 
 def _stacks(lines: list[bytes]) -> list[list[bytes]]:
@@ -239,16 +296,18 @@ def _of_frame(line: bytes) -> bool | None:
     return None if frame is None else owners.of_file(os.fsdecode(frame[1]))
 
 
-def _crashed(what: bytes, stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, Blame]:
-    # A thread of no Python's has no stack here: a client library's, or one that C code has started.
-    whose = _whose(stacks[0], said) if stacks else None
+def _crashed(
+    what: bytes, stacks: list[list[bytes]], said: dict[int, _Said], in_java: dict[str, _Said], java: _JavaReport
+) -> tuple[dict[UnitId, Blame], bool]:
+    # A thread of no Python's has no stack here: a client library's, or one that C code or Java code has started.
+    whose = _whose(stacks[0], said) if stacks else in_java.get(java.thread)
     if whose is None:
-        return {}
-    name = _SIGNALS.get(what, what.decode("utf-8", "replace"))
+        return {}, True
+    name = java.what or _SIGNALS.get(what, what.decode("utf-8", "replace"))
     return whose.blame(
         f"{name}: the code of this {whose.kind} has ended its host's process; the other units there were started again. It was "
-        f"in (innermost first)\n{_text(stacks[0])}"
-    )
+        f"in (innermost first)\n{java.frames or _text(stacks[0] if stacks else [])}"
+    ), not java.is_full
 
 
 def _holder(stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, Blame]:
@@ -273,7 +332,8 @@ def _waits(frame: bytes) -> bool:
     if found is None:
         return True
     path = os.fsdecode(found[1])
-    if os.path.basename(path) in _WAITING_MODULES:
+    # Who is in Java does not hold Python's lock.
+    if _IN_JAVA in path or os.path.basename(path) in _WAITING_MODULES:
         return True
     return _WAITS.search(linecache.getline(path, int(found[2]))) is not None
 

@@ -3,19 +3,21 @@ What keeps a unit's code from hurting the other units of its host's process, and
 
 `enter` is called by `main.py` once in a process, before any plugin code is loaded, and `look` by the host's loop. It puts
 together `units/owners.py` (whose thread is whose), `blackbox.py` (what is left of a process that has crashed), `output.py`
-(what is printed) and `guard.py` (what nobody may change or end).
+(what is printed), `java_threads.py` (the same for Java) and `guard.py` (what nobody may change or end).
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.state.assignment_records import Blame, Held
-from kconnect.core.state.records import UnitId
+from kconnect.core.state.records import UnitId, Units
 from kconnect.host import blackbox
 from kconnect.host.guard import Guard
+from kconnect.host.java_threads import JavaThreads
 from kconnect.host.output import Output
 from kconnect.units import owners
 from kconnect.units.unit import Unit
@@ -32,6 +34,7 @@ class Containment:
         owners.follow(self._note)
         self._output = Output()
         self._guard = Guard(self._output)
+        self._java_threads = JavaThreads(self._box)
 
     def _note(self, owned: owners.Owned) -> None:
         if self._box is not None:
@@ -46,12 +49,18 @@ class Containment:
         if self._box is not None:
             self._box.alive()
         self._guard.look(units)
+        self._java_threads.look(units)
         self._output.look()
 
-    def attribute_fault(self, spec: UnitSpec, reason: str) -> None:
-        """What the next process is to know of this one's end: the fault is this unit's."""
+    @property
+    def java_report(self) -> str:
+        """Where a JVM of this process is to write how it has ended."""
+        return os.devnull if self._box is None else self._box.java_report
+
+    def attribute_fault(self, spec: UnitSpec, reason: str, is_sure: bool = True) -> None:
+        """What the next process is to know of this one's end: the fault is this unit's, or may be."""
         if self._box is not None:
-            self._box.attribute_fault(spec, reason)
+            self._box.attribute_fault(spec, reason, is_sure)
 
     def rest(self) -> None:
         """The host's loop is over, so `look` is not called any more."""
@@ -68,7 +77,10 @@ class Containment:
         self._output.close()
 
 
-def blames(predecessor: Held) -> dict[UnitId, Blame]:
-    """Which unit has ended the process that left this record, if that is known. It must be dead."""
-    found = blackbox.Found(predecessor.incarnation).blames()
-    return {unit: blame for unit, blame in found.items() if unit in (predecessor.units or ())}
+def attributed(predecessor: Held) -> tuple[dict[UnitId, Blame], Units]:
+    """Which unit has ended the process that left this record, if that is known; or else which may have. It must be dead."""
+    found, is_sure = blackbox.Found(predecessor.incarnation).blames()
+    units = predecessor.units or frozenset()
+    found = {unit: blame for unit, blame in found.items() if unit in units}
+    is_alone = len(units - predecessor.blamed.keys()) == 1
+    return (found, frozenset()) if is_sure or is_alone else ({}, frozenset(found))

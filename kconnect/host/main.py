@@ -74,7 +74,7 @@ def run(payloads: Iterable[bytes]) -> None:
             known = {*order["plugins"], *spec.directories}
             plugins = Registry.scan(settings.plugin_path, known, settings.plugin_discovery)
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
-            options.wanted = Options(*settings.java, *host.memory.limited)
+            options.wanted = Options(*settings.java, *host.memory.limited, report=contained.java_report)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             host.run()
         finally:
@@ -120,6 +120,7 @@ class Host:
         self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.holds_lease)
         self.memory = Memory(settings, spec.memory)
         self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self.memory)
+        self._lacks_memory: tuple[UnitSpec, str] | None = None
         self._units: dict[UnitId, Unit] = {}
         self._ending: dict[UnitId, Stop] = {}
         self._desired_offsets: dict[UnitId, int] = {}
@@ -145,9 +146,10 @@ class Host:
                 continue
             self._state.ready(_now())
             if self._state.predecessor is not None and process.is_dead(self._state.predecessor):
-                for unit, blame in containment.blames(self._state.predecessor).items():
+                blames, suspected = containment.attributed(self._state.predecessor)
+                for unit, blame in blames.items():
                     self._state.blame(unit, blame)
-                self._state.predecessor_dead()
+                self._state.predecessor_dead(suspected)
             self._watch_ending()
             self._renew_expired()
             self.gate.take()
@@ -245,6 +247,10 @@ class Host:
     def _watch_memory(self) -> None:
         """A process that has grown too large ends at once: nothing else gives back what it took, whoever holds it."""
         excess = self.memory.excess()
+        if self._lacks_memory is not None:
+            spec, excess = self._lacks_memory
+            self._contained.attribute_fault(spec, f"kconnect ended its host's process: it {excess}", is_sure=False)
+            self._end_at_once(excess)
         if excess is None:
             return
         every = [*self._units.values(), *(stop.unit for stop in self._ending.values())]
@@ -253,7 +259,10 @@ class Host:
         if len(suspects) == 1:
             reason = f"kconnect ended its host's process, in which nothing else ran: it {excess}"
             self._contained.attribute_fault(suspects[0].spec, reason)
-        log.error("Host %d ends, and Spark restarts it: it %s", self._number, excess)
+        self._end_at_once(excess)
+
+    def _end_at_once(self, why: str) -> None:
+        log.error("Host %d ends, and Spark restarts it: it %s", self._number, why)
         self._contained.leave()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -292,7 +301,11 @@ class Host:
     def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
         return self._offsets.of(connector, config)
 
-    def explain(self, error: MemoryError) -> str | None:
+    def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
+        if hasattr(error, "java_class"):
+            self._lacks_memory = (spec, f"got no more memory in Java: {error}")
+            # Until this process is ended, from the host's thread: what would be said about the unit is not sure.
+            threading.Event().wait(_WRITE_S)
         return self.memory.explain(error)
 
     def topics_announced(self, spec: UnitSpec) -> set[str]:

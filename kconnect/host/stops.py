@@ -1,7 +1,8 @@
 """
 Units that were asked to stop, until nothing of them is left, or until they are given up. Held by `main.py`.
 
-A unit has stopped when its own thread and all that its code has started have ended. One whose thread is in a plugin's code
+A unit has stopped when its own thread and all that its code has started have ended; in Java, all but a few of those: what a
+plugin's class keeps for all its connectors begins in one of them (`java_threads.py`). One whose thread is in a plugin's code
 has `task.shutdown.graceful.timeout.ms` for it. One that waits for Kafka, in our code, may take longer: a broker that is away
 comes back, and the host is not to be ended for it. What is given up ends with the host's process (`core/cluster/host.py`).
 """
@@ -15,6 +16,7 @@ import traceback
 from dataclasses import dataclass
 from types import FrameType
 
+from kconnect.jvm import threads
 from kconnect.units import owners
 from kconnect.units.unit import Unit
 
@@ -24,6 +26,7 @@ _PATIENCE_S = 60.0
 _POOL = "concurrent.futures.thread"
 """Its threads run `_worker`, and within it `run` of what they were given."""
 _LONGEST_STACK = 30
+_MOST_IN_JAVA = 50
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ def is_over(stop: Stop) -> bool:
         return False
     if stop.ended_at is None:
         stop.ended_at = time.monotonic()
-    return not _left(stop)
+    return not _left(stop) and not _many_in_java(stop)
 
 
 def is_late(stop: Stop, limit_s: float, flush_s: float) -> bool:
@@ -58,27 +61,36 @@ def is_late(stop: Stop, limit_s: float, flush_s: float) -> bool:
     now = time.monotonic()
     if stop.given_up or now - stop.since < limit_s:
         return False
-    left = _left(stop)
-    if not left:
+    left, in_java = _left(stop), _many_in_java(stop)
+    if not left and not in_java:
         return False
     frames = sys._current_frames()
     places = [(owned.thread.name, frames.get(owned.thread.ident or 0)) for owned in left]
-    stands_in_plugin = any(owned.by_plugin for owned in left) or any(owners.in_plugin_code(frame) for _, frame in places)
+    is_plugins = bool(in_java) or any(owned.by_plugin for owned in left)
+    stands_in_plugin = is_plugins or any(owners.in_plugin_code(frame) for _, frame in places)
     limit = limit_s if stands_in_plugin else max(_PATIENCE_S, 2 * flush_s + 30)
     # One that the engine has started is not the plugin's to end: the task's stop() runs there.
     since = stop.ended_at if stop.ended_at is not None and all(owned.by_plugin for owned in left) else stop.since
     if now - since < limit:
         return False
     stop.given_up = True
-    what = "has not stopped" if stop.ended_at is None else f"has left {len(left)} threads behind that did not end"
+    what = "has not stopped"
+    if stop.ended_at is not None:
+        what = f"has left {len(left) + in_java} threads behind that did not end"
     log.error(
         "%s %s within %.0f s and counts as stuck: its host ends once nothing else runs there. It is in\n%s",
         stop.unit.spec.unit,
         what,
         limit,
-        "\n".join(f"{name}:\n{_stack(frame)}" for name, frame in places[:3]),
+        "\n".join(f"{name}:\n{_stack(frame)}" for name, frame in places[:3]) or threads.stacks(stop.unit.spec.unit, 3),
     )
     return True
+
+
+def _many_in_java(stop: Stop) -> int:
+    """How many of Java's threads it has left, if that is too many."""
+    count = threads.count(stop.unit.spec.unit)
+    return count if count > _MOST_IN_JAVA else 0
 
 
 def _left(stop: Stop) -> list[owners.Owned]:

@@ -14,10 +14,11 @@ import jpype
 from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
 from kconnect.jvm import machine
 
-_KINDS: tuple[tuple[str, type[ConnectError]], ...] = (
+_KINDS: tuple[tuple[str, type[Exception]], ...] = (
     ("org.apache.kafka.connect.errors.RetriableException", RetriableError),
     ("org.apache.kafka.common.config.ConfigException", ConfigError),
     ("org.apache.kafka.connect.errors.DataException", DataError),
+    ("java.lang.OutOfMemoryError", MemoryError),
 )
 
 

@@ -10,7 +10,11 @@ in Connect: each directory gets a class loader of its own, and classes of the fr
 from __future__ import annotations
 
 import atexit
+import ctypes
 import logging
+import os
+import resource
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +25,7 @@ import jpype
 import jpype.config
 
 from kconnect.errors import ConnectError
-from kconnect.jvm import archive, jars, java, logs, options, shim
+from kconnect.jvm import archive, jars, java, logs, options, shim, threads
 from kconnect.jvm.options import Options
 
 _FLAGS = (
@@ -30,7 +34,6 @@ _FLAGS = (
     "-Xshare:auto",
     # Tasks have few threads and small young records; other collectors take threads and processor time for themselves.
     "-XX:+UseSerialGC",
-    "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
     # For `shim/NoExit.java`.
@@ -38,6 +41,8 @@ _FLAGS = (
 )
 
 log = logging.getLogger(__name__)
+
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 _lock = threading.Lock()
 _plugins: Any = None
@@ -73,6 +78,7 @@ def start() -> Any:
             _start_java(options.wanted)
             atexit.register(leave)
             jpype.JClass("kconnect.shim.NoExit").install()
+            threads.begin()
             logs.begin()
             jpype.JClass("kconnect.shim.Beans").begin()
             settings = to_map({"plugin.discovery": "service_load"})
@@ -113,12 +119,28 @@ def _start_java(wanted: Options) -> None:
         log.info(
             "The heap of the JVM is %d bytes, and not %d, because %s is %s", heap, wanted.heap, wanted.setting, wanted.most
         )
-    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(own), *allowed, *wanted.more]
+    # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
+    ends = [f"-XX:ErrorFile={wanted.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if wanted.report else ())]
+    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(own), *allowed, *ends, *wanted.more]
+    _leave_crashes_to_java()
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:
         said = " ".join(wanted.more)
         raise ConnectError(f"The JVM for Java plugins did not start with {said or 'its own options'}: {error}") from error
+
+
+def _leave_crashes_to_java() -> None:
+    """
+    What faulthandler has set for these signals the JVM would call before its own report, and so never write it. With the
+    system's own it reports, and raises SIGABRT, for which faulthandler is still there (`host/blackbox.py`).
+    """
+    for number in _CRASHES:
+        # Not by `signal.signal`, which is for the main thread.
+        ctypes.CDLL(None).signal(int(number), 0)
+    # Of the size of the heap, for what the report says.
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 @contextmanager

@@ -18,12 +18,15 @@ _REST = 224 * 2**20
 class Options(NamedTuple):
     """
     `heap` in bytes; `more` are Java's own options. The process may take `most` bytes in all, as `setting` says; None: no limit.
+    `heap` in bytes; `more` are Java's own options. `report` is the file in which the JVM tells how it has ended, for whoever
+    comes after this process: then a heap that is full ends it, too.
     """
 
     heap: int = 512 * 2**20
     more: Sequence[str] = ()
     most: int | None = None
     setting: str = ""
+    report: str = ""
 
     def fitting_heap(self) -> int:
         """The heap, or less, if the process may not take so much. ConnectError if there is no room for any."""

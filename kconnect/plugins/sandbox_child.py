@@ -31,6 +31,7 @@ from kconnect.core.herder.effects import RefusedError, UnsupportedError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.hiding import Submitted
 from kconnect.core.settings.references import Resolved
+from kconnect.core.task.errors import error_class
 from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
 from kconnect.jvm import options
 from kconnect.jvm.options import Options
@@ -157,6 +158,8 @@ def _answer(call: Call, request: dict[str, Any], memory: int | None) -> dict[str
         return call.error(BadRequestError, f"{call.where()}: {error}")
     except MemoryError as error:
         error.__traceback__ = None  # its frames hold what there was no room for
+        if isinstance(error, ConnectError):  # of Java, which has limits of its own
+            return {**call.error(ConnectError, f"{call.where()}: {error_class(error)}: {error}"), "left": ["full memory"]}
         limit = "than there is" if memory is None else f"than the {memory} bytes of the worker's sandbox.memory.max.bytes"
         text = f"{call.where()}: MemoryError: it needed more memory {limit}"
         return {**call.error(ConnectError, text), "left": ["full memory"]}

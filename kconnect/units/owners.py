@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 MOST_THREADS = 500
 """A unit's. Beyond that it leaks them: what waits for so many things at once does it in one thread."""
 
-_PLUGINS = tuple(f"kconnect.{name}" for name in ("connectors", "converters", "predicates", "providers", "transforms"))
+_PLUGINS = tuple(f"kconnect.{name}" for name in ("connectors", "converters", "jvm", "predicates", "providers", "transforms"))
+"""Whoever is in `jvm` is in Java, most likely,"""
+_JVM = tuple(f"kconnect.jvm.{name}" for name in ("jars", "logs", "machine", "shim"))
+"""but for these, with which the JVM itself is started."""
 _NOBODYS = (
     "confluent_kafka",
+    "jpype",
     "kconnect.api",
     "kconnect.core.task",
     "kconnect.data",
@@ -227,7 +231,7 @@ def of_module(name: object) -> bool | None:
     if not isinstance(name, str):
         return True
     if _within(name, _PLUGINS):
-        return True
+        return not _within(name, _JVM)
     if _within(name, _NOBODYS) or name.partition(".")[0] in sys.stdlib_module_names:
         return None
     return not _within(name, ("kconnect", "pyspark"))

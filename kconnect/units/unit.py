@@ -77,8 +77,11 @@ class Ports(Protocol):
         """False once this host has not read the log for so long that its units may be somebody else's."""
         ...
 
-    def explain(self, error: MemoryError) -> str | None:
-        """Which setting has kept a unit's code from more memory, if one has. To be asked for before the error is reported."""
+    def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
+        """
+        Which setting has kept a unit's code from more memory, if one has. To be asked for before the error is reported. If the
+        memory is the JVM's, of which each unit here needs some, the process ends.
+        """
         ...
 
     def topics_announced(self, spec: UnitSpec) -> Set[str]:
@@ -210,7 +213,7 @@ class Unit(ABC):
         """Report the failure, before anything is cleaned up: a plugin whose `stop` hangs is seen to have failed."""
         if error is self._failed_from_outside:
             return
-        if isinstance(error, MemoryError) and (limit := self.ports.explain(error)):
+        if isinstance(error, MemoryError) and (limit := self.ports.explain(self.spec, error)):
             error = MemoryLimitError(limit).with_traceback(error.__traceback__)
         if self._life.over:
             log.error("Failed once more: %s", self._summary(error), exc_info=error)

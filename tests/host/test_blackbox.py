@@ -14,6 +14,9 @@ import pytest
 from kconnect.core.state.assignment_records import Blame
 from kconnect.core.state.records import UnitId
 from kconnect.host import blackbox
+from kconnect.jvm import java
+from tests.rig.plugin_faults import java as faults
+from tests.support import starts
 
 pytestmark = pytest.mark.process
 
@@ -66,7 +69,47 @@ def run(directory: Path, script: str) -> tuple[int, dict[UnitId, Blame]]:
         check=False,
         capture_output=True,
     )
-    return ended.returncode, blackbox.Found("i-1").blames()
+    blames, is_sure = blackbox.Found("i-1").blames()
+    assert is_sure
+    return ended.returncode, blames
+
+
+_IN_JAVA = """
+from kconnect.host.java_threads import JavaThreads
+from kconnect.jvm import classes, errors, machine, options
+from kconnect.processes import logs
+
+options.wanted = options.Options(64 << 20, (), box.java_report)
+faults = classes.find("faulty.Faults", PLACE)
+threads = JavaThreads(box)
+
+def java(kind):
+    def strike():
+        logs.bind("bad", 0)
+        with errors.calling(faults.getClassLoader()):
+            import jpype
+            jpype.JClass(faults).at("here", ["here", kind])
+    return bad(strike)
+"""
+
+
+def run_java(directory: Path, plugin: Path, script: str) -> tuple[int, dict[UnitId, Blame], bool]:
+    ended = subprocess.run(
+        [sys.executable, "-c", _PROCESS.replace("import plugin", f"PLACE = {str(plugin)!r}") + _IN_JAVA + script],
+        env={**os.environ, "TMPDIR": str(directory)},
+        timeout=240,
+        check=False,
+        capture_output=True,
+    )
+    return ended.returncode, *blackbox.Found("i-1").blames()
+
+
+@pytest.fixture(scope="module")
+@starts("process")
+def java_plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("plugins")
+    faults.write_plugins(directory)
+    return directory / faults.NAME
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +125,7 @@ def test_a_crash_is_the_unit_s_whose_thread_it_was(tmp_path: Path) -> None:
     assert blame.reason.startswith("SIGSEGV: the code of this task has ended its host's process")
     assert 'plugin.py", line 3 in crash' in blame.reason
     assert "kconnect" not in blame.reason, "how our own code came to call it helps nobody"
-    assert blackbox.Found("i-1").blames() == {}, "it is told once"
+    assert blackbox.Found("i-1").blames() == ({}, True), "it is told once"
 
 
 def test_an_abort_is_told_as_such(tmp_path: Path) -> None:
@@ -164,3 +207,29 @@ def test_files_that_nobody_has_asked_for_are_swept_away(tmp_path: Path) -> None:
         os.utime(directory / name, (now - age, now - age))
     run(tmp_path, "box.close(); os._exit(0)")
     assert [file.name for file in directory.iterdir()] == ["new"]
+
+
+def test_a_crash_in_java_is_the_unit_s_and_tells_where_in_java(tmp_path: Path, java_plugin: Path) -> None:
+    status, blames, is_sure = run_java(tmp_path, java_plugin, "java('crash').join(200)")
+    assert (status, is_sure) == (-signal.SIGABRT, True)
+    [(unit, blame)] = blames.items()
+    assert (unit, blame.config_offset, blame.run) == (UnitId("bad", 0), 41, 2)
+    assert blame.reason.startswith("SIGSEGV: the code of this task has ended its host's process")
+    assert "faulty.Faults.crash()" in blame.reason
+
+
+@pytest.mark.skipif(java.version(java.find()) >= 24, reason="then Java's threads are nobody's")
+def test_a_crash_in_a_thread_that_java_has_started_is_the_unit_s(tmp_path: Path, java_plugin: Path) -> None:
+    script = "made = java('crash in a thread')\nwhile made.alive: threads.look([made]); time.sleep(0.2)"
+    status, blames, is_sure = run_java(tmp_path, java_plugin, script)
+    assert (status, is_sure) == (-signal.SIGABRT, True)
+    assert blames.keys() == {UnitId("bad", 0)}
+    assert "faulty.Faults" in blames[UnitId("bad", 0)].reason
+
+
+def test_who_finds_the_heap_full_is_named_but_not_for_sure(tmp_path: Path, java_plugin: Path) -> None:
+    status, blames, is_sure = run_java(tmp_path, java_plugin, "java('heap').join(200)")
+    assert (status, is_sure) == (-signal.SIGABRT, False)
+    assert blames[UnitId("bad", 0)].reason.startswith("java.lang.OutOfMemoryError: Java heap space: the code of this task")
+    [directory] = tmp_path.glob("kconnect-hosts-*")
+    assert list(directory.iterdir()) == [], "what is found is taken away"

@@ -126,7 +126,7 @@ def test_a_task_that_wants_too_much_at_once_fails_of_the_setting_and_its_host_ca
                 super().__init__("127.0.0.1:1")
                 self.memory = Memory(self.settings, 128 * 2**20)
                 self.traces = []
-            def explain(self, error):
+            def explain(self, spec, error):
                 return self.memory.explain(error)
             def status(self, spec, state, trace=None, version=None):
                 self.traces.append((state.value, trace))

@@ -134,7 +134,7 @@ class MemoryHost:
     def holds_lease(self) -> bool:
         return True
 
-    def explain(self, error: MemoryError) -> str | None:
+    def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
         return None
 
     def topics_announced(self, spec: UnitSpec) -> set[str]:

@@ -208,8 +208,8 @@ def _assignment(decoded: Decoded, mask: Mask) -> Said:
             text = f"host {host} of worker {worker} holds {units_text(units or ())} ({of})"
             if decoded.process is not None:
                 text += f", pid {decoded.process[1]} on {decoded.process[0]}"
-            for units_with, word in ((decoded.waiting, "waiting"), (decoded.stuck, "stuck"), (decoded.blamed, "blamed")):
-                if units_with:
+            for word in ("waiting", "stuck", "blamed", "suspected"):
+                if units_with := getattr(decoded, word):
                     text += f"; {word}: {', '.join(map(str, sorted(units_with)))}"
             return "held", None, text
         case ours.GeneratedTasks(name, configs, config_offset):

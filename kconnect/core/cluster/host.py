@@ -141,6 +141,7 @@ class HostState:
         self._stuck: set[UnitId] = set()
         """Those of `_stopping` that have been given up."""
         self._blamed: dict[UnitId, Blame] = {}
+        self._suspected: Units = frozenset()
         self._renewed: set[UnitId] = set()
         self._waiting: dict[UnitId, Wait] = {}
         """Those of `_running` that wait for the fencing of earlier task sets."""
@@ -210,8 +211,9 @@ class HostState:
         self._blamed[unit] = blame._replace(run=run)
         self._changed = True
 
-    def predecessor_dead(self) -> None:
-        self.predecessor = None
+    def predecessor_dead(self, suspected: Units = frozenset()) -> None:
+        """`suspected` are units that may have ended its process."""
+        self.predecessor, self._suspected = None, suspected
         self._changed = True
 
     @property
@@ -367,6 +369,7 @@ class HostState:
             waiting=dict(self._waiting),
             stuck=frozenset(self._stuck),
             blamed=dict(self._blamed),
+            suspected=self._suspected,
         )
         if held == self._declared:
             return []

@@ -5,7 +5,8 @@ Held by `quarantine.py`, which tells it of each held record of the worker's own 
 the verdicts that are found here. A host's process can be ended by what no Python code sees: a C library, the system for lack
 of memory. Whoever shares the host goes down with it, and would do so for ever. So the units of such a host are split over a
 few of their own, and those of the one that dies again once more, until one unit is alone; if its host still dies, it has
-failed. Deaths that the next process can explain (`Held.blamed`) are none of this. Read next: `cluster/placement.py`.
+failed. Deaths that the next process can explain (`Held.blamed`) are none of this; whom it suspects (`Held.suspected`) goes to
+a host of its own at once. Read next: `cluster/placement.py`.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Suspects:
         # What was stuck had the process end itself, which is no mystery, and what is blamed does not run.
         lost = (before.held.units or frozenset()) - before.held.stuck - before.held.blamed.keys()
         age = (now if before.died is None else before.died) - before.since
-        return self._died(held.host, lost, group, now, age, dead) if lost else []
+        return self._died(held.host, lost, held.suspected, group, now, age, dead) if lost else []
 
     def reconcile(self, units: Collection[UnitId], now: int, dead: Collection[tuple[str, int, str]] = ()) -> list[str]:
         """
@@ -163,7 +164,7 @@ class Suspects:
                 group.quiet_since = now
 
     def _died(
-        self, host: int, lost: Units, group: int, now: int, age: int, dead: Collection[tuple[str, int, str]]
+        self, host: int, lost: Units, suspected: Units, group: int, now: int, age: int, dead: Collection[tuple[str, int, str]]
     ) -> list[str]:
         # Those of other groups are about to leave this host: where they go will show.
         there = [unit for unit in sorted(lost) if self._group_of.get(unit, 0) == group and unit not in self._verdicts]
@@ -172,13 +173,16 @@ class Suspects:
             past.lived += age
             past.deaths = [*past.deaths, (now, past.lived)][-_VERDICT[0] :]
             past.total += 1
-        if group not in self._groups:
-            suspects = self._hit(there, _SUSPICION, now)
-            return self._split(host, suspects, _SUSPICION, now) if suspects else []
-        self._groups[group].quiet_since = now
-        if len(self._members(group)) > 1:
-            suspects = self._hit(there, _SPLIT, now)
-            return self._split(host, suspects, _SPLIT, now) if suspects else []
+        is_shared = group not in self._groups
+        if not is_shared:
+            self._groups[group].quiet_since = now
+        if is_shared or len(self._members(group)) > 1:
+            if found := [unit for unit in there if unit in suspected]:
+                return self._split(f"Host {host} has died, perhaps for one of its units", found, now)
+            count, within_ms = rule = _SUSPICION if is_shared else _SPLIT
+            what = f"Host {host} has died {count} times within {within_ms // 1000} s for an unknown reason"
+            suspects = self._hit(there, rule, now)
+            return self._split(what, suspects, now) if suspects else []
         count, within_ms = _VERDICT
         texts = []
         for unit in there:
@@ -199,7 +203,7 @@ class Suspects:
                 found.append(unit)
         return found
 
-    def _split(self, host: int, suspects: list[UnitId], rule: tuple[int, int], now: int) -> list[str]:
+    def _split(self, what: str, suspects: list[UnitId], now: int) -> list[str]:
         parts = _parts(suspects)
         for part in parts:
             self._last_group += 1
@@ -207,11 +211,10 @@ class Suspects:
             for unit in part:
                 self._group_of[unit] = self._last_group
                 self._past[unit].deaths.clear()
-        count, within_ms = rule
         where = "a host of its own" if len(suspects) == 1 else f"{len(parts)} hosts of their own"
         return [
-            f"Host {host} has died {count} times within {within_ms // 1000} s for an unknown reason. To find out whether one "
-            f"of its units is the cause, {_named(suspects)} {'goes' if len(suspects) == 1 else 'go'} to {where}"
+            f"{what}. To find out whether one of its units is the cause, {_named(suspects)} "
+            f"{'goes' if len(suspects) == 1 else 'go'} to {where}"
         ]
 
     def _has_witness(self, host: int, since: int, dead: Collection[tuple[str, int, str]]) -> bool:

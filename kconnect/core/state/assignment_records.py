@@ -102,7 +102,8 @@ class Held:
     `sequence` rises with each declaration of one incarnation, so that the host knows which of its own it has read back.
     `waiting` are those of `units` that start no producer before the task sets before their own are fenced (KIP-618).
     `stuck` are those of `units` that were asked to stop and did not in time: they end with the process only.
-    `blamed` are those of `units` that are not started, for they have ended the process that was this host before.
+    `blamed` are those of `units` that are not started, for they have ended the process that was this host before; `suspected`
+    are those that may have.
     """
 
     worker: str
@@ -117,6 +118,7 @@ class Held:
     waiting: Mapping[UnitId, Wait] = field(default_factory=dict)
     stuck: Units = frozenset()
     blamed: Mapping[UnitId, Blame] = field(default_factory=dict)
+    suspected: Units = frozenset()
 
 
 class Blame(NamedTuple):
@@ -232,6 +234,7 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
                 _waits(body.get("waiting") or {}),
                 _units(body.get("stuck") or {}),
                 {unit: Blame(int(at), int(run), str(why)) for unit, (at, run, why) in _by_unit(body.get("blamed") or {})},
+                _units(body.get("suspected") or {}),
             )
         if key.startswith("fencing-"):
             name = key[len("fencing-") :]
@@ -319,6 +322,8 @@ def held(value: Held) -> Entry:
             body["stuck"] = _pack(value.stuck)
         if value.blamed:
             body["blamed"] = _pack_by_unit(value.blamed)
+        if value.suspected:
+            body["suspected"] = _pack(value.suspected)
     return _ours(f"held-{value.worker}-{value.host}", body)
 
 

@@ -124,8 +124,8 @@ public final class Chain {
     }
 
     /** Closes what can be closed; the first error is thrown once all were asked. */
-    public void close() throws Exception {
-        Exception first = null;
+    public void close() throws Throwable {
+        Throwable first = null;
         List all = new ArrayList();
         for (Object each : steps) {
             Step step = (Step) each;
@@ -144,7 +144,7 @@ public final class Chain {
             ClassLoader before = Loaders.enter(Loaders.of(each));
             try {
                 ((AutoCloseable) each).close();
-            } catch (Exception error) {
+            } catch (Throwable error) {
                 first = first == null ? error : first;
             } finally {
                 Loaders.enter(before);

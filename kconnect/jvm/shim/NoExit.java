@@ -4,9 +4,10 @@ import java.lang.reflect.Method;
 import java.security.Permission;
 
 /**
- * Refuses `System.exit`: one plugin is not to end the process of others. All else is allowed, without a look.
+ * Refuses `System.exit` and `Runtime.halt`: one plugin is not to end the process of others. And it gives each unit's threads a
+ * group, which is not to grow without end (`Threads`). All else is allowed, without a look.
  *
- * Java has security managers up to version 23. From then on a plugin's exit ends its host.
+ * Java has security managers up to version 23. From then on a plugin's exit ends its host, and its threads are nobody's.
  */
 public final class NoExit extends SecurityManager {
     /** Whether it is in force now. What `System.setSecurityManager` does, but for its four lines of warning at each start. */
@@ -24,6 +25,18 @@ public final class NoExit extends SecurityManager {
     public void checkExit(int status) {
         throw new SecurityException(
             "System.exit(" + status + ") was called by a plugin, and is refused: it would end the other connectors of this process");
+    }
+
+    public ThreadGroup getThreadGroup() {
+        ThreadGroup own = Threads.group();
+        return own == null ? super.getThreadGroup() : own;
+    }
+
+    public void checkAccess(ThreadGroup group) {
+        Threads.check(group);
+    }
+
+    public void checkAccess(Thread thread) {
     }
 
     public void checkPermission(Permission permission) {

@@ -211,6 +211,15 @@ def test_who_has_ended_a_process_is_shown_as_failed_and_the_others_start() -> No
     assert (host.held.units, host.held.blamed) == ({A, B}, {A: Blame(0, 0, "SIGSEGV")})
 
 
+def test_who_may_have_ended_a_process_starts_again_and_the_record_names_it() -> None:
+    host = crashed()
+    host.state.predecessor_dead(frozenset({A}))
+    assert host.decide() == []
+    assert {unit: blame for unit, (_, blame) in host.running.items()} == {A: None, B: None}
+    assert host.held is not None
+    assert host.held.suspected == {A}
+
+
 def test_who_is_to_leave_waits_for_its_predecessor_s_end() -> None:
     host = crashed()
     host.write(assignment_records.placement(Placement("w", {}, 1, 1, "2", config_offset=100)))

@@ -45,9 +45,16 @@ class Cluster:
         self.hosts[host] = f"{next(self._lives):06d}"
         self.say(host)
 
-    def say(self, host: int, life: str = "", stuck: Units = frozenset(), blamed: Mapping[UnitId, Blame] | None = None) -> None:
+    def say(
+        self,
+        host: int,
+        life: str = "",
+        stuck: Units = frozenset(),
+        blamed: Mapping[UnitId, Blame] | None = None,
+        suspected: Units = frozenset(),
+    ) -> None:
         units, life = frozenset(self.on(host)), life or self.hosts[host]
-        held = Held(WORKER, host, units, incarnation=life, worker_incarnation=LIFE, stuck=stuck, blamed=blamed or {})
+        held = Held(WORKER, host, units, 0, 0, life, LIFE, stuck=stuck, blamed=blamed or {}, suspected=suspected)
         self.texts += self.suspects.read(held, HostSpec(group=self.group(host)), self.now)
 
     def kill(self, host: int) -> None:
@@ -108,6 +115,22 @@ def test_who_is_rid_of_a_bad_neighbour_is_not_disturbed_again() -> None:
     cluster.turns()
     # All but one of them had left the bad one's host after three deaths, and that one after two more.
     assert [cluster.suspects.groups[unit] for unit in everybody] == [5, 6, 2, 2, 3, 3, 4, 4]
+
+
+def test_whom_the_next_process_suspects_goes_to_a_host_of_its_own_at_once() -> None:
+    everybody = units(8)
+    cluster = Cluster(everybody)
+    cluster.say(0)
+    cluster.hosts[0] = "000009"
+    cluster.say(0, suspected=frozenset({everybody[3]}))
+    assert set(cluster.suspects.groups) == {everybody[3]}
+    assert "Host 0 has died, perhaps for one of its units" in cluster.texts[-1]
+    assert "c3-0 goes to a host of its own" in cluster.texts[-1]
+    # In the same process nothing more comes of it, and nothing if it can't be one of those that ran there.
+    cluster.say(0, suspected=frozenset({everybody[4]}))
+    cluster.hosts[0] = "000010"
+    cluster.say(0, suspected=frozenset({UnitId("stranger")}))
+    assert set(cluster.suspects.groups) == {everybody[3]}
 
 
 @pytest.mark.parametrize(("lives_ms", "is_condemned"), [(500, True), (29_000, True), (31_000, False)])

@@ -17,16 +17,18 @@ from pathlib import Path
 
 from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
-from tests.rig.plugin_faults import judge, report, run
+from tests.rig.plugin_faults import java, judge, report, run
 from tests.rig.plugin_faults.judge import Seen
-from tests.rig.plugin_faults.places import KINDS, PLACES
+from tests.rig.plugin_faults.places import JAVA_KINDS, JAVA_PLACES, KINDS, PLACES
 from tests.rig.plugin_faults.watch import Answers
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/plugin-faults", description=__doc__.splitlines()[1])
     parser.add_argument("--places", default="*", metavar="PATTERN,…", help="only calls that match one of these, as 'sink.*'")
-    parser.add_argument("--kinds", default="*", metavar="PATTERN,…", help=f"only these of {', '.join(KINDS)}")
+    every = ", ".join(dict.fromkeys((*KINDS, *JAVA_KINDS)))
+    parser.add_argument("--kinds", default="*", metavar="PATTERN,…", help=f"only these of {every}")
+    parser.add_argument("--java", action="store_true", help="the plugin is one in Java, in one lane")
     parser.add_argument("--lanes", type=int, default=4, help="how many cells at the same time; %(default)s")
     parser.add_argument("--slow", type=int, metavar="N", help="only this: N connectors of which every call takes a second")
     parser.add_argument("--control", action="store_true", help="also without a fault")
@@ -37,8 +39,8 @@ def main() -> int:
     directory = options.directory or Path(tempfile.mkdtemp(prefix="kconnect-plugin-faults-"))
     # Whoever ends this one must not leave a worker behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
-    chosen = [place for place in PLACES if _matches(place.name, options.places)]
-    kinds = [kind for kind in KINDS if _matches(kind, options.kinds)]
+    chosen = [place for place in (JAVA_PLACES if options.java else PLACES) if _matches(place.name, options.places)]
+    kinds = [kind for kind in (JAVA_KINDS if options.java else KINDS) if _matches(kind, options.kinds)]
     cells = [(place, kind) for kind in ([""] if options.control else []) + kinds for place in chosen]
     found: dict[run.Cell, Seen] = {} if options.results is None else report.kept(options.results)
     if options.missing:
@@ -64,13 +66,17 @@ def main() -> int:
     try:
         broker.start()
         plugins = directory / "plugins"
-        properties = {**run.PROPERTIES, "plugin.path": run.write_plugins(plugins, options.lanes)}
+        path = java.write_plugins(plugins) if options.java else run.write_plugins(plugins, options.lanes)
+        properties = {**(java.PROPERTIES if options.java else run.PROPERTIES), "plugin.path": path}
         worker = WorkerProcess(directory, broker.bootstrap_servers, "plugin-faults", properties=properties)
         print(f"everything is in {directory}", flush=True)
         worker.start()
         answers = Answers(worker.url)
         answers.start()
-        lanes = [run.Lane(worker, plugins, run.lane_name(number)) for number in range(options.lanes)]
+        if options.java:
+            lanes: list[run.Lane] = [java.JavaLane(worker, plugins, java.NAME)]
+        else:
+            lanes = [run.Lane(worker, plugins, run.lane_name(number)) for number in range(options.lanes)]
         run.open_all(lanes)
         if options.slow:
             seen = lanes[0].run_slow(options.slow, answers)

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 from tests.rig.plugin_faults.places import Phase, Place
 
-MILD = ("slow", "stdout")
+MILD = ("slow", "stdout", "log", "leak")
 """What is no failure."""
-LOUD = ("os._exit", "SIGSEGV", "SIGKILL", "GIL", "memory")
+LOUD = ("os._exit", "SIGSEGV", "SIGKILL", "GIL", "memory", "heap", "direct", "crash", "crash in a thread")
 """What may cost the process that it happens in, and so its neighbours a pause."""
-ERRORS = ("exception", "sys.exit", "signal")
+ERRORS = ("exception", "sys.exit", "signal", "stack", "class", "exit", "halt")
 """What is an error in the plugin's own call, and nothing else: where errors are tolerated, the task goes on."""
-_REPLACED = (*LOUD, "hang", "threads")
+HANGS = ("hang", "deadlock", "busy")
+"""What tells nobody that it will last for ever."""
+_REPLACED = (*LOUD, *HANGS, "threads")
 """After these the neighbours may need the start of a new process."""
 
 _REASONS = {
-    "exception": ("struck", "RuntimeError"),
+    "exception": ("struck: an exception",),
     "os._exit": ("_exit", "exit status 3"),
     "SIGSEGV": ("SIGSEGV", "Segmentation"),
     "SIGKILL": ("",),
@@ -31,6 +33,14 @@ _REASONS = {
     "signal": ("signal",),
     "builtins": ("open", "builtins"),
     "GIL": ("",),
+    "stack": ("StackOverflowError",),
+    "class": ("NoClassDefFoundError",),
+    "exit": ("System.exit(3)",),
+    "halt": ("System.exit(3)", "halt(3)"),
+    "heap": ("Java heap space",),
+    "direct": ("direct buffer memory",),
+    "crash": ("SIGSEGV",),
+    "crash in a thread": ("SIGSEGV",),
 }
 """Of these words the reason must have one."""
 
@@ -110,7 +120,7 @@ def _own(place: Place, kind: str, seen: Seen) -> list[str]:
             return [f"refused: {seen.answer}"]
         where = ("stage", "provider", "alterOffsets")
         return [] if any(word in seen.answer for word in where) else [f"no stage in: {seen.answer}"]
-    if place.phase is Phase.STOP or kind == "hang":
+    if place.phase is Phase.STOP or kind in HANGS:
         # A unit that waits tells nobody that it will wait for ever.
         return []
     if kind in MILD or (place.phase is Phase.VALIDATION and kind in ("signal", "builtins", "threads")):

@@ -76,7 +76,13 @@ PLACES = tuple(
         ("provider.get (host)", Phase.START),
     )
 )
-BY_NAME = {place.name: place for place in PLACES}
+_NOT_OF_JAVA = ("import", "initialize", "get", "version (host)")
+"""Calls that Java plugins do not have, or that the shim makes for them, or that tell no more than the others."""
+JAVA_PLACES = (
+    *(place for place in PLACES if not place.name.partition(".")[2].startswith(_NOT_OF_JAVA)),
+    Place("sink.flush", Phase.RUN, "", True),
+)
+BY_NAME = {place.name: place for place in (*PLACES, *JAVA_PLACES)}
 
 KINDS = {
     "hang": "waits for ever",
@@ -94,6 +100,26 @@ KINDS = {
     "GIL": "C code keeps all Python threads waiting",
 }
 
+JAVA_KINDS = {
+    "hang": KINDS["hang"],
+    "deadlock": "waits for a lock whose holder waits for one of its own",
+    "busy": "computes for ever, and is not to be interrupted",
+    "slow": KINDS["slow"],
+    "exception": "throws IllegalStateException",
+    "stack": "StackOverflowError",
+    "class": "NoClassDefFoundError",
+    "exit": "System.exit(3)",
+    "halt": "Runtime.halt(3)",
+    "heap": "fills the heap",
+    "direct": "fills the memory for direct buffers",
+    "threads": KINDS["threads"],
+    "leak": "leaves three threads behind",
+    "crash": "writes to address 0",
+    "crash in a thread": "a thread of its own writes to address 0",
+    "stdout": KINDS["stdout"],
+    "log": "logs 100,000 lines",
+}
+
 
 def config(place: Place, kind: str, lane: str, provider: str) -> dict[str, str]:
     """The config of a connector of package `lane` that misbehaves at this place; "" as `kind`: it behaves."""
@@ -105,26 +131,42 @@ def config(place: Place, kind: str, lane: str, provider: str) -> dict[str, str]:
         **({"topics": good_topic(lane)} if sink else {"topic": f"{lane}-bad"}),
     }
     part, _, call = place.name.partition(".")
-    own = {"place": place.name, "kind": kind} if kind else {}
-    if part == "transform":
-        made |= {"transforms": "bad", "transforms.bad.type": f"{parts}BadTransform"}
-        made |= {f"transforms.bad.{name}": value for name, value in own.items()}
-    elif part == "predicate":
-        made |= {"transforms": "any", "transforms.any.type": f"{parts}BadTransform", "transforms.any.predicate": "bad"}
-        made |= {"predicates": "bad", "predicates.bad.type": f"{parts}BadPredicate"}
-        made |= {f"predicates.bad.{name}": value for name, value in own.items()}
-    elif part == "converter":
-        made |= {"value.converter": f"{parts}BadConverter"}
-        made |= {f"value.converter.{name}": value for name, value in own.items()}
-    elif part == "provider":
+    if part == "provider":
         made["note"] = f"${{{provider}:{kind or 'none'}{'@host' if call.endswith('(host)') else ''}:note}}"
     elif kind and call.startswith("import"):
         made["connector.class"] = f"{lane}.{package.import_module(kind, call.endswith('(host)'))}.AtImport"
     elif kind and place.name in package.BY_KIND:
         made["connector.class"] = f"{bad}{package.BY_KIND[place.name]}_{package.plain(kind)}"
     else:
-        made |= {f"fault.{name}": value for name, value in own.items()}
+        made |= _own(place, kind, parts)
     return made
+
+
+def java_config(place: Place, kind: str, lane: str) -> dict[str, str]:
+    """The same with the plugin in Java."""
+    sink = place.name.startswith("sink.") or place.name == "converter.to_connect_data"
+    return {
+        "connector.class": f"faulty.Bad{'Sink' if sink else 'Source'}",
+        "tasks.max": "1",
+        **({"topics": good_topic(lane)} if sink else {"topic": f"{lane}-bad"}),
+        **_own(place, kind, "faulty."),
+    }
+
+
+def _own(place: Place, kind: str, parts: str) -> dict[str, str]:
+    """What says where it misbehaves, of a connector whose other plugins have names that begin with `parts`."""
+    own = {"place": place.name, "kind": kind} if kind else {}
+    part = place.name.partition(".")[0]
+    made: dict[str, str] = {}
+    if part == "transform":
+        made |= {"transforms": "bad", "transforms.bad.type": f"{parts}BadTransform"}
+    elif part == "predicate":
+        made |= {"transforms": "any", "transforms.any.type": f"{parts}BadTransform", "transforms.any.predicate": "bad"}
+        made |= {"predicates": "bad", "predicates.bad.type": f"{parts}BadPredicate"}
+    elif part == "converter":
+        made |= {"value.converter": f"{parts}BadConverter"}
+    prefixes = {"transform": "transforms.bad.", "predicate": "predicates.bad.", "converter": "value.converter."}
+    return {**made, **{f"{prefixes.get(part, 'fault.')}{name}": value for name, value in own.items()}}
 
 
 def good_topic(lane: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.rig.plugin_faults import judge
 from tests.rig.plugin_faults.judge import Seen
-from tests.rig.plugin_faults.places import BY_NAME, KINDS, PLACES, Place
+from tests.rig.plugin_faults.places import BY_NAME, JAVA_KINDS, JAVA_PLACES, KINDS, PLACES, Place
 
 
 def keep(file: Path, cell: tuple[Place, str], seen: Seen) -> None:
@@ -28,8 +28,8 @@ def kept(file: Path) -> dict[tuple[Place, str], Seen]:
 
 def table(found: Mapping[tuple[Place, str], Seen]) -> str:
     """A row a place, a column a fault; below it whatever is not as it should be, and an example of each reason."""
-    kinds = [kind for kind in ("", *KINDS) if any(each == kind for _, each in found)]
-    places = [place for place in PLACES if any(each == place for each, _ in found)]
+    kinds = [kind for kind in dict.fromkeys(("", *KINDS, *JAVA_KINDS)) if any(each == kind for _, each in found)]
+    places = [place for place in dict.fromkeys((*PLACES, *JAVA_PLACES)) if any(each == place for each, _ in found)]
     lines = [
         f"| call | {' | '.join(kind or 'no fault' for kind in kinds)} |",
         f"| --- |{' --- |' * len(kinds)}",

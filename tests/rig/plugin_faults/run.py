@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.plugin_faults import package, places
-from tests.rig.plugin_faults.judge import ERRORS, LOUD, MILD, THREADS_LEFT, Seen
+from tests.rig.plugin_faults.judge import ERRORS, HANGS, LOUD, MILD, THREADS_LEFT, Seen
 from tests.rig.plugin_faults.places import KINDS, Phase, Place
 from tests.rig.plugin_faults.watch import Answers, Neighbours, Struck, journal, threads_of
 
@@ -59,47 +59,88 @@ def lane_name(number: int) -> str:
 
 
 class Lane:
-    """A plugin directory and its two good connectors. One cell at a time."""
+    """A plugin directory and its good connectors: a source, and sinks that read it. One cell at a time."""
 
     def __init__(self, worker: WorkerProcess, plugins: Path, name: str, extra: Mapping[str, str] | None = None) -> None:
         self.name = name
         self._worker, self._extra = worker, dict(extra or {})
         self._client = ConnectClient(worker.url)
-        self._homes = [plugins / f"{each}-1.0" / each / "home" for each in (name, _PROVIDER_PACKAGE)]
+        self._homes = self.homes(plugins)
         self._pid = worker.pid
-        self._file = worker.directory / f"{name}.txt"
-        self._good = (f"{name}-source", f"{name}-sink")
+        self._good = self.good()
         self._cells = 0
-        self.neighbours = Neighbours(self._file)
+        self._all_neighbours = [Neighbours(Path(each["file"])) for each in self._good.values() if "file" in each]
+
+    # --- what differs for plugins in Java (java.py) ---
+
+    beside: Collection[str] = (*LOUD, "builtins")
+    """What is to strike in the host of the good connectors, even if that takes a while to bring about."""
+
+    def homes(self, plugins: Path) -> list[Path]:
+        """Where the plugin's journals are: first that of the lane."""
+        return [plugins / f"{each}-1.0" / each / "home" for each in (self.name, _PROVIDER_PACKAGE)]
+
+    def good(self) -> dict[str, dict[str, str]]:
+        """The configs of the good connectors by their names, the source first."""
+        topic, made = places.good_topic(self.name), f"{self.name}.good."
+        return {
+            f"{self.name}-source": {"connector.class": f"{made}GoodSource", "topic": topic},
+            f"{self.name}-sink": {"connector.class": f"{made}GoodSink", "topics": topic, "file": self.file("sink")},
+        }
+
+    def bad(self, place: Place, kind: str) -> dict[str, str]:
+        """The config of a connector that misbehaves there."""
+        return places.config(place, kind, self.name, PROVIDER)
+
+    def is_host(self, directories: Sequence[str]) -> bool:
+        """Whether a host with this environment is the lane's."""
+        return any(self.name in part for part in directories)
+
+    # --- what is the same ---
+
+    def file(self, sink: str) -> str:
+        return str(self._worker.directory / f"{self.name}-{sink}.txt")
 
     def open(self) -> None:
         """Start the good connectors, and wait until their data flows."""
-        source, sink = self._good
-        topic = places.good_topic(self.name)
-        common = {"tasks.max": "1"}
-        self._client.create(source, {**common, "connector.class": f"{self.name}.good.GoodSource", "topic": topic})
-        self._client.wait_for(source, "RUNNING", 1, timeout=_SETTLE_S)
-        reads = {"topics": topic, "file": str(self._file)}
-        self._client.create(sink, {**common, "connector.class": f"{self.name}.good.GoodSink", **reads})
-        self.neighbours.start()
+        self._create_good()
+        for each in self._all_neighbours:
+            each.start()
         self._wait_flow("before the first fault")
+
+    def _create_good(self) -> None:
+        for name, config in self._good.items():
+            self._client.create(name, {"tasks.max": "1", **config})
+            self._client.wait_for(name, "RUNNING", 1, timeout=_SETTLE_S)
+
+    def _gather(self, when: str) -> None:
+        """
+        After something was stuck the good connectors have another host, or even two, and what comes next goes to the one that
+        they have left: have all of them begin anew.
+        """
+        if self._hosts() > 1:
+            for name in self._good:
+                self._client.delete(name)
+            self._wait(lambda: self._hosts() <= 1)
+            self._create_good()
+            self._wait_flow(when)
 
     def close(self) -> None:
         """Look at nothing any more. What was created ends with the worker."""
-        self.neighbours.end()
+        for each in self._all_neighbours:
+            each.end()
 
     def run(self, place: Place, kind: str, answers: Answers) -> Seen:
         """One cell. ConnectError if not even the control holds."""
         self._wait_flow(f"before {kind} in {place.name}")
-        if kind in (*LOUD, "builtins"):
-            # After something was stuck the neighbours have a new host, and what comes next goes to the one that they have left.
-            self._wait(lambda: self._hosts() <= 1)
+        if kind in self.beside:
+            self._gather(f"before {kind} in {place.name}")
         before = len(self._struck(place, kind))
         self._cells += 1
         name = f"{self.name}-bad-{self._cells}"
-        patched, lines = len(self.neighbours.patched), self._flood()
+        patched, lines = len(self._patched()), self._flood()
         # The last record before it counts: a fault may strike at once.
-        began = self.neighbours.last()
+        began = self._last()
         seen = self._create(place, kind, name)
         try:
             if seen.accepted:
@@ -114,24 +155,33 @@ class Lane:
         # With what was met only when it was to stop.
         seen.struck = len(self._struck(place, kind)) - before
         pids = {each.pid for each in self._struck(place, kind)[before:]}
-        seen.beside = place.phase is Phase.VALIDATION or bool(pids & self.neighbours.pids)
-        seen.neighbours = self._neighbours()
-        ended = time.monotonic()
-        seen.gap_s = self.neighbours.longest_gap(began, ended)
-        seen.rest_s = answers.longest(began, ended)
-        seen.missing = self.neighbours.missing()
-        met = self.neighbours.patched[patched:]
+        seen.beside = place.phase is Phase.VALIDATION or all(pids & each.pids for each in self._all_neighbours)
+        self._look(seen, began, answers)
+        met = self._patched()[patched:]
         seen.patched_s = met[-1] - met[0] if met else 0.0
         seen.flood_lines = self._flood() - lines
-        seen.same_worker = self._is_same_worker()
         return seen
+
+    def _look(self, seen: Seen, began: float, answers: Answers) -> None:
+        """What others have noticed meanwhile."""
+        seen.neighbours, ended = self._neighbours(), time.monotonic()
+        seen.gap_s = max(each.longest_gap(began, ended) for each in self._all_neighbours)
+        seen.rest_s = answers.longest(began, ended)
+        seen.missing = sum(each.missing() for each in self._all_neighbours)
+        seen.same_worker = self._worker.running and self._worker.pid == self._pid
+
+    def _patched(self) -> list[float]:
+        return self._all_neighbours[0].patched
+
+    def _last(self) -> float:
+        return min(each.last() for each in self._all_neighbours)
 
     def run_slow(self, count: int, answers: Answers) -> Seen:
         """F14: so many connectors of which every call takes a second, at the same time, for a while."""
         self._wait_flow("before the slow ones")
-        began = self.neighbours.last()
+        began = self._last()
         names = [f"{self.name}-slow-{number}" for number in range(count)]
-        config = {**places.config(places.BY_NAME["source.poll"], "slow", self.name, PROVIDER), "fault.place": "*"}
+        config = {**self.bad(places.BY_NAME["source.poll"], "slow"), "fault.place": "*"}
         with ThreadPoolExecutor(8) as pool, ConnectClient(self._worker.url) as client:
             clients = [ConnectClient(self._worker.url) for _ in names]
             list(pool.map(lambda each: each[0].create(each[1], config), zip(clients, names)))
@@ -144,16 +194,11 @@ class Lane:
             list(pool.map(lambda each: each[0].delete(each[1]), zip(clients, names)))
             seen.delete_s = time.monotonic() - deleting
         self._wait_gone([], seen, time.monotonic())
-        seen.neighbours, ended = self._neighbours(), time.monotonic()
-        seen.gap_s, seen.rest_s = self.neighbours.longest_gap(began, ended), answers.longest(began, ended)
-        seen.missing, seen.same_worker = self.neighbours.missing(), self._is_same_worker()
+        self._look(seen, began, answers)
         return seen
 
-    def _is_same_worker(self) -> bool:
-        return self._worker.running and self._worker.pid == self._pid
-
     def _create(self, place: Place, kind: str, name: str) -> Seen:
-        config = {**places.config(place, kind, self.name, PROVIDER), **self._extra}
+        config = {**self.bad(place, kind), **self._extra}
         began = time.monotonic()
         try:
             self._client.create(name, config)
@@ -166,7 +211,7 @@ class Lane:
         self._settle(place, kind, name, seen, before)
         if place.name == "connector.alter_offsets":
             self._alter_offsets(name, seen)
-        elif place.phase is not Phase.STOP and kind in ("hang", "slow", "exception"):
+        elif place.phase is not Phase.STOP and kind in (*HANGS, "slow", "exception"):
             began = time.monotonic()
             self._client.restart(name, include_tasks=True)
             seen.restart_s = time.monotonic() - began
@@ -186,7 +231,7 @@ class Lane:
             if seen.state == "FAILED" and (met or place.phase is Phase.VALIDATION):
                 return
             waited = met_at is not None and time.monotonic() - met_at > _STAY_S
-            if kind == "hang" and waited:
+            if kind in HANGS and waited:
                 return
             if stays and seen.state == "RUNNING" and (waited or place.phase in (Phase.STOP, Phase.VALIDATION) or not kind):
                 return
@@ -258,10 +303,10 @@ class Lane:
     def _hosts(self) -> int:
         """How many hosts this lane's units have."""
         workers = self._client.cluster()["workers"]
-        return sum(any(self.name in part for part in host["directories"]) for each in workers for host in each["hosts"])
+        return sum(self.is_host(host["directories"]) for each in workers for host in each["hosts"])
 
     def _is_flowing(self) -> bool:
-        return time.monotonic() - self.neighbours.last() < 1.5
+        return time.monotonic() - self._last() < 1.5
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         end = time.monotonic() + _SETTLE_S

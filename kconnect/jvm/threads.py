@@ -1,0 +1,62 @@
+"""
+The threads that units' code has started in Java: how many, their names, where they stand. `shim/Threads.java` keeps them apart.
+
+`machine.py` calls `begin`; `host/java_threads.py` and `host/stops.py` ask. Without a JVM, or without a security manager (from
+Java 24 on), there are none. As `logs.py`, it does without JPype where there is no JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kconnect.core.state.records import UnitId
+
+MOST = 500
+"""A unit's. Beyond that it leaks them."""
+
+_java: Any = None
+
+
+def begin() -> None:
+    """Right after the JVM was started."""
+    global _java
+    import jpype
+
+    _java = jpype.JClass("kconnect.shim.Threads")
+    _java.limit(MOST)
+
+
+def count(unit: UnitId) -> int:
+    return 0 if _java is None else int(_java.count(_key(unit)))
+
+
+def changed() -> dict[UnitId, list[str]] | None:
+    """The names of all threads by unit; None if they are as they were at the last call."""
+    rows = None if _java is None else _java.look()
+    if rows is None:
+        return None
+    found: dict[UnitId, list[str]] = {}
+    for row in rows:
+        connector, task, name = str(row).split("\0", 2)
+        found.setdefault(_unit(connector, task), []).append(name)
+    return found
+
+
+def refused() -> Iterable[UnitId]:
+    """Who was refused one more since the last call."""
+    return () if _java is None else [_unit(*str(row).split("\0")) for row in _java.refused()]
+
+
+def stacks(unit: UnitId, most: int) -> str:
+    """Where the first of them stand."""
+    return "" if _java is None else str(_java.stacks(_key(unit), most))
+
+
+def _key(unit: UnitId) -> str:
+    """As `logs.adopt` names it."""
+    return f"{unit.connector}\0{'' if unit.is_connector else unit.task}"
+
+
+def _unit(connector: str, task: str) -> UnitId:
+    return UnitId(connector, int(task)) if task else UnitId(connector)
