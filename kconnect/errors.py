@@ -4,6 +4,7 @@ task fails, what REST answers.
 
     ConnectError                 whatever goes wrong in a connector, task or worker; ends the task
     ├── RetriableError           the same call may succeed later: `poll` and `put` are called again
+    ├── UnrecoverableError       no record's fault: the task fails, whatever is tolerated
     ├── DataError                a record or value that can't be used
     ├── ConfigError              a setting that can't be used: names the setting, the value and the rule
     ├── NotFoundError            what was asked for is not there
@@ -33,6 +34,10 @@ class ConnectError(Exception):
 
 class RetriableError(ConnectError):
     """A failure that may pass: the framework calls again with the same data, after a pause."""
+
+
+class UnrecoverableError(ConnectError):
+    """A failure that is no record's fault, such as Java's `Error`: the task fails, whatever is tolerated."""
 
 
 class DataError(ConnectError):
@@ -107,6 +112,7 @@ TABLE: Mapping[type[BaseException], Row] = MappingProxyType(
     {
         ConnectError: Row(500, 1, _CONNECT),
         RetriableError: Row(500, 1, f"{_OF_CONNECT}.RetriableException"),
+        UnrecoverableError: Row(500, 1, _CONNECT),
         DataError: Row(500, 1, f"{_OF_CONNECT}.DataException"),
         ConfigError: Row(500, 6, "org.apache.kafka.common.config.ConfigException"),
         # Of these the Java names are REST's own: a plugin that raises one is told as any other that fails.

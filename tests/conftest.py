@@ -45,7 +45,7 @@ _MARKS = ("integration", "process", "lint")
 _LONGEST = (
     *("test_chaos", "test_cdc_kills", "test_cdc_moves", "test_java_parity", "test_kip_891", "test_plugin_faults"),
     *("test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618", "test_kip_618_offsets", "test_kip_875"),
-    *("test_remade_topics",),
+    *("test_remade_topics", "test_java_plugin_faults"),
 )
 """Files of tests with a broker that take a minute or so, the longest first."""
 

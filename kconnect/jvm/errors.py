@@ -11,14 +11,20 @@ from typing import Any
 
 import jpype
 
-from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
+from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError, UnrecoverableError
 from kconnect.jvm import machine
 
-_KINDS: tuple[tuple[str, type[Exception]], ...] = (
+
+class OutOfMemory(UnrecoverableError, MemoryError):
+    """Of any sort that Java has."""
+
+
+_KINDS: tuple[tuple[str, type[ConnectError]], ...] = (
     ("org.apache.kafka.connect.errors.RetriableException", RetriableError),
     ("org.apache.kafka.common.config.ConfigException", ConfigError),
     ("org.apache.kafka.connect.errors.DataException", DataError),
-    ("java.lang.OutOfMemoryError", MemoryError),
+    ("java.lang.OutOfMemoryError", OutOfMemory),
+    ("java.lang.Error", UnrecoverableError),
 )
 
 

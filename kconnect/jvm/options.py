@@ -18,7 +18,7 @@ _REST = 224 * 2**20
 class Options(NamedTuple):
     """
     `heap` in bytes; `more` are Java's own options. The process may take `most` bytes in all, as `setting` says; None: no limit.
-    `heap` in bytes; `more` are Java's own options. `report` is the file in which the JVM tells how it has ended, for whoever
+    `report` is the file in which the JVM tells how it has ended, for whoever
     comes after this process: then a heap that is full ends it, too.
     """
 

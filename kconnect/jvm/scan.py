@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -49,6 +50,8 @@ _RESULTS = (
 )
 """Where Connect's scanners have them."""
 _ARCHIVES = (".jar", ".zip")
+_LIMIT_S = 300
+"""For one location. Thousands of classes take a minute on a busy machine."""
 
 
 class JavaPlugin(NamedTuple):
@@ -74,6 +77,10 @@ class Scanned(NamedTuple):
     def of(cls, kept: Mapping[str, Any]) -> Scanned:
         """Of JSON."""
         return cls([JavaPlugin(*row) for row in kept["plugins"]], kept["problems"], kept["unlisted"])
+
+
+class _Unscanned(Scanned):
+    """Of a location that could not be looked at, this time."""
 
 
 def is_java(place: Path) -> bool:
@@ -170,6 +177,8 @@ def _known(place: Path, discovery: str) -> Scanned | None:
 
 
 def _keep(place: Path, discovery: str, scanned: Scanned) -> None:
+    if isinstance(scanned, _Unscanned):
+        return
     with suppress(OSError):
         file = _file(place, discovery)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -179,20 +188,35 @@ def _keep(place: Path, discovery: str, scanned: Scanned) -> None:
 
 
 def _scan(places: Sequence[Path], discovery: str) -> list[Scanned]:
-    if not places:
-        return []
+    done: list[Scanned] = []
+    while len(done) < len(places):
+        done += _scan_some(places[len(done) :], discovery)
+    return done
+
+
+def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
+    """What one process says: of all these, or of those up to one whose code has ended it or held it up."""
     jars.connect()
-    order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper()})
+    order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper(), "limit_s": _LIMIT_S})
     done = subprocess.run([sys.executable, "-m", "kconnect.jvm.scan"], input=order, capture_output=True, text=True)
     try:
-        return [Scanned.of(each) for each in json.loads(done.stdout)]
+        _, *answers = [json.loads(line) for line in done.stdout.splitlines()]
+        found = [Scanned.of(each) for each in answers]
     except (ValueError, TypeError, KeyError):
         said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
         raise ConnectError(f"Java plugins can't be looked at: {said[-1]}") from None
+    if len(found) < len(places):
+        how = f"status {done.returncode}" if done.returncode >= 0 else signal.Signals(-done.returncode).name
+        what = f"took more than {_LIMIT_S} s" if how == "SIGALRM" else f"ended its process ({how})"
+        found.append(_Unscanned([], [f"its classes can't be looked at: code of theirs {what}"]))
+    return found
 
 
 def main() -> None:
-    """In a process of its own: what is asked comes as JSON on standard input, and so goes the answer."""
+    """
+    In a process of its own: what is asked comes as JSON on standard input. The answer is a line once there is a JVM, and then
+    one for each location.
+    """
     from kconnect.jvm import logs, machine
 
     order = json.loads(sys.stdin.read())
@@ -200,8 +224,11 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     machine.start()
-    out.write(json.dumps([_scanned(place, order["discovery"])._asdict() for place in order["places"]]))
-    out.flush()
+    print("{}", file=out, flush=True)
+    for place in order["places"]:
+        # What hangs in Java lets no handler run: the signal is to end the process.
+        signal.alarm(order["limit_s"])
+        print(json.dumps(_scanned(place, order["discovery"])._asdict()), file=out, flush=True)
     logs.flush(1)
     # What a plugin's class has started is nothing to wait for.
     os._exit(0)

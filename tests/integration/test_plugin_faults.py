@@ -7,7 +7,6 @@ The cells run one after the other in three lanes; each test judges one. Before e
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -16,7 +15,6 @@ import pytest
 from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.plugin_faults import judge, run
-from tests.rig.plugin_faults.judge import Seen
 from tests.rig.plugin_faults.places import BY_NAME, PLACES, Phase
 from tests.rig.plugin_faults.watch import Answers
 
@@ -50,28 +48,8 @@ CELLS = sorted(
 )
 
 
-class Matrix:
-    """Runs the cells in threads of its own, so that each test waits for its cell only."""
-
-    def __init__(self, lanes: list[run.Lane], answers: Answers) -> None:
-        self._found: dict[tuple[str, str], Seen] = {}
-        self._told = threading.Condition()
-        cells = [(BY_NAME[place], kind) for place, kind in CELLS]
-        threading.Thread(target=run.run_all, args=(lanes, cells, answers, self._tell), daemon=True).start()
-
-    def _tell(self, cell: run.Cell, seen: Seen) -> None:
-        with self._told:
-            self._found[cell[0].name, cell[1]] = seen
-            self._told.notify_all()
-
-    def wait(self, place: str, kind: str) -> Seen:
-        with self._told:
-            assert self._told.wait_for(lambda: (place, kind) in self._found, WAIT_S), "it took too long"
-            return self._found[place, kind]
-
-
 @pytest.fixture(scope="module")
-def matrix(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
+def matrix(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[run.Matrix]:
     directory = tmp_path_factory.mktemp("faults")
     plugins = directory / "plugins"
     properties = {**run.PROPERTIES, "plugin.path": run.write_plugins(plugins, LANES)}
@@ -85,10 +63,10 @@ def matrix(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         for lane in lanes:
             stack.callback(lane.close)
         run.open_all(lanes)
-        yield Matrix(lanes, answers)
+        yield run.Matrix(lanes, CELLS, answers)
 
 
 @pytest.mark.parametrize(("place", "kind"), CELLS, ids=[f"{kind or 'no fault'} in {place}" for place, kind in CELLS])
-def test_a_plugin_hurts_itself_only(matrix: Matrix, place: str, kind: str) -> None:
-    seen = matrix.wait(place, kind)
+def test_a_plugin_hurts_itself_only(matrix: run.Matrix, place: str, kind: str) -> None:
+    seen = matrix.wait(place, kind, WAIT_S)
     assert judge.complaints(BY_NAME[place], kind, seen) == [], seen

@@ -19,6 +19,7 @@ from kconnect.data.schema import STRING_SCHEMA
 from kconnect.errors import ConnectError
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.conversion import JavaSinkChain, JavaSourceChain
+from kconnect.jvm.errors import JavaError
 from kconnect.jvm.mixed import MixedSink, MixedSource
 from kconnect.plugins.registry import Registry
 from kconnect.units import converters
@@ -87,6 +88,14 @@ def test_a_record_on_which_it_fails_is_judged_as_any_other(plugins: Registry) ->
     assert judged.told() == [("TRANSFORMATION", "rig.Shout", "it does not shout bad")]
     with pytest.raises(ConnectError, match="the transform s failed at a record for the topic t"):
         applied(plugins, SHOUT, "a", "bad", judged=Judged())
+
+
+def test_one_of_java_s_errors_is_not_the_record_s_and_is_not_tolerated(plugins: Registry) -> None:
+    judged = Judged(tolerant=True)
+    with pytest.raises(JavaError, match="it lacks a class") as caught:
+        applied(plugins, SHOUT, "a", "error", judged=judged)
+    assert caught.value.java_class == "java.lang.NoClassDefFoundError"
+    assert judged.told() == []
 
 
 def test_java_s_converter_behind_python_s_transforms(plugins: Registry) -> None:

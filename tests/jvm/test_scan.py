@@ -12,6 +12,7 @@ from kconnect.errors import ConnectError
 from kconnect.jvm import jars, scan
 from kconnect.jvm.scan import JavaPlugin
 from kconnect.plugins.registry import Registry
+from tests.rig.plugin_faults import java as faults
 
 RIG = [
     JavaPlugin("config_provider", "rig.Secrets", "undefined"),
@@ -61,6 +62,27 @@ def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(
     assert found.problems == [
         "plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: " + ", ".join(sorted(names))
     ]
+
+
+@pytest.mark.process
+@pytest.mark.timeout(600)
+def test_a_plugin_whose_code_ends_or_holds_up_the_scan_costs_only_itself_and_is_tried_again(
+    java_plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults.write_plugins(tmp_path)
+    bad = tmp_path / faults.NAME
+    (bad / "home").mkdir()
+    (bad / "home" / "plan").write_text("connector.constructor\ncrash\n")
+    crashed, good = scan.found([bad, java_plugin])
+    assert good.plugins == RIG
+    assert crashed == ([], ["its classes can't be looked at: code of theirs ended its process (SIGABRT)"])
+    (bad / "home" / "plan").write_text("connector.constructor\nbusy\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "_LIMIT_S", 10)
+        assert scan.found([bad])[0].problems == ["its classes can't be looked at: code of theirs took more than 10 s"]
+    assert '"busy"' in (bad / "home" / "journal.jsonl").read_text()
+    (bad / "home" / "plan").unlink()
+    assert "faulty.BadSource" in [each.class_name for each in scan.found([bad])[0].plugins]
 
 
 def test_what_is_java_s(tmp_path: Path) -> None:

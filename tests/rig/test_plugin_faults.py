@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from kconnect.plugins.registry import Registry
 from tests.rig.plugin_faults import judge, package, places
 from tests.rig.plugin_faults.judge import Seen
-from tests.rig.plugin_faults.places import BY_NAME, KINDS, PLACES, Place
+from tests.rig.plugin_faults.places import BY_NAME, JAVA_KINDS, JAVA_PLACES, KINDS, PLACES, Place
 from tests.rig.plugin_faults.plugin import faults
 from tests.rig.plugin_faults.report import keep, kept, table
 from tests.rig.plugin_faults.watch import journal
@@ -52,6 +53,23 @@ def test_every_place_is_one_that_the_plugin_strikes_at() -> None:
         plain = call.removesuffix(" (host)")
         by_part = part in ("transform", "predicate", "converter") and plain in texts
         assert f"{part}.{plain}" in texts or by_part or plain == "import"
+
+
+def test_each_place_and_kind_of_the_matrix_for_java_is_code_of_the_plugin_in_java() -> None:
+    folder = Path(places.__file__).parent / "java"
+    texts = {text for file in folder.glob("*.java") for text in re.findall(r'"([^"\n]*)"', file.read_text("utf-8"))}
+    assert {place.name.removesuffix(" (host)") for place in JAVA_PLACES} <= texts
+    assert set(JAVA_KINDS) <= texts
+    classes = {file.stem for file in folder.glob("*.java")}
+    for place in JAVA_PLACES:
+        named = [name for name in places.java_config(place, "hang", "lane").values() if name.startswith("faulty.")]
+        assert named
+        assert {name.removeprefix("faulty.") for name in named} <= classes
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS, *JAVA_KINDS} - {*judge.MILD, *judge.HANGS}))
+def test_each_failure_has_words_that_its_reason_must_have(kind: str) -> None:
+    assert judge.complaints(POLL, kind, replace(FINE, reason="".join(judge._REASONS[kind]))) == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
-from kconnect.errors import TABLE, ConnectError, RetriableError, row_of
+from kconnect.errors import TABLE, ConnectError, RetriableError, UnrecoverableError, row_of
 
 _FIRST_DELAY_S = 0.3
 
@@ -131,6 +131,8 @@ class Errors:
         finally:
             if again is not None:  # Else this may be a report from within a call that is itself made again.
                 counts.goes_on()
+        if isinstance(error, UnrecoverableError):
+            raise error
         counts.errors += 1
         failure = Failure(stage, component, origin, error, attempts)
         self._report(failure)

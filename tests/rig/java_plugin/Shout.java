@@ -11,7 +11,7 @@ import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.transforms.Transformation;
 
-/** Makes a value's letters large, with `mark` behind them; drops the value "drop", and fails on "bad". */
+/** Makes a value's letters large, with `mark` behind them; drops the value "drop", and fails on "bad" and, worse, on "error". */
 public final class Shout implements Transformation, Monitorable {
     private String mark;
     private Sensor calls;
@@ -32,6 +32,9 @@ public final class Shout implements Transformation, Monitorable {
         String value = (String) record.value();
         if (value.equals("bad")) {
             throw new DataException("it does not shout " + value);
+        }
+        if (value.equals("error")) {
+            throw new NoClassDefFoundError("it lacks a class");
         }
         return value.equals("drop") ? null : record.newRecord(record.topic(), record.kafkaPartition(), record.keySchema(),
             record.key(), record.valueSchema(), value.toUpperCase() + mark, record.timestamp());

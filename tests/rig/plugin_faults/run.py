@@ -369,3 +369,23 @@ def run_all(lanes: list[Lane], cells: Iterable[Cell], answers: Answers, tell: Ca
         thread.start()
     for thread in threads:
         thread.join()
+
+
+class Matrix:
+    """Runs cells, named by place and kind, in threads of its own: whoever wants one of them waits for that one only."""
+
+    def __init__(self, lanes: list[Lane], cells: Iterable[tuple[str, str]], answers: Answers) -> None:
+        self._found: dict[tuple[str, str], Seen] = {}
+        self._told = threading.Condition()
+        chosen = [(places.BY_NAME[place], kind) for place, kind in cells]
+        threading.Thread(target=run_all, args=(lanes, chosen, answers, self._tell), daemon=True).start()
+
+    def _tell(self, cell: Cell, seen: Seen) -> None:
+        with self._told:
+            self._found[cell[0].name, cell[1]] = seen
+            self._told.notify_all()
+
+    def wait(self, place: str, kind: str, limit_s: float) -> Seen:
+        with self._told:
+            assert self._told.wait_for(lambda: (place, kind) in self._found, limit_s), "it took too long"
+            return self._found[place, kind]
