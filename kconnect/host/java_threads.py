@@ -26,7 +26,7 @@ _SHOWN = 3
 
 
 class JavaThreads:
-    """Of this process. `look` is called about once a second, with all units that run."""
+    """Of this process. `look` is called about once a second, with all units that are to run here."""
 
     def __init__(self, box: BlackBox | None) -> None:
         self._box = box
@@ -35,7 +35,7 @@ class JavaThreads:
         self._told: dict[UnitId, set[str]] = {}
 
     def look(self, units: Iterable[Unit]) -> None:
-        running = {unit.spec.unit: unit for unit in units}
+        running = {unit.spec.unit: unit for unit in units if unit.alive}
         for unit_id in threads.refused():
             if unit_id in running:
                 said = f"{unit_id} has more than {threads.MOST} live threads in Java: each must end, at the latest in stop()"

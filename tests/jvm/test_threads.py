@@ -86,7 +86,7 @@ def test_beyond_the_limit_a_unit_gets_no_thread_and_fails(timers: Callable[..., 
     with pytest.raises(jpype.JException, match="has 3 live threads, and can't start another one"):
         timers("one more", connector=unit.connector)
     timers("another unit's")
-    running: Any = SimpleNamespace(spec=SimpleNamespace(unit=unit), fail_from_outside=failed.append)
+    running: Any = SimpleNamespace(spec=SimpleNamespace(unit=unit), alive=True, fail_from_outside=failed.append)
     look = JavaThreads(None)
     look.look([running])
     look.look([running])
@@ -100,7 +100,7 @@ def test_what_a_unit_has_left_behind_is_named_once(
 ) -> None:
     monkeypatch.setattr(java_threads, "_PATIENCE_S", 0.0)
     unit = timers("leaked-1", "leaked-2")
-    running: Any = SimpleNamespace(spec=SimpleNamespace(unit=unit))
+    running: Any = SimpleNamespace(spec=SimpleNamespace(unit=unit), alive=True)
     look = JavaThreads(None)
     look.look([running])
 
@@ -108,7 +108,8 @@ def test_what_a_unit_has_left_behind_is_named_once(
         return [line.getMessage() for line in caplog.records if str(unit) in line.getMessage()]
 
     assert not said(), "it runs"
-    look.look([])
+    running.alive = False
+    look.look([running])
     look.look([])
     [text] = said()
     assert text.startswith(f"{unit} has ended, and has left 2 threads in Java (leaked-1, leaked-2).")

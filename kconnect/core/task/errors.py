@@ -112,7 +112,8 @@ class Errors:
         """
         What `again()` gives if a further attempt succeeds, else None: the record is dropped.
 
-        Raises ConnectError if it may not be dropped, or if the task is stopped while it waits for the next attempt.
+        Raises ConnectError if it may not be dropped, or if the task is stopped while it waits for the next attempt; and an
+        UnrecoverableError as it is.
         """
         counts, attempts, began = self.counts, 1, self._clock()
         counts.failures += 1

@@ -11,7 +11,7 @@ from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
 from kconnect.core.task.errors import Component, Counts, Errors, Failure, Stage, error_class
 from kconnect.core.task.steps import Step, Steps
-from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
+from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError, UnrecoverableError
 from kconnect.java.regex import NoGroupError
 
 from .records import Message, Text, TextHeaders, source
@@ -65,6 +65,14 @@ def test_a_tolerated_failure_drops_the_record() -> None:
     assert world.handle(ValueError("odd"), lambda: "never") is None
     assert world.errors.counts == Counts(failures=1, errors=1, skipped=1)
     assert world.pauses == [], "only what is retriable is tried again"
+
+
+def test_what_is_no_record_s_fault_is_raised_as_it_is_and_not_reported() -> None:
+    world, cause = World(tolerant=True), UnrecoverableError("no such class")
+    with pytest.raises(UnrecoverableError) as raised:
+        world.handle(cause)
+    assert raised.value is cause
+    assert (world.reported, world.errors.counts) == ([], Counts(failures=1))
 
 
 def test_pauses_double_and_are_random_beyond_the_longest() -> None:
