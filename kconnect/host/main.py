@@ -74,7 +74,7 @@ def run(payloads: Iterable[bytes]) -> None:
             known = {*order["plugins"], *environments.places(spec.directories)}
             plugins = Registry.scan(settings.plugin_path, known, settings.plugin_discovery)
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
-            options.wanted = Options(*settings.java, *host.memory.limited, contained.java_report)
+            options.wanted = Options(*settings.java, *host.memory.limited, report=contained.java_report)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             host.run()
         finally:

@@ -43,6 +43,8 @@ _FLAGS = (
 log = logging.getLogger(__name__)
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+
 _lock = threading.Lock()
 _plugins: Any = None
 _sources: dict[str, Any] = {}

@@ -75,7 +75,7 @@ def test_a_plugin_whose_code_ends_or_holds_up_the_scan_costs_only_itself_and_is_
     (bad / "home" / "plan").write_text("connector.constructor\ncrash\n")
     crashed, good = scan.found([bad, java_plugin])
     assert good.plugins == RIG
-    assert crashed == ([], ["its classes can't be looked at: code of theirs ended its process (SIGABRT)"])
+    assert crashed.problems == ["its classes can't be looked at: code of theirs ended its process (SIGABRT)"]
     (bad / "home" / "plan").write_text("connector.constructor\nbusy\n")
     with monkeypatch.context() as patch:
         patch.setattr(scan, "_LIMIT_S", 10)

@@ -119,7 +119,8 @@ def _own(place: Place, kind: str, seen: Seen) -> list[str]:
     if not seen.accepted:
         if place.phase is not Phase.VALIDATION or kind in MILD:
             return [f"refused: {seen.answer}"]
-        where = ("stage", "provider", "alterOffsets")
+        # Whatever a connector in Java throws at alterOffsets refuses the change, in its own words.
+        where = ("stage", "provider", "alterOffsets", *(("struck",) if place.name == "connector.alter_offsets" else ()))
         return [] if any(word in seen.answer for word in where) else [f"no stage in: {seen.answer}"]
     if place.phase is Phase.STOP or kind in HANGS:
         # A unit that waits tells nobody that it will wait for ever.
