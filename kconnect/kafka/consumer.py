@@ -24,6 +24,7 @@ from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
 from kconnect.kafka import servers
+from kconnect.kafka.codes import AWAY
 from kconnect.kafka.topics import require_name
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,7 @@ class TaskConsumer:
         only, so what passes outside does not count.
         """
         self._left_at = time.monotonic()
+        self._probe_at = self._left_at + patience_s
         self._commits = 0
         self._number = 0
         self._consumer = self._new(0)
@@ -122,6 +124,8 @@ class TaskConsumer:
             self._asked_at += time.monotonic() - max(self._left_at, self._asked_at)
             if time.monotonic() - self._asked_at > self._patience_s:
                 self._replace()
+        elif not self.assignment and time.monotonic() > self._probe_at:
+            self._probe()
         try:
             return self._read(limit, timeout)
         finally:
@@ -257,6 +261,18 @@ class TaskConsumer:
         # As in producer.py: the client's threads end now, not when the garbage collector comes by.
         del self._consumer
         self._raise()
+
+    def _probe(self) -> None:
+        """Who has nothing to read owes no answer: whether it finds brokers at all, only asking tells."""
+        self._probe_at = time.monotonic() + self._patience_s
+        try:
+            if self._topics:
+                self._consumer.list_topics(self._topics[0], timeout=_PROBE_S)
+            else:
+                self._consumer.list_topics(timeout=_PROBE_S)
+        except ck.KafkaException as error:
+            if error.args[0].code() in AWAY:
+                self._replace()
 
     def _replace(self) -> None:
         fresh = self._new(self._number + 1)

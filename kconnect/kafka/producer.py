@@ -26,6 +26,7 @@ from kconnect.kafka.codes import AWAY
 from kconnect.kafka.topics import require_name
 
 _TOPIC_S = 30.0
+_LOST_S = 10.0
 _GOOD: set[int] = set()
 """Hashes of settings with which a client could be made in this process."""
 
@@ -111,7 +112,7 @@ class TaskProducer:
         Asked before the first message: a producer that learned that a topic is missing may say so long after.
         """
         require_name(topic)
-        deadline = time.monotonic() + _TOPIC_S
+        deadline, lost_at = time.monotonic() + _TOPIC_S, time.monotonic() + _LOST_S
         while True:
             try:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
@@ -123,6 +124,9 @@ class TaskProducer:
                 problem = failure.args[0].str()
                 if failure.args[0].code() in AWAY:
                     deadline = time.monotonic() + _TOPIC_S
+                    if time.monotonic() > lost_at:
+                        self._renew()
+                        lost_at = time.monotonic() + _LOST_S
             if self._cancelled():
                 return False
             if time.monotonic() > deadline:
@@ -188,6 +192,16 @@ class TaskProducer:
 
     def _make(self) -> ck.Producer:
         return ck.Producer(self._settings)
+
+    def _renew(self) -> None:
+        """
+        Put a new client in the place of one that finds no broker, unless something of it is under way: one that was made while
+        the only broker stalled never found it again, and had no connection (2.16; see also librdkafka's issue 5301).
+        """
+        # Its complaints count as messages until they are heard.
+        self._poll(0)
+        if not len(self._client()):
+            self._producer = self._make()
 
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
         return ConnectError(f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})")

@@ -65,6 +65,7 @@ class TransactionalProducer(TaskProducer):
         if not self._open:
             self._poll(0)
             if self._ends.in_doubt(self._client()):
+                log.warning("The end of a transaction of %s had to be sent again: a new client goes on", self._id)
                 self._begin_anew()
             # Once it was not confirmed, never: whoever stops has more to send than one call's.
             if not self._may_send:
@@ -100,8 +101,11 @@ class TransactionalProducer(TaskProducer):
         made, self._ends = late_ends.watched(self._settings)
         return made
 
+    def _renew(self) -> None:
+        if not self._open:
+            self._begin_anew()
+
     def _begin_anew(self) -> None:
-        log.warning("The end of a transaction of %s had to be sent again: a new client goes on", self._id)
         self._producer = self._make()
         self.begin(self._cancelled)
 
@@ -113,6 +117,9 @@ class TransactionalProducer(TaskProducer):
             if time.monotonic() - told_at > _TOLD_S:
                 told_at = time.monotonic()
                 log.warning("Brokers have not answered yet: still waiting for %s of %s", call, self._id)
+                if call == "init_transactions":
+                    # Nothing of this client is under way; for the reason see `_renew` in `producer.py`.
+                    self._producer = self._make()
         return False
 
     def _call(self, name: str, *arguments: Any) -> bool:
