@@ -11,7 +11,7 @@ from kconnect.api.record import RecordMetadata
 from kconnect.core.task.delivery import Converted
 from kconnect.core.task.transactions import End, TaskBoundary
 from kconnect.errors import ConnectError, RetriableError
-from kconnect.jvm import classes
+from kconnect.jvm import beans, classes, logs
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.source_task import JavaSourceTask, SourceConversion
 from tests.jvm.java import JSON, LONG, STRING, Judged, Part, chain
@@ -42,6 +42,8 @@ class Offsets:
 
 
 def numbers(plugin: Path, made_of: Chain, stored: dict[str, Any] | None = None, **config: str) -> JavaSourceTask:
+    # All tasks are of this thread, and so are the metrics that they make.
+    beans.end()
     task: JavaSourceTask = classes.load("connector", "rig.NumbersSource", str(plugin))().task_class()()
     assert task.begin(made_of)
     task.initialize(Offsets(stored))  # type: ignore[arg-type]
@@ -130,9 +132,25 @@ def test_a_task_hears_of_its_records_whatever_their_order(java_plugin: Path, tmp
     ]
 
 
+def test_one_that_fails_to_hear_of_a_record_hears_of_the_others(
+    java_plugin: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = tmp_path / "heard"
+    task = numbers(java_plugin, chain(LONG, STRING), heard=str(heard), fails="commitRecord")
+    polled(task, tracks=True)
+    for number in range(5):
+        task.commit_record(number, RecordMetadata("numbers", 0, number, 5))
+    task.commit()
+    assert heard.read_text().splitlines() == [*(f"{number} numbers-0@{number}" for number in (0, 2, 3, 4)), "commit"]
+    logs.flush(60)
+    (told,) = [line for line in caplog.records if "commitRecord() failed" in line.getMessage()]
+    assert told.levelname == "ERROR"
+
+
 def test_a_task_says_where_transactions_end(java_plugin: Path) -> None:
     boundary = TaskBoundary()
     made_of = chain(LONG, STRING)
+    beans.end()
     task: JavaSourceTask = classes.load("connector", "rig.NumbersSource", str(java_plugin))().task_class()()
     task.begin(made_of)
     context = Offsets(None)

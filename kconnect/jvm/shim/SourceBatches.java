@@ -14,12 +14,16 @@ import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One source task, asked for a batch at a time. `poll` keeps what the task gave; `convert` takes it through the chain into one
  * buffer, up to the first record that fails; `committed` says what Kafka has. All calls come from the task's thread.
  */
 public final class SourceBatches {
+    private static final Logger LOG = LoggerFactory.getLogger(SourceBatches.class);
+
     private final SourceTask task;
     private final Chain chain;
     private final ClassLoader loader;
@@ -148,7 +152,13 @@ public final class SourceBatches {
                     }
                     metadata = new RecordMetadata(place, offsets[at], 0, timestamps[at], -1, -1);
                 }
-                task.commitRecord(record, metadata);
+                try {
+                    task.commitRecord(record, metadata);
+                } catch (InterruptedException error) {
+                    throw error;
+                } catch (Exception error) {
+                    LOG.error("The task's commitRecord() failed", error);
+                }
             }
         } finally {
             Loaders.enter(before);

@@ -64,6 +64,9 @@ public final class NumbersTask extends SourceTask {
     }
 
     public void commitRecord(SourceRecord record, RecordMetadata metadata) {
+        if ("commitRecord".equals(config.get("fails")) && record.value().equals("1")) {
+            throw new IllegalStateException("it fails in commitRecord, as it was told");
+        }
         hear(record.value() + " " + (metadata == null ? "dropped" : metadata.topic() + "-" + metadata.partition() + "@" + metadata.offset()));
     }
 
