@@ -104,9 +104,9 @@ class Topics:
     """What a workload makes of topics with one partition, and asks of them."""
 
     def __init__(self, bootstrap_servers: str) -> None:
-        self._client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap_servers}
+        self._client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap_servers, "log_level": 0}
         self._admin = AdminClient(self._client)
-        self._looks = ck.Consumer({**self._client, "group.id": "look", "log_level": 0})
+        self._looks = ck.Consumer({**self._client, "group.id": "look"})
 
     def create(self, topic: str) -> None:
         self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
@@ -142,6 +142,3 @@ class Topics:
             return int(consumer.committed([ck.TopicPartition(topic, 0)], timeout=10)[0].offset)
         finally:
             consumer.close()
-
-    def close(self) -> None:
-        self._looks.close()
