@@ -31,4 +31,5 @@ def write_plugin(plugin_path: Path, version: str = "1.2.3") -> Path:
     with zipfile.ZipFile(jar, "a") as archive:
         for interface, name in _LISTED.items():
             archive.writestr(f"META-INF/services/org.apache.kafka.connect.{interface}", f"{name}\n")
+        archive.writestr("META-INF/services/java.sql.Driver", "rig.CountedDriver\n")
     return place
