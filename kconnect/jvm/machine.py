@@ -17,7 +17,7 @@ import resource
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,20 @@ def source(place: str) -> Any:
                 )
             except jpype.JException as error:
                 raise ConnectError(f"The Java plugin {place} can't be read: {error}") from None
+            _register_drivers(_sources[place].loader())
         return _sources[place]
+
+
+def _register_drivers(loader: Any) -> None:
+    """
+    Databases' drivers, which register themselves when their classes are loaded. DriverManager looks for them once in a JVM,
+    with the first plugin's loader; in Connect it is the scan that finds the others'.
+    """
+    drivers = jpype.JClass("java.util.ServiceLoader").load(jpype.JClass("java.sql.Driver").class_, loader).iterator()
+    # As in Connect, one that can't be loaded ends this, and fails whoever wants it.
+    with suppress(jpype.JException):
+        while drivers.hasNext():
+            drivers.next()
 
 
 def leave() -> None:

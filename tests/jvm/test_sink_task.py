@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jpype
 import pytest
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
@@ -14,6 +15,7 @@ from kconnect.jvm import classes
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.sink_task import JavaSinkTask, SinkIntake
 from tests.jvm.java import JSON, STRING, Judged, Part, chain
+from tests.rig.java_plugin import write_plugin
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
@@ -113,6 +115,14 @@ def test_a_task_may_ask_for_the_message_that_a_record_was_made_of(java_plugin: P
     assert told.startswith("of ConsumerRecord(topic = in, partition = 2, ")
     for part in ("offset = 5", "CreateTime = 1000", "serialized key size = 3", "RecordHeader(key = h, value = [49])"):
         assert part in told
+
+
+def test_each_plugin_s_database_drivers_are_loaded(tmp_path: Path) -> None:
+    """DriverManager alone would find the first plugin's only: the second connector to a database would have no driver."""
+    for count in (1, 2):
+        classes.load("connector", "rig.RecordingSink", str(write_plugin(tmp_path, f"9.{count}")))
+    loaded = int(str(jpype.JClass("java.lang.System").getProperty("rig.drivers")))
+    assert loaded >= 2
 
 
 def test_what_a_transform_drops_is_not_put(java_plugin: Path, tmp_path: Path) -> None:

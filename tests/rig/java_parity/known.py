@@ -28,7 +28,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "order-of-versions",
         "the versions that validation offers for `*.plugin.version`",
-        r"versions: validate, .*",
+        r".*: validate, .*",
         (Place(r"configs\.connector\.plugin\.version\.value\.recommended_values\[[01]\]"),),
     ),
     Known(
@@ -38,7 +38,7 @@ KNOWN: tuple[Known, ...] = (
         (
             Place(r"message", ".*matches the version range.*", ".* is a range.*"),
             # Of a range that fits Connect has all settings, and kconnect says why it has none.
-            Place(r"[\w.-]+|<order>", ours=r"\(absent\)"),
+            Place(r".+", ours=r"\(absent\)"),
             Place(r"status|message", r"\(absent\)", '400|".* is a range.*"'),
         ),
     ),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,9 @@ def _observed(case: Case, side: Side, is_ours: bool) -> Observed:
     except Exception as error:
         if not is_ours:
             raise AssertionError(f"{case.name}: {error}") from error
+        # What failed is nothing to those that come after it.
+        for name in side.made:
+            side.answered(partial(side.client.delete, name))
         return {"the case": f"{type(error).__name__}: {error}"}
 
 

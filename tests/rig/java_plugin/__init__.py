@@ -17,14 +17,15 @@ RECORDING = "rig.RecordingSink"
 VERSION = "1.2.3"
 
 _LISTED = {
-    "connect.source.SourceConnector": [NUMBERS],
-    "connect.sink.SinkConnector": [RECORDING],
-    "connect.transforms.Transformation": ["rig.Shout"],
-    "connect.transforms.predicates.Predicate": ["rig.IsShort"],
-    "connect.storage.Converter": ["rig.Brackets"],
-    "connect.storage.HeaderConverter": ["rig.Dashes"],
-    "common.config.provider.ConfigProvider": ["rig.Secrets"],
-    "connect.connector.policy.ConnectorClientConfigOverridePolicy": ["rig.NoAcks"],
+    "org.apache.kafka.connect.source.SourceConnector": [NUMBERS],
+    "org.apache.kafka.connect.sink.SinkConnector": [RECORDING],
+    "org.apache.kafka.connect.transforms.Transformation": ["rig.Shout"],
+    "org.apache.kafka.connect.transforms.predicates.Predicate": ["rig.IsShort"],
+    "org.apache.kafka.connect.storage.Converter": ["rig.Brackets"],
+    "org.apache.kafka.connect.storage.HeaderConverter": ["rig.Dashes"],
+    "org.apache.kafka.common.config.provider.ConfigProvider": ["rig.Secrets"],
+    "org.apache.kafka.connect.connector.policy.ConnectorClientConfigOverridePolicy": ["rig.NoAcks"],
+    "java.sql.Driver": ["rig.CountedDriver"],
 }
 
 
@@ -38,11 +39,12 @@ def write_plugin(plugin_path: Path, version: str = VERSION) -> Path:
 
 
 def pack(place: Path, sources: Path, listed: Mapping[str, Sequence[str]]) -> Path:
-    """Compile what is in `sources` into a jar in this new directory; `listed` are its classes by Connect's interfaces."""
+    """Compile what is in `sources` into a jar in this new directory; `listed` are its classes by the interfaces that they are found by."""
     place.mkdir(parents=True)
     jar = place / "rig.jar"
     shim.compile_to(jar, sorted(sources.glob("*.java")))
     with zipfile.ZipFile(jar, "a") as archive:
         for interface, names in listed.items():
-            archive.writestr(f"META-INF/services/org.apache.kafka.{interface}", "".join(f"{name}\n" for name in names))
+            archive.writestr(f"META-INF/services/{interface}", "".join(f"{name}
+" for name in names))
     return place

@@ -25,11 +25,11 @@ PROPERTIES = {
     "sandbox.memory.max.bytes": str(2 << 30),
 }
 _LISTED = {
-    "connect.source.SourceConnector": ["faulty.BadSource", "faulty.GoodSource"],
-    "connect.sink.SinkConnector": ["faulty.BadSink", "faulty.GoodSink"],
-    "connect.transforms.Transformation": ["faulty.BadTransform"],
-    "connect.transforms.predicates.Predicate": ["faulty.BadPredicate"],
-    "connect.storage.Converter": ["faulty.BadConverter"],
+    "org.apache.kafka.connect.source.SourceConnector": ["faulty.BadSource", "faulty.GoodSource"],
+    "org.apache.kafka.connect.sink.SinkConnector": ["faulty.BadSink", "faulty.GoodSink"],
+    "org.apache.kafka.connect.transforms.Transformation": ["faulty.BadTransform"],
+    "org.apache.kafka.connect.transforms.predicates.Predicate": ["faulty.BadPredicate"],
+    "org.apache.kafka.connect.storage.Converter": ["faulty.BadConverter"],
 }
 
 

@@ -29,7 +29,7 @@ def _files(side: Side) -> Observed:
     lines.write_text("".join(f"{line}\n" for line in _LINES), "utf-8")
     source = {"connector.class": "FileStreamSource", "tasks.max": "1", "file": str(lines)}
     connectors = {
-        "texts": {**source, "topic": "texts", "key.converter": STRING, "value.converter": STRING},
+        "lines": {**source, "topic": "texts", "key.converter": STRING, "value.converter": STRING},
         "rows": {
             **source,
             "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
