@@ -39,12 +39,11 @@ def write_plugin(plugin_path: Path, version: str = VERSION) -> Path:
 
 
 def pack(place: Path, sources: Path, listed: Mapping[str, Sequence[str]]) -> Path:
-    """Compile what is in `sources` into a jar in this new directory; `listed` are its classes by the interfaces that they are found by."""
+    """Compile what is in `sources` into a jar in this new directory; `listed` are its classes by interface."""
     place.mkdir(parents=True)
     jar = place / "rig.jar"
     shim.compile_to(jar, sorted(sources.glob("*.java")))
     with zipfile.ZipFile(jar, "a") as archive:
         for interface, names in listed.items():
-            archive.writestr(f"META-INF/services/{interface}", "".join(f"{name}
-" for name in names))
+            archive.writestr(f"META-INF/services/{interface}", "".join(f"{name}\n" for name in names))
     return place
