@@ -43,11 +43,14 @@ _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""
 
 _LONGEST = (
-    *("test_chaos", "test_cdc_kills", "test_cdc_moves", "test_java_parity", "test_kip_891", "test_plugin_faults"),
-    *("test_java_plugin_faults", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
+    *("test_chaos", "test_kip_891", "test_plugin_faults", "test_cdc_moves", "test_java_parity", "test_java_plugin_faults"),
+    *("test_cdc_kills", "test_java_reload", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
     *("test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
 )
-"""Files of tests with a broker that take a minute or so, the longest first."""
+"""
+Files of tests with a broker that take a minute or so, the longest first; but those that kill and wait for what starts anew, and
+those that start a database and JVMs, not all at once.
+"""
 
 _STARTS = frozenset(f"{module}.{name}" for module, names in (
     ("os", ("exec", "fork", "forkpty", "posix_spawn", "spawn", "system")), ("subprocess", ("Popen",))

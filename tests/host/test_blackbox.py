@@ -79,7 +79,7 @@ from kconnect.host.java_threads import JavaThreads
 from kconnect.jvm import classes, errors, machine, options
 from kconnect.processes import logs
 
-options.wanted = options.Options(64 << 20, (), box.java_report)
+options.wanted = options.Options(64 << 20, report=box.java_report)
 faults = classes.find("faulty.Faults", PLACE)
 threads = JavaThreads(box)
 

@@ -33,8 +33,8 @@ def test_both_have_moved_data(report: Report) -> None:
     theirs = {each.title: each.theirs for each in report.compared}
     orders = theirs["debezium: plain, records"]["plain.public.orders"]
     values = [record["value"] for records in orders.values() for record in records]
-    assert len(orders) == 3 and len(values) == 13
-    assert sorted(value["payload"]["op"] for value in values if value is not None) == sorted("rrrccccuuuud")[:12]
+    assert len(orders) == 2 and len(values) == 13
+    assert sorted(value["payload"]["op"] for value in values if value is not None) == sorted("rrrccccuuuud")
     assert theirs["debezium: plain, offsets"][0]["offset"]["messageType"] == "INSERT"
-    assert [row[1] for row in theirs["jdbc-sink: upserts, table"]["rows"]] == ["again", "Bergen", "Malmö", "old schema"]
-    assert len(theirs["jdbc-sink: dead letters"]["partition 0"]) == 4
+    assert [row[1] for row in theirs["jdbc-sink: upserts, table"]["rows"]] == ["Malmö", "again", "Bergen", "old schema"]
+    assert len(theirs["jdbc-sink: dead letters"]["dead"]["partition 0"]) == 4
