@@ -29,8 +29,8 @@ _DELIVER_S = 120.0
 _LOOK_S = 0.2
 _LIE_S = 60.0
 """
-A machine whose disk is busy may hold all of the cluster, the broker and the journals up for a quarter of that. Two workers whose
-Spark was killed took 43 s to have it again, on two cores beside three other files of tests.
+A machine whose disk is busy may hold all of the cluster, the broker and the journals up for a quarter of that. Two workers
+whose Spark was killed took 43 s to have it again, on two cores beside three other files of tests.
 """
 
 
