@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from kconnect.core.state.records import UnitId
+from kconnect.jvm import logs
 
 MOST = 500
-"""A unit's. Beyond that it leaks them."""
+"""A unit's, and in Python as many (`units/owners.py`). Beyond that it leaks them: who waits for so many needs one thread."""
 
 _java: Any = None
 
@@ -54,8 +55,7 @@ def stacks(unit: UnitId, most: int) -> str:
 
 
 def _key(unit: UnitId) -> str:
-    """As `logs.adopt` names it."""
-    return f"{unit.connector}\0{'' if unit.is_connector else unit.task}"
+    return logs.name_of(unit.connector, None if unit.is_connector else unit.task)
 
 
 def _unit(connector: str, task: str) -> UnitId:

@@ -21,14 +21,12 @@ from pathlib import PurePath
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING
 
+from kconnect.jvm.threads import MOST as MOST_THREADS
 from kconnect.plugins import realms
 from kconnect.processes import logs
 
 if TYPE_CHECKING:
     from kconnect.units.unit import Unit
-
-MOST_THREADS = 500
-"""A unit's. Beyond that it leaks them: what waits for so many things at once does it in one thread."""
 
 _PLUGINS = tuple(f"kconnect.{name}" for name in ("connectors", "converters", "jvm", "predicates", "providers", "transforms"))
 """Whoever is in `jvm` is in Java, most likely,"""

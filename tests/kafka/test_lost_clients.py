@@ -5,7 +5,6 @@ broker is librdkafka's own, in memory; a lost client is one that looks where nob
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import confluent_kafka as ck
@@ -22,14 +21,6 @@ from .test_task_clients import Owner
 
 RECORD: Outgoing = ("t", b"1", None, 0, None, None, 0, None)
 NOWHERE = "127.0.0.1:1"
-
-
-@pytest.fixture
-def bootstrap() -> Iterator[str]:
-    holder = ck.Producer({"test.mock.num.brokers": 1, "log_level": 0})
-    broker = next(iter(holder.list_topics(timeout=10).brokers.values()))
-    yield f"{broker.host}:{broker.port}"
-    del holder
 
 
 def no() -> bool:

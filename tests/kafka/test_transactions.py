@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import confluent_kafka as ck
 import pytest
 
 from kconnect.core.task.chain import Outgoing
@@ -12,14 +9,6 @@ from kconnect.kafka.late_ends import Ends
 from kconnect.kafka.transactions import TransactionalProducer
 
 RECORD: Outgoing = ("t", b"1", None, 0, None, None, 0, None)
-
-
-@pytest.fixture
-def bootstrap() -> Iterator[str]:
-    holder = ck.Producer({"test.mock.num.brokers": 1, "log_level": 0})
-    broker = next(iter(holder.list_topics(timeout=10).brokers.values()))
-    yield f"{broker.host}:{broker.port}"
-    del holder
 
 
 def no() -> bool:

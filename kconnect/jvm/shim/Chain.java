@@ -13,8 +13,7 @@ import org.apache.kafka.connect.transforms.predicates.Predicate;
 
 /**
  * The transforms and converters of one task, each configured already, or only some of its transforms: then the converters are
- * null. Remembers at which of them it is: that is what failed
- * when a call throws something.
+ * null. Remembers at which of them it is: that is what failed when a call throws something.
  */
 public final class Chain {
     private static final class Step {

@@ -26,7 +26,7 @@ from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient, RestError
 from tests.rig.java_parity import normal
 from tests.rig.parity import normal as rest
-from tests.rig.systems import postgres_programs
+from tests.rig.systems import postgres_programs, recorder
 from tests.rig.systems.mariadb import MariaDB
 from tests.rig.systems.postgres import Postgres
 from tests.support import wait_until
@@ -191,12 +191,12 @@ class Side:
         offset topic as they are, byte for byte. What statuses and offsets say is asked over REST.
         """
         configs: dict[str, list[Any]] = {}
-        for message in read(self.bootstrap_servers, f"{GROUP}-configs"):
+        for message in recorder.read(self.bootstrap_servers, f"{GROUP}-configs"):
             key = str(normal.parsed(message.key()))
             name = re.fullmatch(r"(?:connector|commit|task|target-state)-(.*?)(?:-\d+)?", key)
             if name and name[1] in self.made:
                 configs.setdefault(key, []).append(normal.parsed(message.value()))
-        keys = {bytes(message.key() or b"").decode() for message in read(self.bootstrap_servers, f"{GROUP}-offsets")}
+        keys = {bytes(message.key() or b"").decode() for message in recorder.read(self.bootstrap_servers, f"{GROUP}-offsets")}
         of_case = sorted(key for key in keys if any(key.startswith(f'["{name}",') for name in self.made))
         return {"config topic": configs, "keys of the offset topic": of_case}
 
@@ -300,37 +300,9 @@ def counts(bootstrap_servers: str, topics: Iterable[str]) -> dict[str, int]:
 
 def _records(bootstrap_servers: str, topic: str, timestamp: normal.Rule | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for message in read(bootstrap_servers, topic):
+    for message in recorder.read(bootstrap_servers, topic):
         found.setdefault(f"partition {message.partition()}", []).append(_record(message, timestamp))
     return dict(sorted(found.items()))
-
-
-def read(bootstrap_servers: str, topic: str) -> list[Message]:
-    """What is committed of a topic that nobody writes to, of each partition in order."""
-    settings = {
-        "bootstrap.servers": bootstrap_servers,
-        "group.id": "java-parity-read",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-    }
-    consumer = Consumer(settings)
-    try:
-        partitions = consumer.list_topics(topic, 20).topics[topic].partitions
-        left, found = set(partitions), []
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        while left:
-            message = consumer.poll(20)
-            if message is None:
-                raise TimeoutError(f"{topic} could not be read to its end")
-            if message.error() is None:
-                found.append(message)
-            else:
-                left.discard(message.partition())
-        return found
-    finally:
-        consumer.close()
 
 
 def _headers(message: Message) -> list[tuple[str, Any]]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
-
 from tests.rig.parity.cluster import Cluster
 from tests.rig.parity.normal import Same
+from tests.rig.systems import recorder
 
 
 def read(cluster: Cluster, same: Same) -> dict[str, Any]:
@@ -47,7 +46,8 @@ def _lasts(value: dict[str, Any] | None) -> bool:
 
 def _entries(cluster: Cluster, topic: str, same: Same) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
-    for key, value in _read(cluster.bootstrap_servers, f"{cluster.name}-{topic}"):
+    for message in recorder.read(cluster.bootstrap_servers, f"{cluster.name}-{topic}"):
+        key, value = message.key(), message.value()
         values = found.setdefault(json.dumps(same(_json(key))), [])
         made = same(_json(value))
         if not values or values[-1] != made:
@@ -62,32 +62,3 @@ def _json(data: bytes | None) -> Any:
         return json.loads(data)
     except ValueError:
         return data.decode("utf-8", "replace")
-
-
-def _read(bootstrap_servers: str, topic: str) -> list[tuple[bytes | None, bytes | None]]:
-    """All committed records; of one key in their order."""
-    settings = {
-        "bootstrap.servers": bootstrap_servers,
-        "group.id": "parity-reader",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-    }
-    consumer = Consumer(settings)
-    try:
-        partitions = consumer.list_topics(topic, 20).topics[topic].partitions
-        left = set(partitions)
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        records = []
-        while left:
-            message = consumer.poll(20)
-            if message is None:
-                raise TimeoutError(f"{topic} could not be read to its end")
-            if message.error() is None:
-                records.append((message.key(), message.value()))
-            else:
-                left.discard(message.partition())
-        return records
-    finally:
-        consumer.close()

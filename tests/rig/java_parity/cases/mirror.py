@@ -16,7 +16,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.rig.java_parity import normal
 from tests.rig.java_parity.run import Case, Observed
-from tests.rig.java_parity.side import Side, delete_topics, read
+from tests.rig.java_parity.side import Side, delete_topics
+from tests.rig.systems import recorder
 
 MIRROR = "org.apache.kafka:connect-mirror:4.3.1"
 _PACKAGE = "org.apache.kafka.connect.mirror"
@@ -115,7 +116,7 @@ def _next_record(bootstrap_servers: str, group: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for place, offset in _committed(bootstrap_servers, group).items():
         topic, _, partition = place.rpartition("-")
-        records = [message for message in read(bootstrap_servers, topic) if message.partition() == int(partition)]
+        records = [message for message in recorder.read(bootstrap_servers, topic) if message.partition() == int(partition)]
         after = [message for message in records if (message.offset() or 0) >= offset]
         found[partition] = repr(after[0].value()) if after else None
     return found
@@ -154,10 +155,12 @@ def _run(side: Side) -> Observed:
         observed[f"{group}, next record"] = _next_record(side.bootstrap_servers, group)
     observed["records"] = side.records(_COPY, timestamps=True)
     observed["topics"] = side.topics(_COPY, "src.orders-empty", _CHECKPOINTS, "heartbeats")
-    last = {bytes(each.key() or b""): bytes(each.value() or b"") for each in read(side.bootstrap_servers, _CHECKPOINTS)}
+    last = {
+        bytes(each.key() or b""): bytes(each.value() or b"") for each in recorder.read(side.bootstrap_servers, _CHECKPOINTS)
+    }
     observed["checkpoints"] = {key.hex(): value.hex() for key, value in sorted(last.items())}
     rule = normal.time_since(side.began, "ms")
-    beats = read(side.bootstrap_servers, "heartbeats")
+    beats = recorder.read(side.bootstrap_servers, "heartbeats")
     observed["heartbeats"] = sorted({repr((each.key(), _beat(rule, each.value() or b""))) for each in beats})
     for name in connectors:
         observed[f"{name}, offsets"] = side.offsets(name)
