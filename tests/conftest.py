@@ -27,6 +27,7 @@ from tests.integration import harmful, versioned
 from tests.kip import scripted
 from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.postgres_programs import find, find_or_install
+from tests.scheduling import EndingLoadFileScheduling
 from tests.support import EXPLORE, marks_of_fixtures, starts
 
 # How long an example takes says something about the machine only.
@@ -106,6 +107,11 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> EndingLoadFileScheduling | None:
+    return EndingLoadFileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_finish() -> None:
     # Seven thousand tests and their cases live until the end: searching them for garbage took a tenth of the pure tests' time.
     gc.collect()
@@ -115,7 +121,8 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Write down what failed, and whether it has processes: `scripts/again.py` gives such a test a second chance."""
     if report.failed and (path := os.environ.get("KCONNECT_TEST_FAILURES")):
-        processes = "integration" in report.keywords or "process" in report.keywords
+        # Whose process was killed has no keywords, and "???" for a phase.
+        processes = report.when == "???" or "integration" in report.keywords or "process" in report.keywords
         with open(path, "a") as file:
             file.write(json.dumps([report.nodeid, processes]) + "\n")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import confluent_kafka as ck
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kconnect.cli.dlq.letters import LETTER, REPLAYS, moment
 from kconnect.rest.client import ConnectClient, RestError
@@ -85,6 +86,19 @@ class Sink:
         finally:
             consumer.close()
 
+    def limit_messages(self, size: int | None) -> None:
+        """How many bytes a record of the topic may have, from when this returns; None: as many as anywhere."""
+        how, text = (AlterConfigOpType.DELETE, None) if size is None else (AlterConfigOpType.SET, str(size))
+        changed = ConfigEntry("max.message.bytes", text, incremental_operation=how)
+        resource = ConfigResource(ResourceType.TOPIC, self.topic, incremental_configs=[changed])
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        admin.incremental_alter_configs([resource])[resource].result(_LIMIT_S)
+        wanted = 1_048_588 if size is None else size
+        until(
+            lambda: admin.describe_configs([resource])[resource].result(_LIMIT_S)["max.message.bytes"].value == str(wanted),
+            "the limit of a message",
+        )
+
     def lines(self) -> list[bytes]:
         return self.file.read_bytes().splitlines() if self.file.exists() else []
 
@@ -152,6 +166,13 @@ def test_letters_are_listed_shown_replayed_once_and_dropped(sink: Sink) -> None:
     assert sum(end for _, end in sink.ends(sink.topic)) == 5
     refused = sink.kconnect("replay", sink.queue)
     assert (refused.status, "no terminal to ask" in refused.err) == (2, True)
+
+    sink.limit_messages(1)
+    too_large = sink.kconnect("replay", sink.queue, "--yes")
+    assert (too_large.status, "so nothing of this batch of 3 was replayed: " in too_large.err) == (1, True), too_large.err
+    assert f"to {sink.topic}-" in too_large.err and "leave the letter out with --offset" in too_large.err
+    assert not any(each["replayed"] for each in sink.json("show", sink.queue))
+    sink.limit_messages(None)
 
     # The second one in the queue goes first: what is beyond the first gap is remembered, too.
     one = sink.kconnect("replay", sink.queue, "--offset", "1", "--yes")

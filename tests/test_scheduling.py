@@ -1,0 +1,39 @@
+"""A run of several processes ends when one of them is killed, and every other test has been run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+CONFTEST = """
+from tests.scheduling import EndingLoadFileScheduling
+
+def pytest_xdist_make_scheduler(config, log):
+    return EndingLoadFileScheduling(config, log)
+"""
+
+KILLED = "import os, signal\ndef test_killed(): os.kill(os.getpid(), signal.SIGKILL)\n"
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--dist", "loadfile", "--no-loadscope-reorder")
+GOOD = "def test_{}(): pass\n"
+
+
+@pytest.mark.parametrize(("processes", "killed_at"), [(1, 7), (3, 3)])
+def test_all_others_are_run(tmp_path: Path, processes: int, killed_at: int) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for number in range(8):
+        text = "".join(map(GOOD.format, range(number % 3 + 1)))
+        (tmp_path / f"test_{number}.py").write_text(text + KILLED + GOOD.format("after") if number == killed_at else text)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *OPTIONS, "-n", str(processes), "--rootdir", str(tmp_path), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    count = sum(number % 3 + 1 for number in range(8)) + 1
+    assert f"1 failed, {count} passed" in ended.stdout, ended.stdout + ended.stderr
+    assert f"test_{killed_at}.py::test_killed" in ended.stdout
