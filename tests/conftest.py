@@ -12,6 +12,7 @@ import itertools
 import json
 import logging
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -110,6 +111,17 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> EndingLoadFileScheduling | None:
     return EndingLoadFileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """How a process of pytest-xdist ended that nobody had told to: a signal's number says who may have sent it."""
+    if error:
+        try:
+            status = node.gateway._io.popen.wait(30)
+        except subprocess.TimeoutExpired:
+            status = "none, it still runs: its pipe was closed"
+        sys.stderr.write(f"\n{node.gateway.id} ended, exit status {status}\n")
 
 
 def pytest_collection_finish() -> None:

@@ -10,12 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.process
 
-CONFTEST = """
-from tests.scheduling import EndingLoadFileScheduling
-
-def pytest_xdist_make_scheduler(config, log):
-    return EndingLoadFileScheduling(config, log)
-"""
+CONFTEST = "from tests.conftest import pytest_testnodedown, pytest_xdist_make_scheduler"
 
 KILLED = "import os, signal\ndef test_killed(): os.kill(os.getpid(), signal.SIGKILL)\n"
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--dist", "loadfile", "--no-loadscope-reorder")
@@ -37,3 +32,4 @@ def test_all_others_are_run(tmp_path: Path, processes: int, killed_at: int) -> N
     count = sum(number % 3 + 1 for number in range(8)) + 1
     assert f"1 failed, {count} passed" in ended.stdout, ended.stdout + ended.stderr
     assert f"test_{killed_at}.py::test_killed" in ended.stdout
+    assert "ended, exit status -9" in ended.stderr

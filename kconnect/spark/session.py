@@ -10,6 +10,7 @@ driver and executors, secrets in the hosts' orders included, is as safe as Spark
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -17,7 +18,6 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import psutil
@@ -155,7 +155,9 @@ def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hid
             except SystemExit:
                 # PySpark has deleted the directory in which the JVM was to name its port. The JVM would fail, and live on.
                 for process in psutil.Process().children(recursive=True):
-                    process.kill()
+                    # One ends when that which started it does.
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        process.kill()
                 raise
             finally:
                 output.started()
@@ -170,7 +172,7 @@ def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hid
             raise SparkLost(f"Spark did not start at {conf['spark.master']} ({reason(error)}){where}") from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def _properties(content: bytes) -> Iterator[str]:
     """The name of a file for this user's processes only. There may be secrets in it, so that no kill may leave it on a disk."""
     if not hasattr(os, "memfd_create"):  # not Linux
