@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import logging
 import os
 import resource
@@ -84,6 +85,9 @@ def start() -> Any:
             jpype.JClass("kconnect.shim.Beans").begin()
             settings = to_map({"plugin.discovery": "service_load"})
             _plugins = jpype.JClass("org.apache.kafka.connect.runtime.isolation.Plugins")(settings)
+            # JPype has Python search for garbage, in all that it knows, each time that Java has collected its own: in a busy
+            # host several times a second. JPype's classes of Java's, and what was imported so far, stay anyway.
+            gc.freeze()
         return _plugins
 
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.storage.Converter;
@@ -28,6 +29,8 @@ public final class Chain {
     final Converter key;
     final Converter value;
     final HeaderConverter header;
+    private final boolean keyIsPlain;
+    private final boolean valueIsPlain;
     private final ClassLoader keyLoader;
     private final ClassLoader valueLoader;
     private final ClassLoader headerLoader;
@@ -44,6 +47,20 @@ public final class Chain {
         this.keyLoader = Loaders.of(key);
         this.valueLoader = Loaders.of(value);
         this.headerLoader = Loaders.of(header);
+        this.keyIsPlain = PlainJson.is(key);
+        this.valueIsPlain = PlainJson.is(value);
+    }
+
+    SchemaAndValue toKey(String topic, RecordHeaders headers, byte[] data) {
+        atKey();
+        SchemaAndValue plain = keyIsPlain ? PlainJson.read(data) : null;
+        return plain == null ? key.toConnectData(topic, headers, data) : plain;
+    }
+
+    SchemaAndValue toValue(String topic, RecordHeaders headers, byte[] data) {
+        atValue();
+        SchemaAndValue plain = valueIsPlain ? PlainJson.read(data) : null;
+        return plain == null ? value.toConnectData(topic, headers, data) : plain;
     }
 
     /** The next transform; without a predicate it is for every record. */
@@ -103,12 +120,12 @@ public final class Chain {
         out.add(number, topic, record.kafkaPartition(), none ? null : timestamp, keyBytes, valueBytes, some ? headers : null);
     }
 
-    void atKey() {
+    private void atKey() {
         at("KEY_CONVERTER", "", key);
         Loaders.enter(keyLoader);
     }
 
-    void atValue() {
+    private void atValue() {
         at("VALUE_CONVERTER", "", value);
         Loaders.enter(valueLoader);
     }

@@ -19,22 +19,24 @@ import org.apache.kafka.connect.sink.SinkTask;
 /**
  * One sink task, given a batch at a time. Messages come in one direct buffer, column by column, in this machine's byte order:
  *
- *   int messages, topics, has headers (0 or 1), 0
+ *   int messages, topics, flags, partition of the first
  *   long offset * messages
- *   long timestamp * messages
- *   int topic * messages              which of the topics
- *   int partition * messages
- *   int kind of timestamp * messages  0: none, 1: of its creation, 2: of the broker's log
- *   int length of key * messages      -1: null
+ *   long kind of timestamp, timestamp * messages  0: none, 1: of its creation, 2: of the broker's log
  *   int length of value * messages    -1: null
+ *   int topic * messages              which of the topics, if there are several
+ *   int partition * messages          if flag 4 is set, else all are of the first one's
+ *   int length of key * messages      -1: null; if flag 2 is set, else no message has one
  *   topics                            each an int length, and UTF-8
  *   keys and values                   of each message its key, then its value
- *   headers, if there are some        of each message an int count, then of each header length, name, length or -1, value
+ *   headers, if flag 1 is set         of each message an int count, then of each header length, name, length or -1, value
  *
  * `convert` takes them through the chain, up to the first that fails; what is left of them waits until `put`. All calls come
  * from the task's thread.
  */
 public final class SinkBatches {
+    private static final int HEADERS = 1;
+    private static final int KEYS = 2;
+    private static final int PARTITIONS = 4;
     private static final TimestampType[] KINDS = {
         TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME
     };
@@ -47,10 +49,9 @@ public final class SinkBatches {
     private Failure failure;
     private int messages;
     private long[] offsets;
-    private long[] timestamps;
+    private long[] moments;
     private int[] topicOf;
     private int[] partitions;
-    private int[] kinds;
     private int[] keyLengths;
     private int[] valueLengths;
     private String[] topics;
@@ -70,15 +71,15 @@ public final class SinkBatches {
         in = batch.order(ByteOrder.nativeOrder());
         messages = in.getInt();
         topics = new String[in.getInt()];
-        boolean hasHeaders = in.getInt() == 1;
-        in.getInt();
-        offsets = longs();
-        timestamps = longs();
-        topicOf = ints();
-        partitions = ints();
-        kinds = ints();
-        keyLengths = ints();
+        int flags = in.getInt();
+        boolean hasHeaders = (flags & HEADERS) != 0;
+        int partition = in.getInt();
+        offsets = longs(messages);
+        moments = longs(2 * messages);
         valueLengths = ints();
+        topicOf = topics.length > 1 ? ints() : new int[messages];
+        partitions = (flags & PARTITIONS) != 0 ? ints() : all(partition);
+        keyLengths = (flags & KEYS) != 0 ? ints() : all(-1);
         for (int number = 0; number < topics.length; number++) {
             topics[number] = text(in.getInt());
         }
@@ -206,10 +207,8 @@ public final class SinkBatches {
                 raw.add(name, bytes(in.getInt()));
             }
         }
-        chain.atKey();
-        SchemaAndValue key = chain.key.toConnectData(topic, raw, rawKey);
-        chain.atValue();
-        SchemaAndValue value = chain.value.toConnectData(topic, raw, rawValue);
+        SchemaAndValue key = chain.toKey(topic, raw, rawKey);
+        SchemaAndValue value = chain.toValue(topic, raw, rawValue);
         ConnectHeaders headers = new ConnectHeaders();
         if (headerStarts != null) {
             chain.atHeader();
@@ -218,18 +217,19 @@ public final class SinkBatches {
                 headers.add(header.key(), chain.header.toConnectHeader(topic, header.key(), header.value()));
             }
         }
-        Long timestamp = kinds[index] == 0 ? null : Long.valueOf(timestamps[index]);
+        int kind = (int) moments[2 * index];
+        Long timestamp = kind == 0 ? null : Long.valueOf(moments[2 * index + 1]);
         SinkRecord record = new SinkRecord(
             topic, partitions[index], key.schema(), key.value(), value.schema(), value.value(), offsets[index], timestamp,
-            KINDS[kinds[index]], headers);
+            KINDS[kind], headers);
         SinkRecord transformed = (SinkRecord) chain.transform(record);
         return transformed == null ? null : Original.with(transformed, rawKey, rawValue, raw);
     }
 
-    private long[] longs() {
-        long[] column = new long[messages];
+    private long[] longs(int count) {
+        long[] column = new long[count];
         in.asLongBuffer().get(column);
-        in.position(in.position() + 8 * messages);
+        in.position(in.position() + 8 * count);
         return column;
     }
 
@@ -237,6 +237,12 @@ public final class SinkBatches {
         int[] column = new int[messages];
         in.asIntBuffer().get(column);
         in.position(in.position() + 4 * messages);
+        return column;
+    }
+
+    private int[] all(int number) {
+        int[] column = new int[messages];
+        Arrays.fill(column, number);
         return column;
     }
 

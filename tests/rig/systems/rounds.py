@@ -106,7 +106,10 @@ class Topics:
     def __init__(self, bootstrap_servers: str) -> None:
         self._client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap_servers, "log_level": 0}
         self._admin = AdminClient(self._client)
-        self._looks = ck.Consumer({**self._client, "group.id": "look"})
+        self._looks = self._looker()
+
+    def _looker(self) -> ck.Consumer:
+        return ck.Consumer({**self._client, "group.id": "look"})
 
     def create(self, topic: str) -> None:
         self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
@@ -133,6 +136,9 @@ class Topics:
         try:
             return int(self._looks.get_watermark_offsets(ck.TopicPartition(topic, 0), timeout=10)[1])
         except ck.KafkaException:
+            # A client that has once missed a topic's leader may do so for ever.
+            self._looks.close()
+            self._looks = self._looker()
             return 0
 
     def committed(self, group: str, topic: str) -> int:
