@@ -143,7 +143,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 @starts("integration")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One real broker on a free port, for the whole run. A test that kills it starts it again."""
-    started = Broker(tmp_path_factory.mktemp("broker"))
+    # Tests write records of 1970, which brokers delete within a minute or five.
+    started = Broker(tmp_path_factory.mktemp("broker"), properties={"log.retention.ms": "-1"})
     started.start()
     yield started
     started.stop()

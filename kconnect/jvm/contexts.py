@@ -53,9 +53,12 @@ def SourceTaskContext(context: Any, ends: Transactions) -> Any:
     return _implement("org.apache.kafka.connect.source.SourceTaskContext", _SourceTask(context, ends))
 
 
-def SinkTaskContext(context: Any, reporter: Callable[[Any, Any], None]) -> Any:
-    """`reporter` is given a Java record that the task can't deliver, and what it threw."""
-    return _implement("org.apache.kafka.connect.sink.SinkTaskContext", _SinkTask(context, reporter))
+def SinkTaskContext(context: Any, group: str, reporter: Callable[[Any, Any], None]) -> Any:
+    """`group` is the consumer group. `reporter` is given a Java record that the task can't deliver, and what it threw."""
+    ours = _implement("org.apache.kafka.connect.sink.SinkTaskContext", _SinkTask(context, reporter))
+    return jpype.JClass("kconnect.shim.SinkContext")(
+        ours, group, _implement("java.util.function.Function", _Committed(context))
+    )
 
 
 def _implement(interface: str, methods: object) -> Any:
@@ -220,6 +223,24 @@ class _SinkTask:
 
     def pluginMetrics(self) -> Any:
         return self._metrics
+
+
+class _Committed:
+    """From some partitions to what the group has committed of them, as Connect's consumer answers it."""
+
+    def __init__(self, context: Any) -> None:
+        self._it = context
+
+    @_answering
+    def apply(self, places: Any) -> Any:
+        position = jpype.JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")
+        asked = [of_place(place) for place in places]
+        found = self._it.group_offsets(asked)
+        result = jpype.JClass("java.util.HashMap")()
+        for place in asked:
+            # As Connect's: null where there is none.
+            result.put(to_place(place), position(found[place]) if place in found else None)
+        return result
 
 
 class _Reporter:

@@ -36,21 +36,23 @@ class JavaSinkTask(SinkTask):
     def __init__(self) -> None:
         self._it = classes.new(self.java_class, self.java_place)
         self.batches: Any = None
+        self._group = ""
         self._waiting: list[Any] = []
 
     def version(self) -> str:
         with calling(self._it):
             return str(self._it.version())
 
-    def begin(self, chain: Chain) -> None:
-        """Before all else that concerns records."""
+    def begin(self, chain: Chain, group: str) -> None:
+        """Before all else that concerns records, which a consumer of this group reads."""
+        self._group = group
         with calling(self._it):
             self.batches = jpype.JClass("kconnect.shim.SinkBatches")(self._it, chain.it)
 
     def initialize(self, context: SinkTaskContext) -> None:
         super().initialize(context)
         with calling(self._it):
-            self._it.initialize(contexts.SinkTaskContext(context, self._report))
+            self._it.initialize(contexts.SinkTaskContext(context, self._group, self._report))
 
     def start(self, props: dict[str, str]) -> None:
         with calling(self._it):

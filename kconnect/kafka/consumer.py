@@ -46,6 +46,7 @@ _LEAVE_S = 10.0
 _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
 _START_S = 1.0
+_GROUP_S = 60.0
 
 
 class TaskConsumer:
@@ -229,6 +230,17 @@ class TaskConsumer:
                 at = high
             lags[place] = max(0, high - at) if high >= 0 and at >= 0 else 0 if high == 0 else None
         return lags
+
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """What the group has committed of these, those left out that have no offset. ConnectError if no broker says it."""
+        try:
+            found = self._consumer.committed(_places(partitions), timeout=_GROUP_S) if partitions else []
+        except ck.KafkaException as error:
+            raise ConnectError(f"The group's offsets can't be read: {error.args[0].str()}") from error
+        for at in found:
+            if at.error is not None:
+                raise ConnectError(f"The group's offset in {at.topic}-{at.partition} can't be read: {at.error.str()}")
+        return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
     def _find_starts(self, unread: list[TopicPartition]) -> None:
         try:

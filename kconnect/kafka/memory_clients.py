@@ -234,3 +234,6 @@ class MemoryConsumer:
     def lags(self) -> dict[TopicPartition, int | None]:
         ends, at = self.ends, self.positions
         return {place: max(0, ends[place] - at[place]) if place in ends else None for place in self.assignment}
+
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: self.committed[place].offset for place in partitions if place in self.committed}

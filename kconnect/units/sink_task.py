@@ -49,10 +49,10 @@ class SinkLoop:
         self._reports = Reports(unit, config)
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         errors = self._reports.errors
-        intake = self._intake(config)
+        client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
+        intake = self._intake(config, client["group.id"])
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         unit.meter = meter = SinkMeter(windows, errors.counts, time.monotonic)
-        client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
         self._limit = int(client.pop("max.poll.records", _BATCH))
         ports = Ports(
             Life(unit, self._flush_s),
@@ -71,7 +71,7 @@ class SinkLoop:
 
         self._pump = SinkPump(ports, intake, consumer, properties)
 
-    def _intake(self, config: dict[str, str]) -> Intake:
+    def _intake(self, config: dict[str, str], group: str) -> Intake:
         """The task's chain; `_chain` is what to close."""
         settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
         self._chain: Transforms | JavaChain
@@ -82,7 +82,7 @@ class SinkLoop:
             from kconnect.jvm.sink_task import SinkIntake
 
             self._chain = made = JavaChain(config, settings, plugins)
-            task.begin(made.chain)
+            task.begin(made.chain, group)
             return SinkIntake(task, errors, use)
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
         chain: Chain
@@ -97,7 +97,7 @@ class SinkLoop:
             from kconnect.jvm.chain import Chain as Empty
             from kconnect.jvm.mixed import MixedSink
 
-            task.begin(Empty())
+            task.begin(Empty(), group)
             return MixedSink(task, chain, transforms.steps, errors, use)
         return SinkConversion(chain, transforms.steps, errors, use)
 

@@ -110,6 +110,7 @@ def test_java_plugins_are_listed_and_validated_in_a_sandbox(java_worker: WorkerP
     client = java_worker.client
     rows = [row for row in client.plugins() if row["class"].startswith("rig.")]
     assert rows == [
+        {"class": rig.COPYING, "type": "sink", "version": "1.2.3"},
         {"class": rig.RECORDING, "type": "sink", "version": "1.2.3"},
         {"class": rig.NUMBERS, "type": "source", "version": "1.2.3"},
     ]
@@ -212,6 +213,22 @@ def test_after_a_kill_nothing_is_lost_or_doubled(connectors: Connectors, java_wo
     wait_until(lambda: connectors.client.offsets(name) == source_offset, WAIT_S)
     found = connectors.values(topic)
     assert found == numbers(20_000), "exactly once, in order"
+
+
+def test_a_sink_that_commits_its_offsets_in_transactions_repeats_nothing(
+    connectors: Connectors, java_worker: WorkerProcess, broker: Broker
+) -> None:
+    topic, copy = connectors._unique("java-original"), connectors._unique("java-copy")
+    connectors.make(rig.NUMBERS, topic=topic, limit=5_000, batch=10)
+    sink = connectors.make(rig.COPYING, topics=topic, to=copy, servers=broker.bootstrap_servers)
+    wait_until(lambda: connectors.sent(copy) > 500, WAIT_S)
+    for host in java_hosts(java_worker):
+        os.kill(host.pid, signal.SIGKILL)
+    wait_until(lambda: len(connectors.values(copy)) >= 5_000, WAIT_S)
+    assert connectors.values(copy) == numbers(5_000), "exactly once, in order"
+    # A transaction of the source's has an end, which is no record and has an offset.
+    (offset,) = connectors.client.offsets(sink)
+    assert offset["offset"]["kafka_offset"] >= 5_000
 
 
 def test_a_plugin_that_would_end_its_process_fails_alone(connectors: Connectors, java_worker: WorkerProcess) -> None:

@@ -16,6 +16,7 @@ from tests.rig.plugin_faults import java as faults
 
 RIG = [
     JavaPlugin("config_provider", "rig.Secrets", "undefined"),
+    JavaPlugin("connector", "rig.CopyingSink", "1.2.3", "sink"),
     JavaPlugin("connector", "rig.NumbersSource", "1.2.3", "source"),
     JavaPlugin("connector", "rig.RecordingSink", "1.2.3", "sink"),
     JavaPlugin("converter", "rig.Brackets", "undefined"),

@@ -78,7 +78,7 @@ class Sink:
     def __init__(self, plugin: Path, tmp_path: Path, made_of: Chain, judged: Judged | None = None, **config: str) -> None:
         self.file, self.context, self.used = tmp_path / "written", Reported(), set[str]()
         self.task: JavaSinkTask = classes.load("connector", "rig.RecordingSink", str(plugin))().task_class()()
-        self.task.begin(made_of)
+        self.task.begin(made_of, "connect-sink")
         self.task.initialize(self.context)
         self.task.start({"file": str(self.file), **config})
         self.take = SinkIntake(self.task, (judged or Judged()).errors, TopicUse(lambda: self.used, self.used.add))

@@ -175,6 +175,10 @@ class Consumer(Protocol):
         """How many records are still to come in each partition; None while that is not known."""
         ...
 
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """What the group has committed of these partitions, asked of the brokers; those without an offset are left out."""
+        ...
+
 
 class OffsetRecord(NamedTuple):
     """What stores one offset, on the Kafka cluster of the connector's producer; None as a value deletes it."""

@@ -40,6 +40,10 @@ class SinkContext:
     def assignment(self) -> set[TopicPartition]:
         return set(self._consumer.assignment)
 
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Not of the API: for Java's tasks, which may ask Connect's consumer. See `ports.Consumer`."""
+        return self._consumer.group_offsets(partitions)
+
     def pause(self, *partitions: TopicPartition) -> None:
         self._consumer.pause(self._own(partitions))
 

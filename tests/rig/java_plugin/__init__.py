@@ -1,6 +1,6 @@
 """
-A plugin in Java for tests: a source that counts, a sink that writes down what it is given, parts of chains. `write_plugin`
-compiles it, by the means that the shim is compiled with, and packs it as a connector's vendor would.
+A plugin in Java for tests: a source that counts, sinks that write down what they are given or copy it exactly once, parts of
+chains. `write_plugin` compiles it, by the means that the shim is compiled with, and packs it as a connector's vendor would.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from kconnect.jvm import shim
 
 NUMBERS = "rig.NumbersSource"
 RECORDING = "rig.RecordingSink"
+COPYING = "rig.CopyingSink"
 VERSION = "1.2.3"
 
 _LISTED = {
     "org.apache.kafka.connect.source.SourceConnector": [NUMBERS],
-    "org.apache.kafka.connect.sink.SinkConnector": [RECORDING],
+    "org.apache.kafka.connect.sink.SinkConnector": [RECORDING, COPYING],
     "org.apache.kafka.connect.transforms.Transformation": ["rig.Shout"],
     "org.apache.kafka.connect.transforms.predicates.Predicate": ["rig.IsShort"],
     "org.apache.kafka.connect.storage.Converter": ["rig.Brackets"],
