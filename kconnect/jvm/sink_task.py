@@ -9,7 +9,7 @@ batch), in the order of the messages that the pump holds.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -127,13 +127,17 @@ def _places(partitions: Collection[TopicPartition]) -> Any:
 class SinkIntake:
     """An `Intake` of the pump: what it gives are the messages of which something is to be put."""
 
-    def __init__(self, task: JavaSinkTask, errors: Errors, use: TopicUse) -> None:
-        self._task, self._errors, self._use = task, errors, use
+    def __init__(self, task: JavaSinkTask, errors: Errors, use: TopicUse, assigned: Callable[[], Set[TopicPartition]]) -> None:
+        """`assigned()` are the partitions that all messages are of."""
+        self._task, self._errors, self._use, self._assigned = task, errors, use, assigned
         self._inbox = Inbox()
 
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
         batches = self._task.batches
-        batches.begin(self._inbox.put(packed(messages)))
+        assigned = self._assigned()
+        # Mostly there is one, and then no message need be asked where it is from.
+        place = next(iter(assigned)) if len(assigned) == 1 else None
+        batches.begin(self._inbox.put(packed(messages, place)))
         at = int(batches.convert(0))
         failed: set[int] = set()
         while at < len(messages):
@@ -143,8 +147,10 @@ class SinkIntake:
             at += int(batches.convert(at))
         dropped = set(batches.end())
         # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
-        read = [message for at, message in enumerate(messages) if at not in failed] if failed else messages
-        self._use.read_from(set(map(type(messages[0]).topic, read)))
+        if place is not None and len(failed) < len(messages):
+            self._use.read_from({place.topic})
+        else:
+            self._use.read_from({message.topic() for at, message in enumerate(messages) if at not in failed})
         kept = [message for at, message in enumerate(messages) if at not in dropped] if dropped else list(messages)
         self._task.wait(kept)
         return kept
@@ -166,16 +172,17 @@ class SinkIntake:
         return done is not None or stage is Stage.TRANSFORMATION
 
 
-def packed(messages: Sequence[Any]) -> bytearray:
-    """The bytes of a batch, as `shim/SinkBatches.java` describes them."""
+def packed(messages: Sequence[Any], place: TopicPartition | None = None) -> bytearray:
+    """The bytes of a batch, as `shim/SinkBatches.java` describes them; `place` is where all of it is from, if that is known."""
     # To map a method costs half of calling it in an expression, and struct packs a list in half of array's time.
     kind, count = type(messages[0]), len(messages)
-    topics, partitions = list(map(kind.topic, messages)), list(map(kind.partition, messages))
+    topics = [place.topic] if place else list(map(kind.topic, messages))
+    partitions = [place.partition] if place else list(map(kind.partition, messages))
     numbers = {topic: number for number, topic in enumerate(dict.fromkeys(topics))}
     keys, values = list(map(kind.key, messages)), list(map(kind.value, messages))
     headers = list(map(kind.headers, messages))
     has_headers, has_keys = any(headers), keys.count(None) < count
-    has_partitions = partitions.count(partitions[0]) < count
+    has_partitions = partitions.count(partitions[0]) < len(partitions)
     moments = chain.from_iterable(map(kind.timestamp, messages))
     flags = has_headers * _HEADERS + has_keys * _KEYS + has_partitions * _PARTITIONS
     parts: list[Any] = [

@@ -83,7 +83,7 @@ class SinkLoop:
 
             self._chain = made = JavaChain(config, settings, plugins)
             task.begin(made.chain, group)
-            return SinkIntake(task, errors, use)
+            return SinkIntake(task, errors, use, lambda: self._consumer.assignment)
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
         chain: Chain
         if java_chain.has_java_converter(config, settings, plugins):

@@ -13,7 +13,7 @@ from kconnect.core.task.topic_use import TopicUse
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.jvm import classes
 from kconnect.jvm.chain import Chain
-from kconnect.jvm.sink_task import JavaSinkTask, SinkIntake
+from kconnect.jvm.sink_task import JavaSinkTask, SinkIntake, packed
 from tests.jvm.java import JSON, STRING, Judged, Part, chain
 from tests.rig.java_plugin import write_plugin
 
@@ -81,7 +81,9 @@ class Sink:
         self.task.begin(made_of, "connect-sink")
         self.task.initialize(self.context)
         self.task.start({"file": str(self.file), **config})
-        self.take = SinkIntake(self.task, (judged or Judged()).errors, TopicUse(lambda: self.used, self.used.add))
+        self.assigned: set[TopicPartition] = set()
+        use = TopicUse(lambda: self.used, self.used.add)
+        self.take = SinkIntake(self.task, (judged or Judged()).errors, use, lambda: self.assigned)
 
     def written(self) -> list[str]:
         return self.file.read_text().splitlines() if self.file.exists() else []
@@ -103,6 +105,16 @@ def test_messages_become_records_in_java(java_plugin: Path, tmp_path: Path) -> N
     assert "key=a, value=1, schema=Schema{INT8}" in lines[2] and "key=b, value=null" in lines[2]
     assert sink.used == {"in", "other"}
     assert sink.take.place(batch[1]) == TopicPartition("other", 3)
+
+
+def test_messages_of_the_only_partition_need_not_be_asked_for_it(java_plugin: Path, tmp_path: Path) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING))
+    sink.assigned.add(TopicPartition("in", 4))
+    batch = [Message(b"v", 5, b"k", ("in", 4)), Message(b"w", 6, None, ("in", 4), packed=[("a", b"1")])]
+    assert packed(batch, TopicPartition("in", 4)) == packed(batch)
+    sink.task.put(sink.take(batch))
+    assert [line.split(" ")[:5] for line in sink.written()] == [["in", "4", "5", "k", "v"], ["in", "4", "6", "null", "w"]]
+    assert sink.used == {"in"}
 
 
 def test_a_task_may_ask_for_the_message_that_a_record_was_made_of(java_plugin: Path, tmp_path: Path) -> None:
