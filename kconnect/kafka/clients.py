@@ -135,6 +135,9 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "allow.auto.create.topics": True,
         # With the default of 1 s the consumer idles whenever its queue was full for a moment.
         "fetch.queue.backoff.ms": 5,
+        # Brokers answer as soon as there is a record: this is how often they say that there is none. Java's is 500; what is
+        # asked on the same connection meanwhile waits.
+        "fetch.wait.max.ms": 1000,
         "queued.max.messages.kbytes": 16384,
         "topic.metadata.refresh.interval.ms": 30_000,
     }

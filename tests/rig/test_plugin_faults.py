@@ -67,6 +67,12 @@ def test_each_place_and_kind_of_the_matrix_for_java_is_code_of_the_plugin_in_jav
         assert {name.removeprefix("faulty.") for name in named} <= classes
 
 
+def test_who_leaves_threads_behind_at_each_record_may_fail_of_that_only() -> None:
+    many = "SecurityException: The plugin has 500 live threads, and can't start another one: end each thread"
+    assert judge.complaints(POLL, "leak", replace(FINE, reason=many)) == []
+    assert judge.complaints(POLL, "leak", FINE) == [f"it is FAILED: {FINE.reason}"]
+
+
 @pytest.mark.parametrize("kind", sorted({*KINDS, *JAVA_KINDS} - {*judge.MILD, *judge.HANGS}))
 def test_each_failure_has_words_that_its_reason_must_have(kind: str) -> None:
     assert judge.complaints(POLL, kind, replace(FINE, reason="".join(judge._REASONS[kind]))) == []
