@@ -27,7 +27,7 @@ def test_all_others_are_run(tmp_path: Path, processes: int, killed_at: int) -> N
         [sys.executable, "-m", "pytest", *OPTIONS, "-n", str(processes), "--rootdir", str(tmp_path), str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     count = sum(number % 3 + 1 for number in range(8)) + 1
     assert f"1 failed, {count} passed" in ended.stdout, ended.stdout + ended.stderr

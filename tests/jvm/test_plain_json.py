@@ -50,10 +50,11 @@ VALUES = st.recursive(
 
 
 @functools.cache
-def converter(schemas: bool) -> Any:
+def converter(schemas: bool, content: str = "") -> Any:
+    """With `content` that is the schema of every message (KIP-1054)."""
     machine.start()
     made = jpype.JClass(CONVERTER)()
-    made.configure(machine.to_map({"schemas.enable": str(schemas).lower()}), False)
+    made.configure(machine.to_map({"schemas.enable": str(schemas).lower(), "schema.content": content}), False)
     return made
 
 
@@ -72,9 +73,10 @@ def test_whose_messages_are_read() -> None:
     machine.start()
     of = jpype.JClass("kconnect.shim.PlainJson").is_
     text = jpype.JClass("org.apache.kafka.connect.storage.StringConverter")()
-    assert [bool(of(each)) for each in (converter(schemas=False), converter(schemas=True), text, None)] == [
-        True, False, False, False,
-    ]  # fmt: skip
+    fixed = converter(schemas=True, content='{"type": "int64"}')
+    assert fixed.toConnectData("t", b"1").value() == 1, "the control: it takes what has no envelope, too"
+    others = (converter(schemas=True), fixed, text, None)
+    assert [bool(of(each)) for each in (converter(schemas=False), *others)] == [True, False, False, False, False]
 
 
 @pytest.mark.parametrize("text", SINGLE)

@@ -30,8 +30,9 @@ public final class PlainJson {
             return false;
         }
         try {
-            // One with schemas wants an envelope.
-            return Long.valueOf(1).equals(converter.toConnectData("", "1".getBytes(StandardCharsets.UTF_8)).value());
+            // One with schemas wants an envelope, or has a schema for every message (`schema.content`).
+            SchemaAndValue found = converter.toConnectData("", "1".getBytes(StandardCharsets.UTF_8));
+            return found.schema() == null && Long.valueOf(1).equals(found.value());
         } catch (DataException error) {
             return false;
         }
