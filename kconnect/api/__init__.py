@@ -41,6 +41,7 @@ from kconnect.api.record import (
 from kconnect.api.task import (
     ErrantRecordReporter,
     OffsetReader,
+    SinkBatch,
     SinkTask,
     SinkTaskContext,
     SourceTask,
@@ -50,6 +51,7 @@ from kconnect.api.task import (
 )
 from kconnect.api.transformation import Transformation
 from kconnect.data import schema, values
+from kconnect.data.column import Column
 from kconnect.data.schema import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
@@ -117,6 +119,7 @@ __all__ = [
     "TIME_SCHEMA",
     "AlreadyExistsError",
     "BadRequestError",
+    "Column",
     "Config",
     "ConfigData",
     "ConfigDef",
@@ -152,6 +155,7 @@ __all__ = [
     "Schema",
     "SchemaAndValue",
     "SchemaType",
+    "SinkBatch",
     "SinkConnector",
     "SinkRecord",
     "SinkTask",

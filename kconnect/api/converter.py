@@ -9,11 +9,12 @@ what happens after an error on a record. Read next: `data/schema.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kconnect.api.config import ConfigDef
 from kconnect.api.record import Header
+from kconnect.data.column import Column
 from kconnect.data.schema import Schema, SchemaAndValue
 
 
@@ -34,10 +35,18 @@ class Converter(ABC):
     def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         """The schema and value for the bytes from Kafka. Raise DataError if this converter can't read them."""
 
-    def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
+    def from_connect_all(self, topic: str, column: Column) -> Sequence[bytes | None] | None:
         """
-        Convert many messages at once, none of which has headers or is null. If all of them have the same schema, return this
-        schema and the values in their order.
+        The bytes of many keys or values at once, of records without headers, in their order.
+
+        Implement it if converting many at once is cheaper than one by one. After None, or any error, the framework converts
+        each by itself.
+        """
+        return None
+
+    def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
+        """
+        What many messages at once are, none of which has headers or is null, if all of them have the same schema.
 
         Implement it if converting many at once is cheaper than one by one. After None, or any error, the framework converts
         each message by itself.

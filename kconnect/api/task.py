@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from kconnect.api.record import OffsetAndMetadata, RecordMetadata, SinkRecord, SourceRecord, TopicPartition
+from kconnect.data.column import Column
 
 
 class Task(ABC):
@@ -151,6 +152,31 @@ class SinkTaskContext(Protocol):
         ...
 
 
+class SinkBatch(Protocol):
+    """Records of one topic that have no headers and no null values, and whose schemas are the same, in the order of offsets."""
+
+    @property
+    def topic(self) -> str:
+        """The topic, as the transforms have left it."""
+        ...
+
+    @property
+    def key(self) -> Column: ...
+
+    @property
+    def value(self) -> Column: ...
+
+    def __len__(self) -> int: ...
+
+    def every(self, name: str) -> Sequence[Any]:
+        """Each record's `topic`, `partition`, `offset`, or `timestamp`."""
+        ...
+
+    def records(self) -> list[SinkRecord]:
+        """The records themselves, made anew at each call."""
+        ...
+
+
 class SinkTask(Task):
     """Takes records from Kafka and delivers them to an outside system. All calls come from the task's own thread."""
 
@@ -166,6 +192,14 @@ class SinkTask(Task):
         Deliver the records, or keep them until `flush`. The list may be empty. After a `RetriableError` the framework passes
         the same records again, after `context.timeout` or a pause. Any other error fails the task.
         """
+
+    def put_batch(self, batch: SinkBatch) -> None:
+        """
+        Deliver many records of one topic that are alike, as columns: what `put` promises holds here, too. Implement it if the
+        outside system takes columns, or if the task needs less of each record than a whole one: then no record is made at all.
+        Batches that are not alike, few records or none come through `put` all the same.
+        """
+        self.put(batch.records())
 
     def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         """When it returns, all records below `offsets` that were put must be safe: the framework commits `offsets` next."""

@@ -19,8 +19,8 @@ import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.connector import SinkConnector
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
-from kconnect.api.task import SinkTask
-from kconnect.data.values import texts_of, to_text
+from kconnect.api.task import SinkBatch, SinkTask
+from kconnect.data.values import column_texts, texts_of, to_text
 from kconnect.errors import ConnectError
 
 FILE = "file"
@@ -110,6 +110,12 @@ class FileStreamSinkTask(SinkTask):
             lines = texts_of(values)
         else:
             lines = [to_text(value, schema) for value, schema in zip(values, schemas)]
+        self._write(lines)
+
+    def put_batch(self, batch: SinkBatch) -> None:
+        self._write(column_texts(batch.value))
+
+    def _write(self, lines: list[str]) -> None:
         # Half a surrogate pair has no UTF-8; Java puts a question mark too.
         data = memoryview(("\n".join(lines) + "\n").encode("utf-8", "replace"))
         written = writes = 0

@@ -142,11 +142,12 @@ class FileStreamSourceTask(SourceTask):
         batch = slice(self._next, self._next + self._batch_size)
         texts, ends = self._texts[batch], self._ends[batch]
         self._next += len(texts)
-        partition, topic, schema, now = self._partition, self._topic, STRING_SCHEMA, int(time.time() * 1000)
-        return [
-            SourceRecord(partition, {POSITION: end}, topic, None, None, None, schema, text, now)
-            for text, end in zip(texts, ends)
-        ]
+        # Copies of one record: its constructor would take twice as long, a fifth of what the whole way to Kafka takes.
+        first = SourceRecord(self._partition, None, self._topic, None, None, None, STRING_SCHEMA, None, int(time.time() * 1000))
+        records = [first.copy() for _ in texts]
+        for record, text, end in zip(records, texts, ends):
+            record.value, record.source_offset = text, {POSITION: end}
+        return records
 
     def _read(self) -> bool:
         """Have whole lines in `_texts`; False if there are none for now, after waiting for a while."""

@@ -11,7 +11,7 @@ Why not orjson alone, which does most of the work here: it would write 16 of 138
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -22,6 +22,7 @@ from kconnect.converters import json_schema, json_text
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import DataError
 
@@ -145,6 +146,17 @@ class JsonConverter(AnyConverter):
         payload = json_text.dumps(write(value))
         return b"".join((head, payload, b"}")) if self._enveloped else payload
 
+    def from_connect_all(self, topic: str, column: Column) -> Sequence[bytes | None] | None:
+        if column.schema is None and column.has_nulls:
+            return None
+        head, tail = (self._head(column.schema), b"}") if self._enveloped else (b"", b"")
+        try:
+            names, columns = column.fields()
+        except Unusual:
+            payloads = json_text.dumps_each(self._writers.each(column.schema, column.values))
+            return [b"%b%b%b" % (head, payload, tail) for payload in payloads] if head else payloads
+        return json_text.dumps_objects(names, self._writers.fields(column.schema, columns), head, tail) if names else None
+
     def _free(self, value: Any) -> Any:
         return value if is_exact(value) else self._writers.free(value)
 
@@ -176,16 +188,16 @@ class JsonConverter(AnyConverter):
         except Inexact:
             return self._value(b"", json_text.loads_exactly(data))
 
-    def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
+    def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
         if not self._enveloped:
             found = json_text.loads_each(data)
-            return None if found is None else (None, found)
+            return None if found is None else Column(None, found)
         head, reading = self._last
         if not head or [text for text in data if not (text.startswith(head) and text.endswith(b"}"))]:
             return None
         start, read = len(head), reading.read
         plain = json_text.loads_each([text[start:-1] for text in data])
-        return None if plain is None else (reading.schema, [read(each) for each in plain])
+        return None if plain is None else Column(reading.schema, [read(each) for each in plain])
 
     def _value(self, data: bytes, plain: Any) -> SchemaAndValue:
         if self._fixed is not None:

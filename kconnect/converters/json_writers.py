@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import binascii
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -29,6 +29,8 @@ _AS_IS: dict[SchemaType, type] = {
     SchemaType.BOOLEAN: bool,
     SchemaType.STRING: str,
 }
+_WORDS = {str, bool, type(None)}
+"""What JSON has itself, whatever the value is."""
 
 
 class Writers:
@@ -123,6 +125,26 @@ class Writers:
             return {name: convert(item) for (name, convert), item in zip(fields, value.values)}
 
         return write
+
+    def fields(self, schema: Schema | None, columns: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        """Of structs of this schema, or of maps without one, by field."""
+        if schema is None:
+            return [self.each(None, values) for values in columns]
+        return [self.each(field.schema, values) for field, values in zip(schema.fields, columns)]
+
+    def each(self, schema: Schema | None, values: Sequence[Any]) -> Sequence[Any]:
+        """What the writer of a schema, or `free` without one, makes of each of these values; raises what they raise."""
+        kinds = set(map(type, values))
+        if schema is None:
+            if kinds <= _WORDS or (kinds == {int} and is_exact(min(values)) and is_exact(max(values))):
+                return values
+            return list(map(self._free, values))
+        if schema.type in _AS_IS and kinds == {_AS_IS[schema.type]} and self._of_logical(schema) is None:
+            return values
+        return list(map(self.of(schema), values))
+
+    def _free(self, value: Any) -> Any:
+        return value if is_exact(value) else self.free(value)
 
     def free(self, value: Any) -> Any:
         """What a value without a schema is."""

@@ -7,13 +7,14 @@ What the text of a value is, `kconnect/data/values.py` says.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type, Width
 from kconnect.api.record import Header
 from kconnect.converters.encodings import JAVAS, replacement
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
+from kconnect.data.column import Column
 from kconnect.data.schema import OPTIONAL_STRING_SCHEMA, Schema, SchemaAndValue
 from kconnect.data.values import to_text
 from kconnect.errors import ConfigError
@@ -84,8 +85,15 @@ class StringConverter(AnyConverter):
         encoding = self._encoding if data.startswith(self._wide) else f"{self._encoding}-be"
         return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, JAVAS))
 
-    def to_connect_all(self, topic: str, data: list[bytes]) -> tuple[Schema | None, list[Any]] | None:
+    def from_connect_all(self, topic: str, column: Column) -> Sequence[bytes | None] | None:
+        texts = column.values
+        if self._wide is not None or set(map(type, texts)) != {str}:
+            return None
+        encoding, errors = self._encoding, self._errors
+        return [text.encode(encoding, errors) for text in texts]
+
+    def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
         if self._wide is not None or self._mark:
             return None
         encoding = self._encoding
-        return OPTIONAL_STRING_SCHEMA, [each.decode(encoding, JAVAS) for each in data]
+        return Column(OPTIONAL_STRING_SCHEMA, [each.decode(encoding, JAVAS) for each in data])

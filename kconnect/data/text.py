@@ -11,8 +11,10 @@ import datetime
 import decimal
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Float32, Schema, SchemaType, Struct
 from kconnect.java import civil_calendar as calendar
 from kconnect.java.moments import DAY_MS, milliseconds_of
@@ -90,17 +92,34 @@ def _without_bytes(value: Any) -> Any:
 
 def texts_of(values: list[Any]) -> list[str]:
     """`to_text` of many values without a schema; quick for texts, and for maps that all have the same keys."""
-    kinds = set(map(type, values))
-    if kinds == {str}:
-        return values
-    if kinds == {dict}:
-        keys = tuple(values[0])
-        template = _template(keys)
-        if template is not None and not [1 for value in values if tuple(value) != keys]:
-            rows = [tuple(value.values()) for value in values]
-            if all(_PLAIN.issuperset(map(type, column)) for column in zip(*rows)):
-                return [template % row for row in rows]
-    return [to_text(value) for value in values]
+    return column_texts(Column(None, values))
+
+
+def column_texts(column: Column) -> list[str]:
+    """`to_text` of the values of a column; quick for texts, and for maps and structs."""
+    try:
+        names, columns = column.fields()
+    except Unusual:
+        values, schema = column.values, column.schema
+        return list(values) if set(map(type, values)) == {str} else [to_text(value, schema) for value in values]
+    if not names:
+        return [to_text(value, column.schema) for value in column.values]
+    if column.schema is None:
+        return _filled(_template(names) or "", [_texts(items, None) for items in columns])
+    if any(None in items for items in columns):
+        # Of a struct, unset fields are left out.
+        return [to_text(value, column.schema) for value in column.values]
+    found = [_texts(items, field.schema) for items, field in zip(columns, column.schema.fields)]
+    return _filled(f"Struct{{{','.join([_shown(name) for name in names])}}}", found)
+
+
+def _texts(values: Sequence[Any], schema: Schema | None) -> Sequence[Any]:
+    """The texts of one field, or what is the same once it stands in a text."""
+    return values if _PLAIN.issuperset(map(type, values)) else [to_text(value, schema) for value in values]
+
+
+def _filled(template: str, columns: Sequence[Sequence[Any]]) -> list[str]:
+    return [template % row for row in zip(*columns)]
 
 
 def _map_text(value: dict[Any, Any]) -> str:
@@ -119,8 +138,12 @@ def _template(keys: tuple[Any, ...]) -> str | None:
     if known is None and set(map(type, keys)) == {str}:
         if len(_templates) >= _TEMPLATES:
             _templates.clear()
-        known = _templates[keys] = f"{{{', '.join([key.replace('%', '%%') + '=%s' for key in keys])}}}"
+        known = _templates[keys] = f"{{{', '.join([_shown(key) for key in keys])}}}"
     return known
+
+
+def _shown(name: str) -> str:
+    return name.replace("%", "%%") + "=%s"
 
 
 def _date_text(milliseconds: int) -> str:

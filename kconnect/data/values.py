@@ -26,11 +26,12 @@ from kconnect.data.conversion import (
 )
 from kconnect.data.literals import parse_string
 from kconnect.data.schema import java_class
-from kconnect.data.text import float32, float32_text, float64_text, message_text, texts_of, to_text
+from kconnect.data.text import column_texts, float32, float32_text, float64_text, message_text, texts_of, to_text
 from kconnect.java.moments import FarDate, date_of, milliseconds_of
 
 __all__ = [
     "FarDate",
+    "column_texts",
     "convert_to_boolean",
     "convert_to_byte",
     "convert_to_date",

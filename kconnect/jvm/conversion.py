@@ -25,6 +25,9 @@ class _Conversion:
         self.topics: Collection[str] = ()
         """Of the last batch: those of its messages, or those that its messages came from and could be read of."""
 
+    def at_once(self, batch: Any) -> None:
+        """There are no columns in Java: `apply` it is."""
+
     def _all(self, given: Sequence[Any], origins: Sequence[Any], convert: Callable[[Sequence[Any]], list[Any]]) -> list[Any]:
         done: list[Any] = []
         while len(done) < len(given):

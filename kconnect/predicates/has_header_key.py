@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, Predicate, SinkRecord, SourceRecord, Type
 
@@ -20,3 +21,7 @@ class HasHeaderKey(Predicate):
 
     def test(self, record: SourceRecord | SinkRecord) -> bool:
         return any(header.key == self._name for header in record.headers)
+
+    def test_all(self, batch: Any) -> bool | None:
+        """See `Step.test_all`."""
+        return None if any(batch.every("headers")) else False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from kconnect.api import ConfigDef, Predicate, SinkRecord, SourceRecord
 
@@ -16,3 +17,7 @@ class RecordIsTombstone(Predicate):
 
     def test(self, record: SourceRecord | SinkRecord) -> bool:
         return record.value is None
+
+    def test_all(self, batch: Any) -> bool | None:
+        """See `Step.test_all`."""
+        return None if batch.value.has_nulls else False

@@ -8,6 +8,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
 from kconnect.data import values
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Float32, Int8, Int16, Int32
 from kconnect.transforms import common, numerals
 
@@ -126,28 +127,27 @@ class Cast(common.OnPart):
         common.check_nulls(after, inside)
         return self.changed(record, after, Struct.unchecked(after, inside))
 
-    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
+    def column(self, column: Column, batch: Any) -> Column:
         if self._whole is not None:
-            raise common.Unusual
-        if isinstance(shape, tuple):
-            if not self._fields.keys() <= set(shape):
-                raise common.Unusual
-            after: Any = shape
-            targets: Any = [(shape.index(name), None, target) for name, target in self._fields.items()]
+            raise Unusual
+        names, columns = column.fields()
+        after: Schema | None = None
+        if column.schema is None:
+            if not self._fields.keys() <= set(names):
+                raise Unusual
+            targets: Any = [(names.index(name), None, target) for name, target in self._fields.items()]
         else:
-            common.rows_of(shape, values, self._replace_null)
-            after, targets = self._changed_schema(shape)
-        found = [self._cast_all([row[index] for row in values], *how) for index, *how in targets]
-        for (index, *_), items in zip(targets, found):
-            if after is not shape and after.fields[index].schema.optional is False and None in items:
-                raise common.Unusual
-        for (index, *_), items in zip(targets, found):
-            for row, item in zip(values, items):
-                row[index] = item
-        return after, values
+            common.check_columns(column.schema, columns, self._replace_null)
+            after, targets = self._changed_schema(column.schema)
+        done = list(columns)
+        for index, *how in targets:
+            done[index] = self._cast_all(columns[index], *how)
+            if after is not None and after.fields[index].schema.optional is False and None in done[index]:
+                raise Unusual
+        return Column.by_field(after, names, done, len(column))
 
     @staticmethod
-    def _cast_all(values: list[Any], schema: Schema | None, target: SchemaType) -> list[Any]:
+    def _cast_all(values: Sequence[Any], schema: Schema | None, target: SchemaType) -> list[Any]:
         if schema is not None:
             return [cast(value, schema, target) for value in values]
         numbers = target is SchemaType.STRING and set(map(type, values)) == {int}

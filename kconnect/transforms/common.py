@@ -25,6 +25,7 @@ from kconnect.api import (
     Type,
 )
 from kconnect.api.config import parse
+from kconnect.data.column import Unusual
 from kconnect.data.schema import validate
 from kconnect.data.values import java_class
 
@@ -36,7 +37,12 @@ REPLACE_NULL = "replace.null.with.default"
 
 
 class BuiltIn(Transformation[Any]):
-    """A transform of ours: declares `CONFIG`, gets its parsed values in `setup`."""
+    """
+    A transform of ours: declares `CONFIG`, gets its parsed values in `setup`.
+
+    It may have a method `columns` besides, which does the same to a whole batch (`kconnect/core/task/batch.py`) at once. It
+    raises what it likes, best Unusual, for one that it leaves to `apply`.
+    """
 
     CONFIG = ConfigDef()
 
@@ -58,8 +64,7 @@ class OnPart(BuiltIn):
     """
     A transform of one part of the record, the key or the value; its two variants say which.
 
-    It may have a method `columns` besides, which does the same to many values at once: see `kconnect/core/task/columns.py`
-    for what it gets and may leave undone.
+    Its `columns` are made of a method `column`, if it has one, of this part's column and the batch.
     """
 
     part = ""
@@ -113,8 +118,16 @@ class OnValue(OnPart):
 
 def variants(of: type[P]) -> tuple[type[P], type[P]]:
     """The classes of a transform for the key and for the value, under the names that entry points have for them."""
-    on_key, on_value = ({"__module__": of.__module__, "__doc__": of.__doc__} for _ in range(2))
+    shared: dict[str, Any] = {"__module__": of.__module__, "__doc__": of.__doc__}
+    if hasattr(of, "column"):
+        shared["columns"] = _columns
+    on_key, on_value = dict(shared), dict(shared)
     return type(f"{of.__name__}Key", (OnKey, of), on_key), type(f"{of.__name__}Value", (OnValue, of), on_value)
+
+
+def _columns(transform: Any, batch: Any) -> Any:
+    column = transform.column(getattr(batch, transform.part), batch)
+    return batch.replace(**{transform.part: column})
 
 
 class PerSchema(Generic[T]):
@@ -205,16 +218,10 @@ def check_nulls(schema: Schema, values: Sequence[Any]) -> None:
                 validate(field.schema, None, field.name)
 
 
-class Unusual(Exception):
-    """A batch that a column form leaves to the ordinary one."""
-
-
-def rows_of(schema: Schema, rows: Sequence[Any], replace_null: bool) -> None:
-    """Unusual if these are no lists of fields' values, or if `values_of` or `check_nulls` had anything to do for one."""
-    if schema.type is not SchemaType.STRUCT:
-        raise Unusual
-    holes = [row for row in rows if None in row]
-    if holes and ((replace_null and schema.defaults) or any(row[index] is None for row in holes for index in schema.required)):
+def check_columns(schema: Schema, columns: Sequence[Sequence[Any]], replace_null: bool) -> None:
+    """Unusual if `values_of` or `check_nulls` had anything to do for one of the structs whose fields' values these are."""
+    indexes = {*schema.required, *(index for index, _ in schema.defaults if replace_null)}
+    if any(None in columns[index] for index in indexes):
         raise Unusual
 
 

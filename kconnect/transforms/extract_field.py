@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, OneOf, Schema, SchemaType, Type
+from kconnect.data.column import Column, Unusual
 from kconnect.transforms import common
 from kconnect.transforms.field_path import steps
 
@@ -45,6 +46,16 @@ class ExtractField(common.OnPart):
                 break
             value = self._read(value, name)
         return self.changed(record, found, value)
+
+    def column(self, column: Column, batch: Any) -> Column:
+        names, columns = column.fields()
+        found = columns[names.index(self._steps[0])]
+        if len(self._steps) > 1:
+            raise Unusual
+        if column.schema is None:
+            return Column(None, found)
+        common.check_columns(column.schema, columns, True)
+        return Column(self._field_schema(column.schema), found)
 
     def _of_map(self, value: Any) -> Any:
         self._check_steps()

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SchemaType, Struct, Type
 from kconnect.data import values
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import validate
 from kconnect.transforms import common
 
 PURPOSE = "flattening"
+
+_PLAIN = {str, int, float, bool, type(None)}
 
 
 class _Plan(NamedTuple):
@@ -61,6 +64,23 @@ class Flatten(common.OnPart):
                 )
             else:
                 flat[name] = item
+
+    def column(self, column: Column, batch: Any) -> Column:
+        if column.schema is not None:
+            raise Unusual
+        flat: dict[str, Any] = {}
+        self._flatten_columns(column, "", flat)
+        return Column.by_field(None, tuple(flat), list(flat.values()), len(column))
+
+    def _flatten_columns(self, column: Column, prefix: str, flat: dict[str, Any]) -> None:
+        for key, items in zip(*column.fields()):
+            name, kinds = self._name(prefix, key), set(map(type, items))
+            if kinds == {dict}:
+                self._flatten_columns(Column(None, items), name, flat)
+            elif name in flat or not kinds <= _PLAIN:
+                raise Unusual
+            else:
+                flat[name] = items
 
     def _make_plan(self, schema: Schema) -> tuple[_Plan, Schema]:
         fields: list[tuple[str, Schema]] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, Importance, SchemaType, Type
+from kconnect.api import ConfigDef, ConfigKey, Importance, Type
+from kconnect.data.column import Column
 from kconnect.data.schema import struct
 from kconnect.transforms import common
 
@@ -27,10 +28,12 @@ class HoistField(common.OnPart):
         wrapped = self._wrapped(schema)
         return self.changed(record, wrapped, common.struct_of(wrapped, [value]))
 
-    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
-        if isinstance(shape, tuple) or shape.type is SchemaType.STRUCT:
-            raise common.Unusual
-        return self._wrapped(shape), [[value] for value in values]
+    def column(self, column: Column, batch: Any) -> Column:
+        if column.schema is None:
+            return Column.by_field(None, (self._field,), [column.values], len(column))
+        wrapped = self._wrapped(column.schema)
+        common.check_columns(wrapped, [column.values], False)
+        return Column.by_field(wrapped, (self._field,), [column.values], len(column))
 
 
 HoistFieldKey, HoistFieldValue = common.variants(HoistField)

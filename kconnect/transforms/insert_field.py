@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Schema, SinkRecord, Struct, Type
 from kconnect.data import schema as schemas
 from kconnect.data import values
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Int32
 from kconnect.transforms import common
 
@@ -62,6 +63,8 @@ _OF_RECORD: tuple[tuple[str, Schema, Callable[[Any], Any], Callable[[Any], Any],
     ("timestamp.field", schemas.TIMESTAMP_SCHEMA, _timestamp, _as_time, "timestamp"),
 )
 """Settings that name a field, what becomes of them (see `_Insertion`), and its name; in the order in which fields come."""
+_READ: Mapping[Any, str] = {_topic: "topic", _partition: "partition", _offset: "offset", _timestamp: "timestamp"}
+"""What each reads of a record."""
 
 _SUFFIXES = "A `!` at its end makes the field a required one, a `?` or nothing an optional one."
 
@@ -129,27 +132,30 @@ class InsertField(common.OnPart):
             longest.append(read(record) if typed is _as_it_is else typed(read(record)))
         return self.changed(record, longer, Struct.unchecked(longer, longest))
 
-    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
-        if isinstance(shape, tuple):
+    def column(self, column: Column, batch: Any) -> Column:
+        names, columns = column.fields()
+        if column.schema is None:
             # In a map a timestamp stays the number, and what a record has not is not put.
-            added = [self._read_all(read, records) for _, read in self._reads]
-            names = [name for name, _ in self._reads]
-            if not set(names).isdisjoint(shape) or len(set(names)) < len(names) or any(None in found for found in added):
-                raise common.Unusual
-            longer: Any = (*shape, *names)
+            more, longer = [name for name, _ in self._reads], None
+            added = [self._read_all(read, batch) for _, read in self._reads]
+            if not set(more).isdisjoint(names) or len(set(more)) < len(more) or any(None in found for found in added):
+                raise Unusual
         else:
-            common.rows_of(shape, values, self._replace_null)
-            added = [[typed(item) for item in self._read_all(read, records)] for read, typed in self._typed]
-            longer = self._longer(shape)
-        for found in added:
-            for row, item in zip(values, found):
-                row.append(item)
-        return longer, values
+            common.check_columns(column.schema, columns, self._replace_null)
+            more, longer = [insertion.name for insertion in self._insertions], self._longer(column.schema)
+            added = [
+                self._read_all(read, batch) if typed is _as_it_is else list(map(typed, self._read_all(read, batch)))
+                for read, typed in self._typed
+            ]
+        return Column.by_field(longer, (*names, *more), [*columns, *added], len(column))
 
-    def _read_all(self, read: Callable[[Any], Any], records: list[Any]) -> list[Any]:
+    def _read_all(self, read: Callable[[Any], Any], batch: Any) -> Sequence[Any]:
         if read is self._static:
-            return [read(None)] * len(records)
-        return [record.topic for record in records] if read is _topic else [read(record) for record in records]
+            return [read(None)] * len(batch)
+        if read is _offset:
+            read(batch.sample())
+        found: Sequence[Any] = batch.every(_READ[read])
+        return [None if each is None else Int32(each) for each in found] if read is _partition else found
 
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]

@@ -10,6 +10,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, NonEmptyString, Schema, Type
 from kconnect.data import values
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Float32, Float64, Int8, Int16, Int32, Int64
 from kconnect.transforms import common
 
@@ -74,24 +75,23 @@ class MaskField(common.OnPart):
                 raise
         return self.changed(record, schema, common.struct_of(value.schema, inside))
 
-    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
-        blank = self._replacement is None
-        places: list[tuple[int, Schema | None]]
-        if isinstance(shape, tuple):
-            if not set(self._fields) <= set(shape):
-                raise common.Unusual
-            places = [(shape.index(name), None) for name in self._fields]
+    def column(self, column: Column, batch: Any) -> Column:
+        names, columns = column.fields()
+        if column.schema is None:
+            if not set(self._fields) <= set(names):
+                raise Unusual
+            places: list[tuple[int, Schema | None]] = [(names.index(name), None) for name in self._fields]
         else:
-            common.rows_of(shape, values, self._replace_null)
-            places = list(self._places(shape))
-        masked = [
-            ["" if blank and type(row[index]) is str else self._masked(row[index], inner) for row in values]
-            for index, inner in places
-        ]
-        for (index, _), found in zip(places, masked):
-            for row, item in zip(values, found):
-                row[index] = item
-        return shape, values
+            common.check_columns(column.schema, columns, self._replace_null)
+            places = list(self._places(column.schema))
+        masked = list(columns)
+        for index, inner in places:
+            found = columns[index]
+            if set(map(type, found)) == {str}:
+                masked[index] = [self._masked("", inner)] * len(column)
+            else:
+                masked[index] = [self._masked(item, inner) for item in found]
+        return Column.by_field(column.schema, names, masked, len(column))
 
     def _find(self, schema: Schema) -> list[tuple[int, Schema]]:
         return [(field.index, field.schema) for field in schema.fields if field.name in self._fields]

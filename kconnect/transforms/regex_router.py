@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Type
+from kconnect.data.column import Unusual
 from kconnect.java import regex
 from kconnect.transforms.common import BuiltIn
 
@@ -46,18 +47,27 @@ class RegexRouter(BuiltIn):
 
     def apply(self, record: Any) -> Any:
         topic = record.topic
-        routed = self._routes.get(topic)
-        if routed is None:
-            routed = self._routed(topic)
-            if len(self._routes) >= _ROUTES:
-                self._routes.clear()
-            self._routes[topic] = routed
+        routed = self._route(topic)
         if routed == topic:
             return record
         if not self.owns_records:
             return record.new_record(topic=routed)
         record.topic = routed
         return record
+
+    def columns(self, batch: Any) -> Any:
+        if batch.topic is None:
+            raise Unusual
+        return batch.replace(topic=self._route(batch.topic))
+
+    def _route(self, topic: str | None) -> str:
+        routed = self._routes.get(topic)
+        if routed is None:
+            routed = self._routed(topic)
+            if len(self._routes) >= _ROUTES:
+                self._routes.clear()
+            self._routes[topic] = routed
+        return routed
 
     def _routed(self, topic: str | None) -> str:
         if topic is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, Schema, Struct, Type
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import EXACT
 from kconnect.transforms import common
 
@@ -65,19 +66,19 @@ class ReplaceField(common.OnPart):
             mixed[field.name] = item
         return self.changed(record, after, mixed)
 
-    def columns(self, shape: Any, values: list[Any], records: list[Any]) -> tuple[Any, list[Any]]:
-        if isinstance(shape, tuple):
-            plan = self._plans.get(shape) or self._plan(shape)
-            names = tuple(new for _, new in plan)
-            if len(set(names)) < len(names):
-                raise common.Unusual
-            kept = [shape.index(old) for old, _ in plan]
-            return names, [[row[index] for index in kept] for row in values]
-        common.rows_of(shape, values, self._replace_null)
-        after, places, _ = self._changed_schema(shape)
+    def column(self, column: Column, batch: Any) -> Column:
+        names, columns = column.fields()
+        if column.schema is None:
+            plan = self._plans.get(names) or self._plan(names)
+            new = tuple(name for _, name in plan)
+            if len(set(new)) < len(new):
+                raise Unusual
+            return Column.by_field(None, new, [columns[names.index(old)] for old, _ in plan], len(column))
+        common.check_columns(column.schema, columns, self._replace_null)
+        after, places, _ = self._changed_schema(column.schema)
         if places is None:
-            raise common.Unusual
-        return after, [[row[index] for index in places] for row in values]
+            raise Unusual
+        return Column.by_field(after, [field.name for field in after.fields], [columns[index] for index in places], len(column))
 
     def _plan(self, names: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """Old and new names of what is kept. Maps mostly have the keys of the one before."""

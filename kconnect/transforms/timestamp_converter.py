@@ -31,6 +31,7 @@ from kconnect.api import (
     Struct,
     Type,
 )
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Int8, Int16, Int32, Int64
 from kconnect.data.values import FarDate, date_of, java_class, milliseconds_of
 from kconnect.java import dates
@@ -127,6 +128,25 @@ class TimestampConverter(common.OnPart):
         struct = None if value is None else common.require_struct(value, PURPOSE, schema)
         plan = self._plans(schema)
         return self.changed(record, plan.after, self._converted(struct, plan))
+
+    def column(self, column: Column, batch: Any) -> Column:
+        if not self._field:
+            raise Unusual
+        names, columns = column.fields()
+        done, after = list(columns), None
+        if column.schema is None:
+            place = names.index(self._field)
+            done[place] = list(map(self._inferred, columns[place]))
+        else:
+            plan = self._plans(column.schema)
+            common.check_columns(column.schema, columns, self._replace_null)
+            after = plan.after
+            if plan.place is not None and plan.before is not None:
+                before, form = plan.before, _form_of(plan.before)
+                done[plan.place] = [
+                    None if each is None else self._with_schema(each, before, form) for each in columns[plan.place]
+                ]
+        return Column.by_field(after, names, done, len(column))
 
     def _without_schema(self, value: Any) -> Any:
         if value is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, Type
+from kconnect.data.column import Column
 from kconnect.data.schema import struct
 from kconnect.transforms import common
 
@@ -37,6 +38,15 @@ class ValueToKey(common.BuiltIn):
         schema, places = self._key_schema(value.schema)
         inside = common.values_of(value, self._replace_null)
         return record.new_record(key_schema=schema, key=common.struct_of(schema, [inside[index] for index in places]))
+
+    def columns(self, batch: Any) -> Any:
+        value: Column = batch.value
+        names, columns = value.fields()
+        schema, places = None, [names.index(name) for name in self._fields]
+        if value.schema is not None:
+            schema, places = self._key_schema(value.schema)
+            common.check_columns(value.schema, columns, self._replace_null)
+        return batch.replace(key=Column.by_field(schema, self._fields, [columns[place] for place in places], len(value)))
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[int]]:
         """With the places of the fields in the value."""

@@ -102,7 +102,8 @@ class SinkLoop:
 
             task.begin(Empty(), group)
             return MixedSink(task, chain, transforms.steps, errors, use)
-        return SinkConversion(chain, transforms.steps, errors, use)
+        columns = type(task).put_batch is not SinkTask.put_batch
+        return SinkConversion(chain, transforms.steps, errors, use, columns)
 
     def wake(self) -> None:
         """The loop looks around by itself, twice a second if it is busy."""

@@ -19,9 +19,14 @@ from kconnect.core.task.steps import Step, Steps, by_topic
 from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins import chain
 from kconnect.plugins.registry import Registry, class_name
-from kconnect.transforms.common import OnPart
+from kconnect.predicates.has_header_key import HasHeaderKey
+from kconnect.predicates.record_is_tombstone import RecordIsTombstone
+from kconnect.transforms.common import BuiltIn
 
 log = logging.getLogger(__name__)
+
+_OF_BATCHES = (HasHeaderKey, RecordIsTombstone)
+"""Predicates that may know the outcome for all records of a batch at once."""
 
 
 class Transforms:
@@ -67,15 +72,12 @@ class Transforms:
         transform = self._make(alias, chain.transform(alias))
         transform.owns_records = self._owned
         batch = type(transform).apply_all is not Transformation.apply_all
-        # Columns change records in place.
-        by_column = self._owned and isinstance(transform, OnPart) and hasattr(transform, "columns")
         step = Step(
             alias.name,
             transform.apply,
             class_name=class_name(type(transform)),
             apply_all=transform.apply_all if batch else None,
-            columns=transform.columns if by_column else None,
-            part=transform.part if by_column else "",
+            columns=getattr(transform, "columns", None) if self._owned and isinstance(transform, BuiltIn) else None,
         )
         if alias.predicate is None:
             return step
@@ -86,8 +88,11 @@ class Transforms:
             # Both are in Java: it is asked there, without a crossing of its own.
             transform.only(predicate, alias.negate)
             return step
-        test = by_topic(predicate.test) if predicate.of_topic else predicate.test
-        return replace(step, test=test, negate=alias.negate, of_topic=predicate.of_topic)
+        step = replace(step, test=predicate.test, negate=alias.negate)
+        if predicate.of_topic:
+            test, test_all = by_topic(predicate.test)
+            return replace(step, test=test, test_all=test_all)
+        return replace(step, test_all=predicate.test_all) if isinstance(predicate, _OF_BATCHES) else step
 
     def _make(self, alias: Alias, part: chain.Part) -> Any:
         if not alias.type:

@@ -11,11 +11,11 @@ import kconnect.api
 
 NAMES = """
     Connector SourceConnector SinkConnector ConnectorContext ExactlyOnceSupport
-    Task SourceTask SinkTask SourceTaskContext SinkTaskContext TransactionContext OffsetReader ErrantRecordReporter
+    Task SourceTask SinkTask SourceTaskContext SinkTaskContext SinkBatch TransactionContext OffsetReader ErrantRecordReporter
     SourceRecord SinkRecord Header RecordMetadata TopicPartition OffsetAndMetadata TimestampType
     Converter HeaderConverter Transformation Predicate ConfigProvider ConfigData
 
-    Schema SchemaType SchemaAndValue Field Struct
+    Schema SchemaType SchemaAndValue Field Struct Column
     INT8_SCHEMA INT16_SCHEMA INT32_SCHEMA INT64_SCHEMA FLOAT32_SCHEMA FLOAT64_SCHEMA
     BOOLEAN_SCHEMA STRING_SCHEMA BYTES_SCHEMA DATE_SCHEMA TIME_SCHEMA TIMESTAMP_SCHEMA
     OPTIONAL_INT8_SCHEMA OPTIONAL_INT16_SCHEMA OPTIONAL_INT32_SCHEMA OPTIONAL_INT64_SCHEMA

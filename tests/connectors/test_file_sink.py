@@ -16,6 +16,7 @@ from kconnect.connectors import file_sink
 from kconnect.connectors.file_sink import FileStreamSinkConnector, FileStreamSinkTask
 from kconnect.data.schema import FLOAT32_SCHEMA, INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Struct, struct
 from kconnect.errors import ConnectError
+from kconnect.testing import SinkRunner
 
 
 def records(*values: Any) -> list[SinkRecord]:
@@ -35,6 +36,15 @@ def test_a_line_a_record_as_java_shows_it(tmp_path: Path) -> None:
     sink.put(records("text", None, True, 1.0, {"a": 1}, [1, None], Struct(point, {"x": 3})))
     sink.flush({})
     assert path.read_text().splitlines() == ["text", "null", "true", "1.0", "{a=1}", "[1, null]", "Struct{x=3}"]
+
+
+def test_a_batch_has_the_same_lines(tmp_path: Path) -> None:
+    config = {"file": str(tmp_path / "f"), "topics": "t"}
+    with SinkRunner(FileStreamSinkConnector, config) as sink:
+        for values in ([{"a": n, "b": "x"} for n in range(12)], [str(n) for n in range(12)]):
+            sink.put(records(*values))
+    lines = [*[f"{{a={n}, b=x}}" for n in range(12)], *map(str, range(12))]
+    assert (tmp_path / "f").read_text().splitlines() == lines
 
 
 def test_a_narrow_float_has_no_more_digits_than_it_needs(tmp_path: Path) -> None:

@@ -5,14 +5,30 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kconnect.api.converter import Converter
+from kconnect.api.record import Header, SourceRecord
 from kconnect.converters.json import JsonConverter
 from kconnect.converters.string import StringConverter
-from kconnect.core.task.chain import Converters, SinkChain
+from kconnect.core.task.batch import Records
+from kconnect.core.task.chain import Converters, SinkChain, SourceChain
+from kconnect.data.column import Column
+from kconnect.data.schema import (
+    BOOLEAN_SCHEMA,
+    INT32_SCHEMA,
+    OPTIONAL_FLOAT32_SCHEMA,
+    OPTIONAL_FLOAT64_SCHEMA,
+    STRING_SCHEMA,
+    Schema,
+    Struct,
+    struct,
+)
+from kconnect.data.values import column_texts, to_text
+from kconnect.errors import DataError
 from tests.core.task.records import Message
 
 PLAIN = st.recursive(
@@ -39,8 +55,8 @@ def same(made: Converter, data: list[bytes]) -> bool:
     if found is None:
         return False
     expected = one_by_one(made, data)
-    assert [repr(value) for value in found[1]] == [repr(each.value) for each in expected]
-    assert all(each.schema == found[0] for each in expected)
+    assert [repr(value) for value in found.values] == [repr(each.value) for each in expected]
+    assert all(each.schema == found.schema for each in expected)
     return True
 
 
@@ -58,10 +74,10 @@ def test_structs_are_taken_together_once_their_schema_is_known() -> None:
     data = [json.dumps({"schema": SCHEMA, "payload": {"a": n}}, separators=(",", ":")).encode() for n in (1, 2, None)]
     assert not same(made, data), "no schema has been read yet"
     made.to_connect_data("t", data[0])
-    assert made.to_connect_all("t", data) is not None
-    schema, values = made.to_connect_all("t", data) or (None, [])
-    assert [value["a"] for value in values] == [1, 2, None]
-    assert schema == made.to_connect_data("t", data[0]).schema
+    found = made.to_connect_all("t", data)
+    assert found is not None
+    assert [value["a"] for value in found.values] == [1, 2, None]
+    assert found.schema == made.to_connect_data("t", data[0]).schema
 
 
 @pytest.mark.parametrize(
@@ -94,23 +110,128 @@ def test_texts() -> None:
     assert wide.to_connect_all("t", [b"a"]) is None
 
 
-@pytest.mark.parametrize("bad", [None, 7])
-def test_a_chain_gives_the_same_records_either_way(bad: int | None) -> None:
-    messages = [
-        Message(("t", 0, n), b"%d" % n if n != bad else None, None if n % 2 else b"k", (n % 3, 100 + n)) for n in range(20)
+def same_bytes(made: Converter, schema: Schema | None, values: list[Any]) -> bool:
+    """Whether the column was taken; if so, what comes out must be what comes out one by one."""
+    try:
+        found = made.from_connect_all("t", Column(schema, values))
+    except (orjson.JSONEncodeError, DataError):
+        return False
+    assert found is None or list(found) == [made.from_connect_data("t", schema, value) for value in values]
+    return found is not None
+
+
+TEXTS = st.text(st.characters(exclude_categories=()) | st.sampled_from('",:{}[]\\\0%'), max_size=6)
+FREE = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.lists(FREE, min_size=1, max_size=8), st.booleans())
+def test_any_values_are_written_together(values: list[Any], schemas: bool) -> None:
+    same_bytes(converter(schemas), None, values)
+
+
+@given(st.lists(TEXTS, max_size=4, unique=True), st.data(), st.booleans())
+def test_maps_with_the_same_keys_are_written_together(names: list[str], data: st.DataObject, schemas: bool) -> None:
+    rows = data.draw(st.lists(st.tuples(*[st.integers(-5, 5) | TEXTS | FREE for _ in names]), min_size=1, max_size=5))
+    same_bytes(converter(schemas), None, [dict(zip(names, row)) for row in rows])
+
+
+@given(st.lists(st.tuples(TEXTS, st.integers(-(2**31), 2**31 - 1), st.none() | st.floats(), st.booleans()), min_size=1))
+def test_structs_are_written_together(rows: list[Any]) -> None:
+    kinds = {"text": STRING_SCHEMA, "number%s": INT32_SCHEMA, "float": OPTIONAL_FLOAT64_SCHEMA, "bool": BOOLEAN_SCHEMA}
+    schema = struct(kinds)
+    values = [Struct(schema, dict(zip(kinds, row))) for row in rows]
+    for schemas in (True, False):
+        same_bytes(converter(schemas), schema, values)
+
+
+def test_ordinary_values_are_written_together() -> None:
+    assert same_bytes(converter(False), None, ["a", '","', "b\\"])
+    assert same_bytes(converter(False), None, [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}])
+    assert same_bytes(converter(True), None, [{"a": [1], "b": 1.5}, {"a": {}, "b": 1e300}])
+    assert same_bytes(converter(True), STRING_SCHEMA, ["a", "\U0001f600", "\x1f"])
+    assert same_bytes(StringConverter(), STRING_SCHEMA, ["a", "\ud800", "\u00e9"])
+    schema = struct({"a": INT32_SCHEMA, "b": STRING_SCHEMA})
+    assert same_bytes(converter(True), schema, [Struct(schema, {"a": n, "b": "100%"}) for n in range(3)])
+
+
+def test_what_is_wrong_is_left_to_be_found_alone() -> None:
+    schema = struct({"a": INT32_SCHEMA})
+    assert not same_bytes(converter(True), schema, [Struct(schema, {"a": 1}), Struct(schema)])
+    assert not same_bytes(converter(False), None, ["a", None])
+    assert not same_bytes(converter(False), None, [1, object()])
+
+
+@given(st.lists(FREE, min_size=1, max_size=5) | st.lists(st.fixed_dictionaries({"a%": FREE, "b": st.integers()}), min_size=1))
+def test_texts_of_columns_are_those_of_their_values(values: list[Any]) -> None:
+    assert column_texts(Column(None, values)) == [to_text(value) for value in values]
+
+
+@given(st.lists(st.tuples(TEXTS, st.none() | st.floats(width=32)), min_size=1))
+def test_texts_of_structs_are_those_of_their_values(rows: list[Any]) -> None:
+    schema = struct({"a%": STRING_SCHEMA, "b": OPTIONAL_FLOAT32_SCHEMA})
+    values = [Struct(schema, dict(zip(("a%", "b"), row))) for row in rows]
+    assert column_texts(Column(schema, values)) == [to_text(value, schema) for value in values]
+
+
+def shown(record: Any) -> list[Any]:
+    return [getattr(record, name) for name in record.__slots__]
+
+
+def messages(odd: int | None = None, keys: bool = True) -> list[Message]:
+    return [
+        Message(("t", 0, n), b"%d" % n if n != odd else None, b"k" if keys and n % 2 else None, (n % 3, 100 + n))
+        for n in range(20)
     ]
-    made = Converters(StringConverter(), converter(False), lambda: None)  # type: ignore[arg-type, return-value]
-    together = SinkChain(made).apply(messages)
-    alone = [record for message in messages for record in SinkChain(made).apply([message])]
 
-    def shown(record: Any) -> list[Any]:
-        return [getattr(record, name) for name in record.__slots__]
 
-    assert [shown(record) for record in together] == [shown(record) for record in alone]
+MADE = Converters(StringConverter(), converter(False), lambda: None)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_a_batch_has_the_records_that_its_messages_have_alone(keys: bool) -> None:
+    batch = SinkChain(MADE).at_once(messages(keys=keys))
+    assert batch is not None
+    alone = [record for message in messages(keys=keys) for record in SinkChain(MADE).apply([message])]
+    assert [shown(record) for record in batch.records()] == [shown(record) for record in alone]
+    for name in ("topic", "partition", "offset", "timestamp", "headers"):
+        assert list(batch.every(name)) == [getattr(record, name) for record in alone]
+
+
+def test_a_tombstone_goes_alone() -> None:
+    assert SinkChain(MADE).at_once(messages(odd=7)) is None
 
 
 def test_a_topic_is_known_whichever_way_its_messages_went() -> None:
-    made = Converters(StringConverter(), converter(False), lambda: None)  # type: ignore[arg-type, return-value]
-    chain = SinkChain(made)
-    chain.apply([Message(("t", 0, n), b"1", b"k") for n in range(20)])
-    assert set(chain.topics) == {"t"}
+    for way in (SinkChain.at_once, SinkChain.apply):
+        chain = SinkChain(MADE)
+        way(chain, messages())
+        assert set(chain.topics) == {"t"}
+
+
+def source_records(*odd: SourceRecord) -> list[SourceRecord]:
+    return [*[SourceRecord({}, {}, "t", n % 2, None, None, None, {"a": n}, n) for n in range(20)], *odd]
+
+
+def test_a_source_batch_has_the_messages_that_its_records_have_alone() -> None:
+    batch = Records.of(source_records(), owned=False)
+    assert batch is not None
+    assert SourceChain(MADE).at_once(batch) == SourceChain(MADE).apply(source_records())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        SourceRecord({}, {}, "other", value={"a": 1}),
+        SourceRecord({}, {}, "t", value={"a": 1}, headers=[Header("h", 1)]),
+        SourceRecord({}, {}, "t", value={"a": object()}),
+        SourceRecord({}, {}, "t", key_schema=STRING_SCHEMA, key="k", value={"a": 1}),
+    ],
+)
+def test_a_source_batch_whose_records_differ_goes_record_by_record(odd: SourceRecord) -> None:
+    batch = Records.of(source_records(odd), owned=False)
+    assert batch is not None
+    assert SourceChain(MADE).at_once(batch) is None

@@ -62,7 +62,7 @@ def test_bytes_that_are_no_text_are_read_as_java_reads_them(encoding: str, data:
     made = converter(encoding)
     assert made.to_connect_data("t", data).value == text
     together = made.to_connect_all("t", [data, data])
-    assert together is None or together[1] == [text, text]
+    assert together is None or together.values == [text, text]
 
 
 @pytest.mark.parametrize(

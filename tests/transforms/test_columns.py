@@ -1,13 +1,14 @@
-"""Transforms of whole columns, and records changed in place, make what the ordinary forms make of the same records."""
+"""Transforms of whole batches, and records changed in place, make what the ordinary forms make of the same records."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from kconnect.api import ConnectError
-from kconnect.core.task.columns import Column
+from kconnect.core.task.batch import FEW, Batch
 from kconnect.units.transforms import Transforms
 from tests.golden import envelopes
 
@@ -48,7 +49,7 @@ def outcome(transforms: Transforms, records: list[Any]) -> Any:
 def test_a_batch_is_changed_as_its_records_are(case: dict[str, Any]) -> None:
     config = chain_config([case])
     ordinary, owned = Transforms(config, PLUGINS), Transforms(config, PLUGINS, owned=True)
-    for size in (1, 3):
+    for size in (1, FEW):
         one_by_one = outcome(ordinary, [record_of(case["kind"], case["in"]) for _ in range(size)])
         at_once = outcome(owned, [record_of(case["kind"], case["in"]) for _ in range(size)])
         assert at_once == one_by_one
@@ -62,20 +63,26 @@ def test_a_batch_of_different_records_goes_through_a_chain(case: dict[str, Any])
     kind = "sink" if bodies and "offset" in bodies[0] else "source"
     expected = [outcome(ordinary, [record_of(kind, body)]) for body in bodies]
     assert outcome(owned, [record_of(kind, body) for body in bodies]) == [each for found in expected for each in found]
+    for body, found in zip(bodies, expected, strict=True):
+        assert outcome(owned, [record_of(kind, body) for _ in range(FEW)]) == found * FEW
 
 
 def test_columns_are_what_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the tests above: cases do come to the column forms, and many of them are taken."""
-    written: list[Column] = []
-    ordinary = Column.write_back
-    monkeypatch.setattr(Column, "write_back", lambda column: (written.append(column), ordinary(column)))
-    names = ("Cast", "HoistField", "InsertField", "MaskField", "ReplaceField")
-    cases = [case for case in CASES if case["error"] is None and any(f".{name}$" in case["class"] for name in names)]
-    for case in cases:
-        records = [record_of(case["kind"], case["in"]) for _ in range(2)]
-        Transforms(chain_config([case]), PLUGINS, owned=True).steps.apply(records)
+    taken: list[Batch] = []
+    ordinary = Batch.replace
+    monkeypatch.setattr(Batch, "replace", lambda batch, **parts: (taken.append(batch), ordinary(batch, **parts))[1])
+    found: Counter[str] = Counter()
+    for case in CASES:
+        if case["error"] is None:
+            records = [record_of(case["kind"], case["in"]) for _ in range(FEW)]
+            Transforms(chain_config([case]), PLUGINS, owned=True).steps.apply(records)
+            found[case["class"].rpartition(".")[2].partition("$")[0]] += len(taken)
+            taken.clear()
+    names = ("Cast", "ExtractField", "Flatten", "HoistField", "InsertField", "MaskField", "RegexRouter", "ReplaceField")
+    assert {name for name, count in found.items() if count} == {*names, "TimestampConverter", "ValueToKey"}
     # Not those that cast a whole value, have a predicate, or lack what they ask for.
-    assert len(written) >= 100
+    assert found.total() >= 150, found
 
 
 def test_a_bad_record_in_a_column_is_found_alone() -> None:
@@ -85,11 +92,11 @@ def test_a_bad_record_in_a_column_is_found_alone() -> None:
         "config": {"static.field": "s", "static.value": "v"},
     }
     owned = Transforms(chain_config([insert, cast]), PLUGINS, owned=True)
-    bodies = [{**PASSES, "key": None} for _ in range(3)]
-    records = [record_of("sink", {**body, "key": _plain(None), "value": _plain({"n": n})}) for body, n in zip(bodies, "1x3")]
+    bodies = [{**PASSES, "key": _plain(None), "value": _plain({"n": n})} for n in "1x345678901"]
+    records = [record_of("sink", body) for body in bodies]
     with pytest.raises(ConnectError, match="the transform t1 failed at any-0@3"):
         owned.steps.apply(records)
-    assert [record.value for record in records] == [{"n": 1, "s": "v"}, {"n": "x", "s": "v"}, {"n": "3", "s": "v"}]
+    assert [record.value for record in records][:3] == [{"n": 1, "s": "v"}, {"n": "x", "s": "v"}, {"n": "3", "s": "v"}]
 
 
 def _plain(payload: Any) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kconnect.api.converter import Converter, HeaderConverter
-from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
+from kconnect.api.record import Header, SinkRecord, SourceRecord
+from kconnect.core.task.batch import FEW, TIMESTAMP_TYPES, Batch, Messages
 from kconnect.core.task.errors import Component, Errors, Stage, strict
+from kconnect.data.column import Column
 
 Outgoing = tuple[str, "bytes | None", "bytes | None", int, None, None, int, "list[tuple[str, bytes | None]] | None"]
 """
@@ -23,10 +25,6 @@ A message for Kafka: topic, value, key, partition (-1: the partitioner's choice)
 """
 
 _CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
-_FEW = 10
-"""Below this it is not worth to look whether a batch can be converted at once."""
-
-_TIMESTAMP_TYPES = (TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,7 @@ class SourceChain:
     def __init__(self, converters: Converters, errors: Errors | None = None) -> None:
         self._key = converters.key.from_connect_data
         self._value = converters.value.from_connect_data
+        self._keys, self._values = converters.key.from_connect_all, converters.value.from_connect_all
         self._headers = converters.header
         self._components = converters.components
         self._errors = errors or strict()
@@ -90,6 +89,32 @@ class SourceChain:
                     # A topic all of whose records failed has none.
                     self._topics = {message[0] for message in messages if message is not None}
                 return messages
+
+    def at_once(self, batch: Batch) -> Sequence[Outgoing] | None:
+        """The messages of a batch, one a record; None if it must go record by record, as `apply` does."""
+        topic = batch.topic
+        if topic is None or any(batch.every("headers")):
+            return None
+        try:
+            values = self._values(topic, batch.value)
+            if values is None or len(values) != len(batch):
+                return None
+            keys: Sequence[bytes | None]
+            if batch.key.schema is None and batch.key.values.count(None) == len(batch):
+                keys = [self._null_key(topic)] * len(batch)
+            else:
+                to_key, schema = self._key, batch.key.schema
+                keys = self._keys(topic, batch.key) or [to_key(topic, schema, key) for key in batch.key.values]
+                if len(keys) != len(batch):
+                    return None
+        except Exception:  # noqa: BLE001 - the record that it failed on will fail alone
+            return None
+        self._topics.clear()
+        self._topics.add(topic)
+        return [
+            (topic, value, key, -1 if partition is None else partition, None, None, timestamp or 0, None)
+            for value, key, partition, timestamp in zip(values, keys, batch.every("partition"), batch.every("timestamp"))
+        ]
 
     def _convert(self, records: Sequence[SourceRecord], messages: list[Outgoing | None]) -> None:
         to_key, to_value = self._key, self._value
@@ -171,7 +196,7 @@ class SinkChain:
     def __init__(self, converters: Converters, errors: Errors | None = None) -> None:
         self._key = converters.key.to_connect_data
         self._value = converters.value.to_connect_data
-        self._value_of_all = converters.value.to_connect_all
+        self._keys, self._values = converters.key.to_connect_all, converters.value.to_connect_all
         self._headers = converters.header
         self._components = converters.components
         self._errors = errors or strict()
@@ -190,7 +215,7 @@ class SinkChain:
         ConnectError, naming the place, if it is not.
         """
         self._topics.clear()
-        records: list[SinkRecord | None] = self._at_once(messages)
+        records: list[SinkRecord | None] = []
         while len(records) < len(messages):
             try:
                 self._convert(messages[len(records) :] if records else messages, records)
@@ -198,47 +223,39 @@ class SinkChain:
                 records.append(self._alone(messages[len(records)]))
         return records
 
-    def _at_once(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
-        """A batch of one topic and without headers, if the converter takes many together; else nothing."""
-        if len(messages) < _FEW:
-            return []
-        topic = messages[0].topic()
+    def at_once(self, messages: Sequence[Any]) -> Messages | None:
+        """The batch of these messages; None if they must go one by one, as `apply` does."""
+        if len(messages) < FEW:
+            return None
+        topic: str = messages[0].topic()
         values = [message.value() for message in messages]
-        topics, marked = {message.topic() for message in messages}, [1 for message in messages if message.headers()]
-        if None in values or marked or topics != {topic}:
-            return []
+        if None in values or [1 for message in messages if message.headers() or message.topic() != topic]:
+            return None
         try:
-            found = self._value_of_all(topic, values)
-            if found is None or len(found[1]) != len(messages):
-                return []
-            null_key, raw = self._null_key(topic), [message.key() for message in messages]
-            if raw.count(None) == len(raw):
-                keys = [null_key] * len(raw)
-            else:
-                keys = [null_key if key is None else self._key(topic, key) for key in raw]
+            value, key = self._values(topic, values), self._key_column(topic, [message.key() for message in messages])
         except Exception:  # noqa: BLE001 - the message that it failed on will fail alone
-            return []
+            return None
+        if value is None or key is None or len(value) != len(messages):
+            return None
+        self._topics.clear()
         self._topics.add(topic)
-        types, schema, new = _TIMESTAMP_TYPES, found[0], SinkRecord.__new__
-        records: list[SinkRecord | None] = []
-        # What the constructor does, without the call: it would take as long as all the rest.
-        for message, (key_schema, key), value in zip(messages, keys, found[1]):
-            kind, timestamp = message.timestamp()
-            record = new(SinkRecord)
-            record.topic = record.original_topic = topic
-            record.partition = record.original_partition = message.partition()
-            record.offset = record.original_offset = message.offset()
-            record.key_schema, record.key = key_schema, key
-            record.value_schema, record.value = schema, value
-            record.timestamp = timestamp if kind else None
-            record.timestamp_type = types[kind]
-            record.headers = ()
-            records.append(record)
-        return records
+        return Messages(messages, topic, key, value)
+
+    def _key_column(self, topic: str, raw: list[Any]) -> Column | None:
+        """None if the keys differ in their schemas."""
+        schema, null = self._null_key(topic)
+        if raw.count(None) == len(raw):
+            return Column(schema, [null] * len(raw))
+        found = None if None in raw else self._keys(topic, raw)
+        if found is not None:
+            return found if len(found) == len(raw) else None
+        keys = [(schema, null) if key is None else self._key(topic, key) for key in raw]
+        schemas = [each[0] for each in keys]
+        return Column(schemas[0], [key for _, key in keys]) if schemas.count(schemas[0]) == len(keys) else None
 
     def _convert(self, messages: Sequence[Any], records: list[SinkRecord | None]) -> None:
         to_key, to_value = self._key, self._value
-        make, types = SinkRecord, _TIMESTAMP_TYPES
+        make, types = SinkRecord, TIMESTAMP_TYPES
         topic = ""
         append = records.append
         for message in messages:
@@ -307,7 +324,7 @@ class SinkChain:
         (key_schema, key), (value_schema, value), headers = found
         kind, timestamp = message.timestamp()
         place, at = (topic, message.partition()), message.offset()
-        times = (timestamp if kind else None, _TIMESTAMP_TYPES[kind])
+        times = (timestamp if kind else None, TIMESTAMP_TYPES[kind])
         return SinkRecord(*place, key_schema, key, value_schema, value, at, *times, headers)
 
 

@@ -262,6 +262,10 @@ class SinkPlugin(Protocol):
 
     def put(self, records: list[Any]) -> None: ...
 
+    def put_batch(self, batch: Any) -> None:
+        """Called where the plugin's intake gives batches."""
+        ...
+
     def pre_commit(
         self, current_offsets: dict[TopicPartition, OffsetAndMetadata]
     ) -> Mapping[TopicPartition, OffsetAndMetadata] | None: ...

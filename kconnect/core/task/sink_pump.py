@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.metrics.task import SinkMeter
+from kconnect.core.task.batch import Batch, Messages
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Counts, Errors
 from kconnect.core.task.ports import Consumer, DeadLetters, Life, Listener, SinkPlugin
@@ -36,8 +37,11 @@ _LOOK_S = 1.0
 class Intake(Protocol):
     """From a sink's messages to what its task takes."""
 
-    def __call__(self, messages: Sequence[Any]) -> list[Any]:
-        """What `put` is given; dropped ones are left out. ConnectError for one that fails where that is not tolerated."""
+    def __call__(self, messages: Sequence[Any]) -> list[Any] | Batch:
+        """
+        What `put` is given, or `put_batch` a batch; dropped ones are left out. ConnectError for one that fails where that is
+        not tolerated.
+        """
         ...
 
     def place(self, record: Any) -> TopicPartition:
@@ -76,7 +80,7 @@ class SinkPump:
         self._consumer = consumer(self)
         self.context = SinkContext(properties, self._consumer, ports.errant)
         self._offsets = SinkOffsets()
-        self._batch: list[Any] = []
+        self._batch: list[Any] | Batch = []
         """Read, and not yet taken by `put`; `_ends` is where reading goes on behind it."""
         self._ends: dict[TopicPartition, int] = {}
         self._paused = False
@@ -127,13 +131,16 @@ class SinkPump:
             self._errant.keep(messages)
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
         self._ports.meter.read(len(messages))
-        self._batch = [*self._batch, *records] if self._batch else records
+        self._batch = [*_listed(self._batch), *_listed(records)] if self._batch else records
 
     def _put(self, now: float) -> None:
         ports = self._ports
         began = ports.meter.clock()
         try:
-            self._plugin.put(self._batch)
+            if isinstance(self._batch, Batch):
+                self._plugin.put_batch(self._batch)
+            else:
+                self._plugin.put(self._batch)
         except RetriableError as error:
             self._retrying, self._retry_in = True, self.context.take_timeout()
             log.warning("put() failed and is called again in %.1f s: %s", self._retry_in, error)
@@ -211,7 +218,8 @@ class SinkPump:
         """Forget what was read of these and not delivered."""
         gone, place = set(partitions), self._take.place
         self._ends = {each: end for each, end in self._ends.items() if each not in gone}
-        self._batch = [record for record in self._batch if place(record) not in gone]
+        if self._batch:
+            self._batch = [record for record in _listed(self._batch) if place(record) not in gone]
 
     def _look(self) -> None:
         """What `/metrics` shows of the partitions."""
@@ -266,22 +274,37 @@ class Chain(Protocol):
     @property
     def topics(self) -> Collection[str]: ...
 
+    def at_once(self, messages: Sequence[Any]) -> Batch | None: ...
+
     def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]: ...
 
 
 class SinkConversion:
-    """The converters and transforms of one sink task, an `Intake`."""
+    """
+    The converters and transforms of one sink task, an `Intake`. With `columns`, the task takes batches: those that never were
+    records are given as they are.
+    """
 
-    def __init__(self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse) -> None:
-        self._chain, self._steps, self._errors, self._use = chain, steps, errors, use
+    def __init__(self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse, columns: bool = False) -> None:
+        self._chain, self._steps, self._errors, self._use, self._columns = chain, steps, errors, use, columns
 
-    def __call__(self, messages: Sequence[Any]) -> list[SinkRecord]:
-        done = self._chain.apply(messages)
+    def __call__(self, messages: Sequence[Any]) -> list[SinkRecord] | Batch:
         # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
-        self._use.read(self._chain.topics, done)
+        done: list[Any] | Batch | None = self._chain.at_once(messages)
+        if isinstance(done, Batch):
+            self._use.read_from(set(self._chain.topics))
+        else:
+            done = self._chain.apply(messages)
+            self._use.read(self._chain.topics, done)
         if self._steps:
-            done = self._steps.apply(done, messages, self._errors)
+            done = self._steps.run(done, messages, self._errors)
+        if isinstance(done, Batch):
+            return done if self._columns and isinstance(done, Messages) else done.records()
         return [record for record in done if record is not None]
 
     def place(self, record: SinkRecord) -> TopicPartition:
         return TopicPartition(record.original_topic, record.original_partition)
+
+
+def _listed(records: list[Any] | Batch) -> list[Any]:
+    return records.records() if isinstance(records, Batch) else records

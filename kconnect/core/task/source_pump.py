@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from kconnect.api.record import SourceRecord
+from kconnect.core.task.batch import Batch, Records
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.delivery import NOTHING, Converted, Delivery
 from kconnect.core.task.errors import Errors
@@ -63,6 +64,8 @@ class Chain(Protocol):
     @property
     def topics(self) -> Collection[str]: ...
 
+    def at_once(self, batch: Batch) -> Sequence[Outgoing] | None: ...
+
     def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]: ...
 
 
@@ -73,11 +76,20 @@ class SourceConversion:
         self._chain, self._steps, self._errors = chain, steps, errors
 
     def __call__(self, records: Sequence[SourceRecord]) -> Converted:
+        # The task's own records stay as they are: it gets them back in `commit_record`.
+        batch: Batch | None = Records.of(records, owned=False)
         origins, kept = records, records
         if self._steps:
-            # The task's own records stay as they are: it gets them back in `commit_record`.
-            copies = [record.copy() for record in records]
-            origins, kept = _kept(records, self._steps.apply(copies, records, self._errors))
+            given = [record.copy() for record in records] if batch is None else batch
+            done = self._steps.run(given, records, self._errors)
+            batch = done if isinstance(done, Batch) else None
+            if not isinstance(done, Batch):
+                origins, kept = _kept(records, done)
+        if batch is not None:
+            at_once = self._chain.at_once(batch)
+            if at_once is not None:
+                return Converted(at_once, frozenset(self._chain.topics), records, records, records)
+            kept = batch.records() if self._steps else records
         origins, messages = _kept(origins, self._chain.apply(kept, origins))
         return Converted(messages, frozenset(self._chain.topics), records, records, origins)
 

@@ -3,7 +3,7 @@ The transforms of one task in their order, each with its predicate (KIP-585), co
 
 Built by `units/transforms.py`, and run by the loops of tasks and by `kconnect preview`. A transform knows nothing of its
 predicate. A dropped record leaves a None in its place, so that the lists of input and output records stay aligned. Read next:
-`errors.py` for a record on which a step failed, `chain.py` for the conversion before or after.
+`batch.py`, `errors.py` for a record on which a step failed, `chain.py` for the conversion before or after.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from kconnect.core.task.columns import Column, ColumnForm, changed
+from kconnect.core.task.batch import Batch, Records
 from kconnect.core.task.errors import Component, Errors, Stage, strict
 
-Records = list[Any]
 _TOPICS = 1000
-BatchForm = Callable[[Records], Sequence[Any]]
+BatchForm = Callable[[list[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Step:
     """
     `test` None: for every record; `negate`: for those of which `test` is not true. `apply` gives None to drop.
     `apply_all`, if the transform offers it, does the same for a list at once. `class_name` is the transform's, for reports.
-    `columns` is how a built-in transform changes a whole column of `part` at once (see `columns.py`). `of_topic`: the outcome
-    of `test` is that of the record's topic.
+    `columns` is how a built-in transform changes a whole `batch.py` at once; it raises what it likes for one that it does not
+    take. `test_all` is the one outcome of `test` for a batch, None if there may be several.
     """
 
     alias: str
@@ -36,9 +35,8 @@ class Step:
     negate: bool = False
     class_name: str = ""
     apply_all: BatchForm | None = None
-    columns: ColumnForm | None = None
-    part: str = ""
-    of_topic: bool = False
+    columns: Callable[[Any], Any] | None = None
+    test_all: Callable[[Batch], bool | None] | None = None
 
     def takes(self, record: Any) -> bool:
         return self.test is None or bool(self.test(record)) is not self.negate
@@ -47,8 +45,11 @@ class Step:
         return self.apply(record) if self.takes(record) else record
 
 
-def by_topic(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """`test`, which looks at nothing but a record's topic, asked once for each: tasks see few, and many records of each."""
+def by_topic(test: Callable[[Any], bool]) -> tuple[Callable[[Any], bool], Callable[[Batch], bool | None]]:
+    """
+    `test`, which looks at nothing but a record's topic, asked once for each: tasks see few, and many records of each. And the
+    same for batches.
+    """
     known: dict[Any, bool] = {}
 
     def remembered(record: Any) -> bool:
@@ -60,7 +61,13 @@ def by_topic(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
             found = known[topic] = bool(test(record))
         return found
 
-    return remembered
+    def of_batch(batch: Batch) -> bool | None:
+        if batch.topic is None:
+            return None
+        found = known.get(batch.topic)
+        return remembered(batch.sample()) if found is None else found
+
+    return remembered, of_batch
 
 
 class Steps:
@@ -73,23 +80,27 @@ class Steps:
     def __bool__(self) -> bool:
         return bool(self.steps)
 
-    def apply(self, records: Sequence[Any], origins: Sequence[Any] | None = None, errors: Errors | None = None) -> Records:
+    def apply(self, records: Sequence[Any], origins: Sequence[Any] | None = None, errors: Errors | None = None) -> list[Any]:
         """
         `origins` are the records as they came in, for reports. ConnectError, naming step and record, for the first failure
         that `errors` does not tolerate; without it, that is the very first.
         """
-        current = list(records)
-        origins, errors = records if origins is None else origins, errors or strict()
-        column: Column | None = None
+        done = self.run(list(records), records if origins is None else origins, errors or strict())
+        return done.records() if isinstance(done, Batch) else done
+
+    def run(self, given: list[Any] | Batch, origins: Sequence[Any], errors: Errors) -> list[Any] | Batch:
+        """The same for records that nobody else holds, or a batch of all; a batch comes out if the last step left one."""
+        batch, current = (given, []) if isinstance(given, Batch) else (None, given)
         for step, stage in self._stages:
-            if step.columns is not None:
-                column = changed(column, step, current)
-                if column is not None:
+            if batch is None and step.columns is not None:
+                batch = Records.of(current, owned=True)
+            if batch is not None:
+                changed = _in_columns(step, batch)
+                if changed is not None:
+                    batch = changed
                     continue
-            elif column is not None:
-                column.write_back()
-                column = None
-            done: Records = []
+                current, batch = batch.records(), None
+            done: list[Any] = []
             if step.apply_all is not None:
                 done = _at_once(step, step.apply_all, current)
             while len(done) < len(current):
@@ -101,12 +112,26 @@ class Steps:
                     again = partial(step.one, failed)
                     done.append(errors.handle(Stage.TRANSFORMATION, component, origin, error, again))
             current = done
-        if column is not None:
-            column.write_back()
-        return current
+        if batch is None:
+            return current
+        return batch if len(batch) == len(origins) else batch.records()
 
 
-def _at_once(step: Step, apply_all: BatchForm, records: Records) -> Records:
+def _in_columns(step: Step, batch: Batch) -> Batch | None:
+    """The batch after `step`; None if it must go record by record."""
+    try:
+        if step.test is not None:
+            outcome = None if step.test_all is None else step.test_all(batch)
+            if outcome is None:
+                return None
+            if outcome is step.negate:
+                return batch
+        return None if step.columns is None else cast(Batch, step.columns(batch))
+    except Exception:  # noqa: BLE001 - whatever it is, one record is the reason, and will be found alone
+        return None
+
+
+def _at_once(step: Step, apply_all: BatchForm, records: list[Any]) -> list[Any]:
     """What the batch form gives; nothing if it fails, so that the records are taken one by one."""
     try:
         taken = [place for place, record in enumerate(records) if record is not None and step.takes(record)]
@@ -124,16 +149,16 @@ def _at_once(step: Step, apply_all: BatchForm, records: Records) -> Records:
     return done
 
 
-def _stage(step: Step) -> Callable[[Records, Records], None]:
+def _stage(step: Step) -> Callable[[list[Any], list[Any]], None]:
     """Appends one result a record to `done`; how many are there tells which record it failed on."""
     apply, test, wanted = step.apply, step.test, not step.negate
 
-    def all_records(records: Records, done: Records) -> None:
+    def all_records(records: list[Any], done: list[Any]) -> None:
         append = done.append
         for record in records:
             append(None if record is None else apply(record))
 
-    def some_records(records: Records, done: Records) -> None:
+    def some_records(records: list[Any], done: list[Any]) -> None:
         append = done.append
         for record in records:
             append(record if record is None or bool(test(record)) is not wanted else apply(record))  # type: ignore[misc]

@@ -19,6 +19,7 @@ from kconnect.api.task import SinkTask
 from kconnect.core.metrics.task import SinkMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.errors import ErrorSettings
+from kconnect.core.task.batch import Batch, Records
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Errors, Failure
 from kconnect.core.task.ports import Listener
@@ -67,7 +68,7 @@ class SinkRunner:
         self._class, self._number = connector, task
         self._connector: SinkConnector | None = None
         self._now = 0.0
-        self._begin({})
+        self._begin({}, _Records(columns=False))
 
     def __enter__(self) -> SinkRunner:
         return self.start()
@@ -114,14 +115,14 @@ class SinkRunner:
         if self._number >= len(self.task_configs):
             raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
         properties = self.task_configs[self._number]
-        self._begin(properties)
         task: Any = connector.task_class()()
+        self._begin(properties, _Records(type(task).put_batch is not SinkTask.put_batch))
         task.initialize(_TaskContext(self, self._pump.context))
         task.start(dict(properties))
         self._plugin.task = task
         return self
 
-    def _begin(self, properties: Mapping[str, str]) -> None:
+    def _begin(self, properties: Mapping[str, str], intake: _Records) -> None:
         settings, world = ErrorSettings.of(self.config), Always()
         errors = Errors(settings, self._report, lambda seconds: True, lambda: self._now, lambda longest: longest)
         errant = Errant(errors, self._class.__name__) if settings.tolerant or settings.topic else None
@@ -133,7 +134,7 @@ class SinkRunner:
             self._consumer = MemoryConsumer(listener)
             return self._consumer
 
-        self._pump = SinkPump(ports, _Records(), consumer, properties)
+        self._pump = SinkPump(ports, intake, consumer, properties)
 
     def open(self, *partitions: TopicPartition) -> None:
         """Assign more partitions to the task."""
@@ -143,7 +144,8 @@ class SinkRunner:
 
     def put(self, records: Iterable[SinkRecord]) -> None:
         """
-        One `put`, after new partitions have been opened. If it raises an error, even a RetriableError, the records count as not
+        One `put`, after new partitions have been opened; or one `put_batch`, if the task has its own and gets ten records or
+        more that are alike. If it raises an error, even a RetriableError, the records count as not
         delivered. After a RetriableError a worker would put the same records again.
         """
         batch = [_Message(record) for record in records]
@@ -233,8 +235,13 @@ class _Message(NamedTuple):
 class _Records:
     """An `Intake` without converters: only the task is tested here."""
 
-    def __call__(self, messages: Sequence[_Message]) -> list[SinkRecord]:
-        return [message.record for message in messages]
+    def __init__(self, columns: bool) -> None:
+        self._columns = columns
+
+    def __call__(self, messages: Sequence[_Message]) -> list[SinkRecord] | Batch:
+        records = [message.record for message in messages]
+        batch = Records.of(records, owned=True) if self._columns else None
+        return records if batch is None or batch.topic is None or any(batch.every("headers")) else batch
 
     def place(self, record: SinkRecord) -> TopicPartition:
         return TopicPartition(record.original_topic, record.original_partition)
@@ -254,6 +261,9 @@ class _Plugin:
 
     def put(self, records: list[Any]) -> None:
         self._call(lambda task: task.put(records))
+
+    def put_batch(self, batch: Any) -> None:
+        self._call(lambda task: task.put_batch(batch))
 
     def pre_commit(
         self, current_offsets: dict[TopicPartition, OffsetAndMetadata]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from kconnect.api.converter import Converter
 from kconnect.api.record import OffsetAndMetadata, RecordMetadata, SourceRecord, TopicPartition
+from kconnect.converters.string import StringConverter
 from kconnect.core.metrics.task import SinkMeter, SourceMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.errors import ErrorSettings
@@ -159,7 +161,9 @@ class SourceWorld:
 class SinkWorld:
     """A sink task's pump with all that it asks of the world."""
 
-    def __init__(self, tolerant: bool = False, steps: Iterable[Step] = (), untouched: bool = False) -> None:
+    def __init__(
+        self, tolerant: bool = False, steps: Iterable[Step] = (), untouched: bool = False, columns: bool = False
+    ) -> None:
         self.life, self.letters = Life(), Letters()
         self.announced: set[str] = set()
         self.calls: list[str] = []
@@ -179,11 +183,16 @@ class SinkWorld:
         )
         self.meter = SinkMeter(Windows(), errors.counts, lambda: self.now)
         use = TopicUse(lambda: self.announced, self.announced.add)
-        chain = SinkChain(Converters(Text(), Text(), TextHeaders), errors)
-        intake: Intake = Untouched(use) if untouched else SinkConversion(chain, Steps(list(steps)), errors, use)
+        text: Converter = StringConverter() if columns else Text()
+        chain = SinkChain(Converters(text, text, TextHeaders), errors)
+        intake: Intake = Untouched(use) if untouched else SinkConversion(chain, Steps(list(steps)), errors, use, columns)
         errant = Errant(errors, "Task")
         ports = sink_pump.Ports(self.life, self, self.letters, self.meter, errors.counts, INTERVAL_S, 5.0, errant)
         self.pump = SinkPump(ports, intake, self._make, {"name": "sink"})
+
+    def put_batch(self, batch: Any) -> None:
+        self.calls.append("put_batch")
+        self.put(batch.records())
 
     def _make(self, listener: Listener) -> MemoryConsumer:
         self.consumer = MemoryConsumer(listener)

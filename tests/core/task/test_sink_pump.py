@@ -234,3 +234,27 @@ def test_how_far_behind_the_task_is() -> None:
     world.step(after=2.0)
     assert world.meter.values(2, 0)["sink-record-lag"] == 13
     assert world.meter.values(2, 0)["sink-record-active-count"] == 1
+
+
+def test_messages_that_are_alike_come_as_one_batch() -> None:
+    world = started(columns=True)
+    world.step(*[message(n, b"%d" % n) for n in range(20)])
+    assert (world.calls, values(world)) == (["open [0]", "put_batch", "put"], [str(n) for n in range(20)])
+    world.step(*[message(n, None if n == 25 else b"%d" % n) for n in range(20, 40)])
+    assert world.calls[3:] == ["put"]
+    world.step(after=INTERVAL_S)
+    assert (world.committed, world.announced) == ({0: 40}, {"t"})
+
+
+def test_a_batch_is_put_again_and_dropped_as_records_are() -> None:
+    world = started(columns=True)
+    world.fails = [RetriableError("busy")]
+    world.step(*[message(n, b"%d" % n) for n in range(20)])
+    assert values(world) == []
+    world.step(after=INTERVAL_S)
+    assert (world.calls.count("put_batch"), values(world)) == (2, [str(n) for n in range(20)])
+    world.fails = [RetriableError("busy")]
+    world.step(*[message(n, b"%d" % n) for n in range(20, 40)])
+    world.consumer.revoke(A)
+    world.step(after=INTERVAL_S)
+    assert len(world.taken) == 20

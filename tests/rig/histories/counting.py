@@ -275,6 +275,9 @@ class SinkTask:
         ports = sink_pump.Ports(self._life, self, self._life, meter, counts, _INTERVAL_S, 0.0)
         self._pump = SinkPump(ports, Untouched(use), self._make_consumer, {})
 
+    def put_batch(self, batch: Any) -> None:
+        raise AssertionError("an intake that gives lists gave a batch")
+
     def _make_consumer(self, listener: Listener) -> _Member:
         self._consumer = _Member(listener, self)
         return self._consumer
