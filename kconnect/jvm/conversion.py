@@ -62,6 +62,9 @@ class JavaSourceChain(_Conversion):
 class JavaSinkChain(_Conversion):
     """Stands for a `SinkChain`."""
 
+    def runs(self, messages: Sequence[Any]) -> list[Sequence[Any]]:
+        return [messages]
+
     def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
         """The records of a batch, one a message; None for one that can't be converted, where that is tolerated."""
         found = self._all(messages, messages, self._java.records)

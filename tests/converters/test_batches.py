@@ -16,6 +16,9 @@ from kconnect.converters.json import JsonConverter
 from kconnect.converters.string import StringConverter
 from kconnect.core.task.batch import Records
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
+from kconnect.core.task.errors import strict
+from kconnect.core.task.source_pump import SourceConversion
+from kconnect.core.task.steps import Steps
 from kconnect.data.column import Column
 from kconnect.data.schema import (
     BOOLEAN_SCHEMA,
@@ -235,3 +238,20 @@ def test_a_source_batch_whose_records_differ_goes_record_by_record(odd: SourceRe
     batch = Records.of(source_records(odd), owned=False)
     assert batch is not None
     assert SourceChain(MADE).at_once(batch) is None
+
+
+def test_runs_of_several_topics_have_the_messages_that_their_records_have_alone() -> None:
+    for each in (other := source_records()):
+        each.topic = "other"
+    records = [*source_records(), *other, SourceRecord({}, {}, "t"), *source_records()]
+    assert [len(run) for run in Records.runs(records)] == [20, 20, 1, 20]
+    done = SourceConversion(SourceChain(MADE), Steps([]), strict())(records)
+    assert (list(done.messages), done.topics) == (SourceChain(MADE).apply(records), {"t", "other"})
+    assert (done.origins, done.given) == (records, records)
+
+
+def test_records_that_differ_too_often_are_not_cut() -> None:
+    records = source_records()
+    for each in records[::2]:
+        each.topic = "other"
+    assert Records.runs(records) == [records]

@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from kconnect.api.record import SinkRecord, SourceRecord, TimestampType
 from kconnect.data.column import Column, Unusual
 
 B = TypeVar("B", bound="Batch")
+T = TypeVar("T")
 
 FEW = 10
 """Below this it is not worth to look whether records are alike."""
+
+_RUN = 2 * FEW
+"""How long runs must be on average, so that cutting pays."""
 
 TIMESTAMP_TYPES = (TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
 
@@ -136,6 +140,11 @@ class Records(Batch):
         self.topic = topics[0] if topics.count(topics[0]) == len(topics) else None
         self._topic_before = self.topic
 
+    @staticmethod
+    def runs(records: Sequence[Any]) -> list[Sequence[Any]]:
+        """Cut where `of` finds a difference, or a converter."""
+        return runs(records, lambda record: (record.topic, id(record.value_schema), record.value is None, not record.headers))
+
     @classmethod
     def of(cls, records: Sequence[Any], owned: bool) -> Records | None:
         """None if their schemas differ, or one has no value."""
@@ -189,6 +198,17 @@ class Records(Batch):
             return present
         rest = iter(present)
         return [None if record is None else next(rest) for record in self._all]
+
+
+def runs(items: Sequence[T], kind: Callable[[T], Any]) -> list[Sequence[T]]:
+    """`items` in their order, cut where their kind changes; in one piece if that would be too often."""
+    if len(items) < _RUN:
+        return [items]
+    kinds = list(map(kind, items))
+    ends = [at for at in range(1, len(items)) if kinds[at] != kinds[at - 1]]
+    if not ends or len(ends) * _RUN > len(items):
+        return [items]
+    return [items[begin:end] for begin, end in zip([0, *ends], [*ends, len(items)])]
 
 
 _DIFFERENT: Any = object()

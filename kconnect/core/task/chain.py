@@ -14,7 +14,7 @@ from typing import Any
 
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.record import Header, SinkRecord, SourceRecord
-from kconnect.core.task.batch import FEW, TIMESTAMP_TYPES, Batch, Messages
+from kconnect.core.task.batch import FEW, TIMESTAMP_TYPES, Batch, Messages, runs
 from kconnect.core.task.errors import Component, Errors, Stage, strict
 from kconnect.data.column import Column
 
@@ -240,6 +240,10 @@ class SinkChain:
         self._topics.clear()
         self._topics.add(topic)
         return Messages(messages, topic, key, value)
+
+    def runs(self, messages: Sequence[Any]) -> list[Sequence[Any]]:
+        """The messages in their order, cut where `at_once` finds a difference; in one piece if there is too much of it."""
+        return runs(messages, lambda message: (message.topic(), message.value() is None, not message.headers()))
 
     def _key_column(self, topic: str, raw: list[Any]) -> Column | None:
         """None if the keys differ in their schemas."""

@@ -276,6 +276,8 @@ class Chain(Protocol):
 
     def at_once(self, messages: Sequence[Any]) -> Batch | None: ...
 
+    def runs(self, messages: Sequence[Any]) -> list[Sequence[Any]]: ...
+
     def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]: ...
 
 
@@ -289,18 +291,25 @@ class SinkConversion:
         self._chain, self._steps, self._errors, self._use, self._columns = chain, steps, errors, use, columns
 
     def __call__(self, messages: Sequence[Any]) -> list[SinkRecord] | Batch:
+        batch = self._chain.at_once(messages)
+        runs = [messages] if batch is not None else self._chain.runs(messages)
+        if len(runs) > 1:
+            return [record for run in runs for record in _listed(self._one(run, self._chain.at_once(run)))]
+        done = self._one(messages, batch)
+        return done if self._columns and isinstance(done, Messages) else _listed(done)
+
+    def _one(self, messages: Sequence[Any], batch: Batch | None) -> list[SinkRecord] | Batch:
         # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
-        done: list[Any] | Batch | None = self._chain.at_once(messages)
-        if isinstance(done, Batch):
+        done: list[Any] | Batch
+        if batch is not None:
+            done = batch
             self._use.read_from(set(self._chain.topics))
         else:
             done = self._chain.apply(messages)
             self._use.read(self._chain.topics, done)
         if self._steps:
             done = self._steps.run(done, messages, self._errors)
-        if isinstance(done, Batch):
-            return done if self._columns and isinstance(done, Messages) else done.records()
-        return [record for record in done if record is not None]
+        return done if isinstance(done, Batch) else [record for record in done if record is not None]
 
     def place(self, record: SinkRecord) -> TopicPartition:
         return TopicPartition(record.original_topic, record.original_partition)

@@ -77,7 +77,16 @@ class SourceConversion:
 
     def __call__(self, records: Sequence[SourceRecord]) -> Converted:
         # The task's own records stay as they are: it gets them back in `commit_record`.
-        batch: Batch | None = Records.of(records, owned=False)
+        batch = Records.of(records, owned=False)
+        runs = [records] if batch is not None and batch.topic is not None else Records.runs(records)
+        if len(runs) == 1:
+            return self._one(records, batch)
+        done = [self._one(run, Records.of(run, owned=False)) for run in runs]
+        messages = [message for one in done for message in one.messages]
+        topics = {topic for one in done for topic in one.topics}
+        return Converted(messages, topics, records, records, [origin for one in done for origin in one.origins])
+
+    def _one(self, records: Sequence[SourceRecord], batch: Batch | None) -> Converted:
         origins, kept = records, records
         if self._steps:
             given = [record.copy() for record in records] if batch is None else batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.task.steps import Step
 from kconnect.errors import ConnectError, DataError, RetriableError
 
@@ -244,6 +244,20 @@ def test_messages_that_are_alike_come_as_one_batch() -> None:
     assert world.calls[3:] == ["put"]
     world.step(after=INTERVAL_S)
     assert (world.committed, world.announced) == ({0: 40}, {"t"})
+
+
+def test_a_tombstone_among_messages_keeps_its_place() -> None:
+    seen: list[object] = []
+
+    def note(record: SinkRecord) -> SinkRecord:
+        seen.append(record.value)
+        return record
+
+    world = SinkWorld(steps=[Step("note", note)], columns=True)
+    world.consumer.assign(A)
+    expected = [None if n in (31, 32, 70) else str(n) for n in range(100)]
+    world.step(*[message(n, None if text is None else text.encode()) for n, text in enumerate(expected)], after=INTERVAL_S)
+    assert (seen, values(world), world.committed) == (expected, expected, {0: 100})
 
 
 def test_a_batch_is_put_again_and_dropped_as_records_are() -> None:
