@@ -37,7 +37,11 @@ CONFIG = ConfigDef(
     ConfigKey(BATCH_SIZE, Type.INT, 2000, Importance.LOW, "The most lines that one poll returns."),
 )
 
-_IDLE_S = 1.0
+_IDLE_S, _SOON_S = 1.0, 0.005
+"""
+How long to wait at most until the file is looked at again, and at least. A file that has just grown soon grows again: the pause
+doubles each time that it has not.
+"""
 _BLOCK = 256 * 1024
 
 
@@ -105,6 +109,7 @@ class FileStreamSourceTask(SourceTask):
         self._ends: list[int] = []
         """Where the line after each of `_texts` begins."""
         self._next = 0
+        self._pause_s = _IDLE_S
         self._warned = False
 
     def version(self) -> str:
@@ -168,6 +173,7 @@ class FileStreamSourceTask(SourceTask):
         while not self._stopped.is_set():
             block = self._file.read(_BLOCK)
             if block:
+                self._pause_s = min(_SOON_S, _IDLE_S)
                 if self._split(block):
                     return True
             elif change:
@@ -177,7 +183,8 @@ class FileStreamSourceTask(SourceTask):
                 # A file that was moved away may have got its last lines just before: it is read once more.
                 change = self._what_changed(self._file)
                 if not change:
-                    self._stopped.wait(_IDLE_S)
+                    self._stopped.wait(self._pause_s)
+                    self._pause_s = min(2 * self._pause_s, _IDLE_S)
                     return False
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -289,8 +290,6 @@ def test_from_any_position_the_rest_comes_whatever_ends_the_lines(
 
 
 def test_stop_ends_a_waiting_poll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import threading
-
     monkeypatch.setattr(file_source, "_IDLE_S", 60.0)
     source = task(tmp_path / "missing")
     waiting = threading.Thread(target=source.poll)
@@ -298,6 +297,27 @@ def test_stop_ends_a_waiting_poll(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     source.stop()
     waiting.join(30)
     assert not waiting.is_alive()
+
+
+def test_a_file_that_has_grown_is_looked_at_again_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_source, "_IDLE_S", 1.0)
+    waits: list[float] = []
+
+    class Stopped(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return False
+
+    path = tmp_path / "f"
+    path.write_text("a\n")
+    source = task(path)
+    source._stopped = Stopped()
+    assert values(source.poll() or []) == ["a"]
+    for _ in range(12):
+        assert source.poll() is None
+    assert waits[0] == file_source._SOON_S
+    assert waits == sorted(waits)
+    assert waits[-1] == 1.0
 
 
 def test_one_task_whatever_is_allowed() -> None:
