@@ -195,9 +195,11 @@ class JsonConverter(AnyConverter):
         head, reading = self._last
         if not head or [text for text in data if not (text.startswith(head) and text.endswith(b"}"))]:
             return None
-        start, read = len(head), reading.read
+        start = len(head)
         plain = json_text.loads_each([text[start:-1] for text in data])
-        return None if plain is None else Column(reading.schema, [read(each) for each in plain])
+        if plain is None or reading.schema is None:
+            return None if plain is None else Column(None, list(map(reading.read, plain)))
+        return self._readers.column(reading.schema, plain)
 
     def _value(self, data: bytes, plain: Any) -> SchemaAndValue:
         if self._fixed is not None:

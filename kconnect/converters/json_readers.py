@@ -11,11 +11,12 @@ import base64
 import datetime
 import decimal
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kconnect.converters.json_text import MISSING, wrapped
 from kconnect.data import schema as schemas
+from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Field, Schema, SchemaType, Struct
 from kconnect.errors import DataError
 from kconnect.java.moments import DAY_MS, date_of
@@ -52,6 +53,33 @@ class Readers:
             least, most = -(1 << _BITS[schema.type] - 1), (1 << _BITS[schema.type] - 1) - 1
             return lambda plain: plain if type(plain) is int and least <= plain <= most else other(plain)
         return other
+
+    def column(self, schema: Schema, plains: list[Any]) -> Column:
+        """What the reader of a schema makes of all of these; raises what it raises."""
+        read = self.of(schema)
+        if schema.type is not SchemaType.STRUCT:
+            return Column(schema, list(map(read, plains)))
+        try:
+            names, columns = Column(None, plains).fields()
+        except Unusual:
+            names, columns = (), ()
+        if names != tuple([field.name for field in schema.fields]):
+            return Column(schema, list(map(read, plains)))
+        return Column.by_field(schema, names, list(map(self._each, schema.fields, columns)), len(plains))
+
+    def _each(self, field: Field, plains: Sequence[Any]) -> Sequence[Any]:
+        """The values of one field of structs."""
+        schema, kinds = field.schema, set(map(type, plains))
+        if schema.optional and not (schema.default is not None and self._defaults):
+            kinds.discard(type(None))
+        if self._of_logical(schema) is None:
+            if kinds == {_AS_IS.get(schema.type, float if schema.type is SchemaType.FLOAT64 else None)}:
+                return plains
+            if kinds == {int} and schema.type in _BITS and None not in plains:
+                limit = 1 << _BITS[schema.type] - 1
+                if -limit <= min(plains) and max(plains) < limit:
+                    return plains
+        return list(map(self.of(schema, True), plains))
 
     def _or_null(self, schema: Schema, read: Convert) -> Convert:
         if schema.default is not None and self._defaults:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kconnect.api.converter import Converter
 from kconnect.api.record import Header, SourceRecord
 from kconnect.converters.json import JsonConverter
+from kconnect.converters.json_readers import Inexact, _Nulled
 from kconnect.converters.string import StringConverter
 from kconnect.core.task.batch import Records
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
@@ -52,13 +53,17 @@ def one_by_one(made: Converter, data: list[bytes]) -> list[Any]:
     return [made.to_connect_data("t", each) for each in data]
 
 
+def shown_value(value: Any) -> str:
+    return repr((value.schema, list(map(shown_value, value.values))) if isinstance(value, Struct) else value)
+
+
 def same(made: Converter, data: list[bytes]) -> bool:
     """Whether the batch was taken; if so, it must be right."""
     found = made.to_connect_all("t", data)
     if found is None:
         return False
     expected = one_by_one(made, data)
-    assert [repr(value) for value in found.values] == [repr(each.value) for each in expected]
+    assert [shown_value(value) for value in found.values] == [shown_value(each.value) for each in expected]
     assert all(each.schema == found.schema for each in expected)
     return True
 
@@ -81,6 +86,49 @@ def test_structs_are_taken_together_once_their_schema_is_known() -> None:
     assert found is not None
     assert [value["a"] for value in found.values] == [1, 2, None]
     assert found.schema == made.to_connect_data("t", data[0]).schema
+
+
+FIELDS = {
+    "a": {"type": "string", "optional": True},
+    "b": {"type": "int8", "optional": False},
+    "c": {"type": "double", "optional": True, "default": 1.5},
+    "d": {"type": "boolean", "optional": False},
+    "e": {"type": "int64", "optional": True, "name": "org.apache.kafka.connect.data.Timestamp"},
+    "f": {"type": "array", "optional": True, "items": {"type": "string", "optional": False}},
+}
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "a": st.none() | st.text(max_size=3),
+                "b": st.integers(-128, 127) | st.integers(-1000, 1000) | st.floats(allow_nan=False),
+                "c": st.none() | st.floats(allow_nan=False) | st.integers(0, 3),
+                "d": st.booleans() | st.just("true"),
+                "e": st.none() | st.integers(0, 2**40),
+                "f": st.none() | st.lists(st.text(max_size=2) | st.just(7), max_size=2),
+            }
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_structs_of_many_kinds(payloads: list[dict[str, Any]], ordinary: bool) -> None:
+    """`ordinary`: each payload has the fields that the schema has, in their order."""
+    made = converter(True)
+    schema = {"type": "struct", "optional": False, "fields": [{"field": name, **kind} for name, kind in FIELDS.items()]}
+    known = {"a": None, "b": 1, "c": None, "d": True, "e": None, "f": None}
+    if not ordinary:
+        payloads = [*payloads, {"b": 1, "d": False}]
+    data = [json.dumps({"schema": schema, "payload": each}, separators=(",", ":")).encode() for each in (known, *payloads)]
+    made.to_connect_data("t", data[0])
+    try:
+        same(made, data)
+    except (DataError, Inexact, _Nulled):
+        # One of them takes the slower way, or is wrong.
+        return
 
 
 @pytest.mark.parametrize(
