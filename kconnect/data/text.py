@@ -9,10 +9,13 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import itertools
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import orjson
 
 from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Float32, Schema, SchemaType, Struct
@@ -105,21 +108,35 @@ def column_texts(column: Column) -> list[str]:
     if not names:
         return [to_text(value, column.schema) for value in column.values]
     if column.schema is None:
-        return _filled(_template(names) or "", [_texts(items, None) for items in columns])
+        return _joined("{", [f"{name}=" for name in names], ", ", [_texts(items, None) for items in columns])
     if any(None in items for items in columns):
         # Of a struct, unset fields are left out.
         return [to_text(value, column.schema) for value in column.values]
     found = [_texts(items, field.schema) for items, field in zip(columns, column.schema.fields)]
-    return _filled(f"Struct{{{','.join([_shown(name) for name in names])}}}", found)
+    return _joined("Struct{", [f"{name}=" for name in names], ",", found)
 
 
-def _texts(values: Sequence[Any], schema: Schema | None) -> Sequence[Any]:
-    """The texts of one field, or what is the same once it stands in a text."""
-    return values if _PLAIN.issuperset(map(type, values)) else [to_text(value, schema) for value in values]
+def _texts(values: Sequence[Any], schema: Schema | None) -> Sequence[str]:
+    """The texts of one field."""
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return values
+    return whole_texts(values) if kinds == {int} else [to_text(value, schema) for value in values]
 
 
-def _filled(template: str, columns: Sequence[Sequence[Any]]) -> list[str]:
-    return [template % row for row in zip(*columns)]
+def whole_texts(values: Sequence[int]) -> list[str]:
+    """`str` of many integers, in a third of the time."""
+    try:
+        return orjson.dumps(values)[1:-1].decode().split(",")
+    except orjson.JSONEncodeError:  # One is beyond 64 bits.
+        return list(map(str, values))
+
+
+def _joined(head: str, names: Sequence[str], between: str, columns: Sequence[Sequence[str]]) -> list[str]:
+    parts: list[Iterable[str]] = []
+    for name, texts in zip(names, columns):
+        parts += (itertools.repeat(f"{between if parts else head}{name}"), texts)
+    return list(map("".join, zip(*parts, itertools.repeat("}"))))
 
 
 def _map_text(value: dict[Any, Any]) -> str:
@@ -138,12 +155,8 @@ def _template(keys: tuple[Any, ...]) -> str | None:
     if known is None and set(map(type, keys)) == {str}:
         if len(_templates) >= _TEMPLATES:
             _templates.clear()
-        known = _templates[keys] = f"{{{', '.join([_shown(key) for key in keys])}}}"
+        known = _templates[keys] = f"{{{', '.join([key.replace('%', '%%') + '=%s' for key in keys])}}}"
     return known
-
-
-def _shown(name: str) -> str:
-    return name.replace("%", "%%") + "=%s"
 
 
 def _date_text(milliseconds: int) -> str:
