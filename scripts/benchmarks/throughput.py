@@ -7,15 +7,11 @@ how it is measured. `java.py` does the same with connectors in Java.
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from kconnect.local.broker import Broker
-from kconnect.testing.processes import WorkerProcess
-from tests.rig.systems.connect import ConnectProcess
+from tests.rig.benches import results, stage
 from tests.rig.systems.rounds import JSON, STRING, Rounds, Topics, Workload
 
 TRANSFORM, PREDICATE = "org.apache.kafka.connect.transforms.", "org.apache.kafka.connect.transforms.predicates."
@@ -96,31 +92,18 @@ def workloads(files: Files) -> list[Workload]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--records", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kconnect-throughput-") as name:
-        directory = Path(name)
-        broker = Broker(directory / "broker")
-        workers: list[WorkerProcess] = []
-        try:
-            servers = broker.start().bootstrap_servers
-            files = Files(directory, Topics(servers), options.records)
-            files.prepare()
-            workers.append(WorkerProcess(directory / "ours", servers, "ours"))
-            workers.append(ConnectProcess(directory / "theirs", servers, "theirs"))
-            for worker in workers:
-                worker.start()
-            rounds = Rounds(workers, options.rounds)
-            for workload in workloads(files):
-                if options.only in workload.name:
-                    print(rounds.compare(workload), flush=True)
-        finally:
-            for worker in workers:
-                worker.stop()
-            broker.stop()
+    with stage.opened("throughput") as on:
+        files = Files(on.directory, Topics(on.servers), options.records)
+        files.prepare()
+        rounds = Rounds(on.both(), options.rounds, results.Results("throughput", options.json))
+        for workload in workloads(files):
+            if options.only in workload.name:
+                rounds.compare(workload)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@ One workload after the other on kconnect and on Apache Kafka Connect, in alterna
 
 Used by `scripts/benchmarks/throughput.py` and `scripts/benchmarks/java.py`. Both workers are up at once, and are warmed up
 with each workload first. Rounds alternate between them, so that a busy moment of the machine hits both, and who goes first
-alternates too. CPU is that of whole process trees. What counts is the median of the ratios of CPU a record, one ratio a round.
+alternates too. CPU is that of whole process trees. What counts is the median of the ratios, one ratio a round.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.benches.results import SIDES, Results
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -39,6 +39,7 @@ class Workload:
     begin: Callable[[str], Mapping[str, str]]
     moved: Callable[[str], int]
     end: Callable[[str], None] = lambda name: None
+    sides: tuple[str, ...] = SIDES
 
 
 class Run(NamedTuple):
@@ -49,26 +50,25 @@ class Run(NamedTuple):
 
 
 class Rounds:
-    """`workers` are kconnect's and Connect's, in that order."""
+    """`workers` by their side; with one only, nothing is compared."""
 
-    def __init__(self, workers: Sequence[WorkerProcess], rounds: int) -> None:
-        self._workers, self._rounds = workers, rounds
+    def __init__(self, workers: Mapping[str, WorkerProcess], rounds: int, results: Results) -> None:
+        self._workers, self._rounds, self._results = workers, rounds, results
         self._runs = 0
 
-    def compare(self, workload: Workload) -> str:
-        """What was found, for people."""
-        for worker in self._workers:
-            self.run(worker, workload)
-        found: list[list[Run]] = [[], []]
+    def compare(self, workload: Workload) -> None:
+        """What is found is added to the results, and shown."""
+        sides = [side for side in self._workers if side in workload.sides]
+        for side in sides:
+            self.run(self._workers[side], workload)
+        found: dict[str, list[Run]] = {side: [] for side in sides}
         for number in range(self._rounds):
-            for which in (0, 1) if number % 2 else (1, 0):
-                found[which].append(self.run(self._workers[which], workload))
-        ratio = statistics.median(mine.cpu / other.cpu for mine, other in zip(*found))
-        lines = [workload.name]
-        for label, runs in zip(("kconnect", "Connect"), found):
-            cpu, rate = (statistics.median(each) for each in zip(*runs))
-            lines.append(f"  {label:9} {cpu:6.2f} µs of CPU a record, {rate:9,.0f} records a second")
-        return "\n".join([*lines, f"  CPU a record, kconnect's over Connect's: {ratio:.2f}"])
+            for side in sides[:: 1 if number % 2 else -1]:
+                found[side].append(self.run(self._workers[side], workload))
+        for side, runs in found.items():
+            self._results.add(workload.name, side, "CPU a record", "µs", *(run.cpu for run in runs))
+            self._results.add(workload.name, side, "records a second", "", *(run.rate for run in runs))
+        self._results.show()
 
     def run(self, worker: WorkerProcess, workload: Workload) -> Run:
         self._runs += 1
@@ -111,8 +111,8 @@ class Topics:
     def _looker(self) -> ck.Consumer:
         return ck.Consumer({**self._client, "group.id": "look"})
 
-    def create(self, topic: str) -> None:
-        self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    def create(self, topic: str, config: Mapping[str, str] | None = None, partitions: int = 1) -> None:
+        self._admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])[topic].result()
 
     def delete(self, topic: str) -> None:
         """What nobody reads any more would fill the disk."""
