@@ -2,52 +2,42 @@
 `kconnect apply` of many files to one worker: how long it takes when all are new, when none differs, and when one does.
 
 Half are file sources whose file has no lines, half file sinks on an empty topic. What is touched is counted in the config
-topic: a connector that is left alone leaves no record there. A line a figure goes to standard output.
+topic: a connector that is left alone leaves no record there.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import yaml
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.benches import results, stage
+from tests.rig.systems.rounds import Topics
 
 TOPIC = "idle"
 GROUP = "applied"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--connectors", type=int, default=1000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kconnect-apply-") as name:
-        directory = Path(name)
-        broker = Broker(directory / "broker")
-        broker.start()
-        try:
-            admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-            admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result()
-            worker = WorkerProcess(directory, broker.bootstrap_servers, GROUP)
-            try:
-                worker.start()
-                measure(worker, broker.bootstrap_servers, directory, options.connectors)
-            finally:
-                worker.stop()
-        finally:
-            broker.stop()
+    found = results.Results("apply", options.json)
+    with stage.opened("apply") as on:
+        Topics(on.servers).create(TOPIC)
+        add = partial(found.add, f"{options.connectors} files", results.KCONNECT)
+        measure(on.worker(group=GROUP), on.servers, on.directory, options.connectors, add)
+    found.show()
 
 
-def measure(worker: WorkerProcess, brokers: str, directory: Path, count: int) -> None:
+def measure(worker: WorkerProcess, brokers: str, directory: Path, count: int, add: Callable[..., None]) -> None:
     files = directory / "connectors"
     files.mkdir()
     (directory / "empty.txt").touch()
@@ -57,22 +47,17 @@ def measure(worker: WorkerProcess, brokers: str, directory: Path, count: int) ->
     worker.client.create("first", config(0, directory))
     worker.client.wait_for("first", "RUNNING", tasks=1, timeout=300)
     worker.client.delete("first")
-    load = os.getloadavg()[0]
-    created = apply(worker, files, f"created {count}, changed 0, unchanged 0, failed 0")
-    print(f"load of the machine before     {load:.1f} on {os.cpu_count()} cores")
-    print(f"{count} files, all new           {created:.1f} s")
+    add("all new", "s", apply(worker, files, f"created {count}, changed 0, unchanged 0, failed 0"))
     began = time.monotonic()
     while not all_run(worker, count):
         time.sleep(0.5)
-    print(f"all their tasks RUNNING        {time.monotonic() - began:.1f} s later")
-    unchanged = apply(worker, files, f"created 0, changed 0, unchanged {count}, failed 0")
-    print(f"{count} files, none differs      {unchanged:.1f} s")
+    add("all tasks RUNNING after that", "s", time.monotonic() - began)
+    add("none differs", "s", apply(worker, files, f"created 0, changed 0, unchanged {count}, failed 0"))
     while (before := configs_written(brokers, count)) is None:
         time.sleep(0.5)
     write(files, count // 2, directory, **{"errors.tolerance": "all"})
-    changed = apply(worker, files, f"created 0, changed 1, unchanged {count - 1}, failed 0")
-    print(f"{count} files, one differs       {changed:.1f} s")
-    print(f"configs written for that one   {(configs_written(brokers, count) or 0) - before}")
+    add("one differs", "s", apply(worker, files, f"created 0, changed 1, unchanged {count - 1}, failed 0"))
+    add("configs written for that one", "", (configs_written(brokers, count) or 0) - before)
 
 
 def write(files: Path, number: int, directory: Path, **more: str) -> None:

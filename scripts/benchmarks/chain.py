@@ -7,8 +7,6 @@ is the median of several rounds; rounds of all rows alternate, so that a busy mo
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -29,6 +27,7 @@ from kconnect.data.schema import (
 )
 from kconnect.plugins.registry import Registry
 from kconnect.units.transforms import Transforms
+from tests.rig.benches import results
 
 BATCH = 1000
 FIELDS: dict[str, tuple[Schema, Any]] = {
@@ -86,7 +85,7 @@ Work = Callable[[], object]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="rows whose name contains this")
     options = parser.parse_args()
@@ -99,8 +98,10 @@ def main() -> None:
             began = time.process_time_ns()
             work()
             found[name].append((time.process_time_ns() - began) / BATCH)
+    made = results.Results("chain", options.json)
     for name, costs in found.items():
-        print(f"{name:52} {statistics.median(costs):8.0f} ns a record")
+        made.add(name, results.KCONNECT, "CPU a record", "ns", *costs)
+    made.show()
 
 
 def all_rows() -> dict[str, Work]:

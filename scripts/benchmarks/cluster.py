@@ -3,16 +3,14 @@ A cluster of workers that lose and gain members: how long until everything runs 
 
 Three workers run idle file sources. Each round kills the leader, kills a follower, asks one to end, and adds a fourth worker.
 The time is from the signal until every connector and task is RUNNING on a live worker; for the fourth, from its start
-until no two workers differ by more than one unit and nothing moves. A line a figure goes to standard output, medians last.
+until no two workers differ by more than one unit and nothing moves.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import signal
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,10 +22,12 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
 from kconnect.kafka.log import LogReader
 from kconnect.local.broker import Broker
-from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.benches import results
+from tests.rig.benches.stage import wait
 
 GROUP = "cluster"
+MOVED = "one more connector"
 
 
 class Cluster:
@@ -93,7 +93,7 @@ class Cluster:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connectors", type=int, default=12)
     parser.add_argument("--session-ms", type=int, default=10_000, help="session.timeout.ms; heartbeats are a third of it")
@@ -108,13 +108,15 @@ def main() -> None:
         try:
             figures = measure(cluster, options.rounds, options.connectors)
             if options.many:
-                figures["units moved by one more connector"] = one_more(cluster, options.many)
+                figures[MOVED] = one_more(cluster, options.many)
         finally:
             cluster.stop()
-    print(f"\nsession.timeout.ms {options.session_ms}, {options.connectors} connectors with a task each, three workers")
+    made = results.Results("cluster", options.json)
     for what, found in figures.items():
-        unit = "" if what.startswith("units") else " s"
-        print(f"{what:45} median {statistics.median(found):6.2f}{unit}   of {[round(value, 2) for value in found]}")
+        many = what == MOVED
+        measure_of = "units moved" if many else "until all is well"
+        made.add(what, results.KCONNECT, measure_of, "" if many else "s", *found)
+    made.show()
 
 
 def measure(cluster: Cluster, rounds: int, connectors: int) -> dict[str, list[float]]:
@@ -129,7 +131,6 @@ def measure(cluster: Cluster, rounds: int, connectors: int) -> dict[str, list[fl
         begin()
         wait(done)
         figures.setdefault(what, []).append(time.monotonic() - began)
-        print(f"{what:45} {figures[what][-1]:6.2f} s", flush=True)
 
     def end(worker: WorkerProcess, number: int) -> None:
         cluster.up.remove(worker)
@@ -146,9 +147,9 @@ def measure(cluster: Cluster, rounds: int, connectors: int) -> dict[str, list[fl
             leader = cluster.leader()
             victim = leader if leads else next(worker for worker in cluster.up if worker is not leader)
             who = "leader" if leads else "follower"
-            timed(f"{what} {who}, all RUNNING after", partial(end, victim, number), cluster.all_run)
+            timed(f"{what} {who}", partial(end, victim, number), cluster.all_run)
             back(victim)
-        timed("a fourth worker started, balanced after", lambda: cluster.start(fourth), cluster.balanced)
+        timed("a fourth worker started", lambda: cluster.start(fourth), cluster.balanced)
         end(fourth, signal.SIGTERM)
         fourth.stop()
         wait(cluster.balanced)
@@ -171,19 +172,6 @@ def one_more(cluster: Cluster, many: int) -> list[float]:
 
 def worker_id(worker: WorkerProcess) -> str:
     return worker.url.split("://")[1].rstrip("/")
-
-
-def wait(condition: Callable[[], Any], timeout: float = 120) -> Any:
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        try:
-            found = condition()
-            if found:
-                return found
-        except RestError:
-            pass  # An election, or a worker that has just been ended: it is asked again.
-        time.sleep(0.02)
-    raise SystemExit(f"the cluster did not come to rest within {timeout:.0f} s")
 
 
 if __name__ == "__main__":

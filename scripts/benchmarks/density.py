@@ -1,47 +1,43 @@
 """
 Many idle connectors on one worker: how long they take to create, what memory and CPU they cost when nothing flows.
 
-Half are file sources whose file has no lines, half file sinks on an empty topic. A line a figure goes to standard output.
+Half are file sources whose file has no lines, half file sinks on an empty topic. kconnect first, then Kafka Connect 4.3.1 on
+the same broker; `--side kconnect` measures only the one.
 """
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
-from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.benches import results, stage
+from tests.rig.systems.rounds import Topics
 
 TOPIC = "idle"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--connectors", type=int, default=200)
     parser.add_argument("--idle-seconds", type=float, default=30.0)
+    parser.add_argument("--side", choices=results.SIDES, action="append", help="by default both")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kconnect-density-") as name:
-        directory = Path(name)
-        broker = Broker(directory / "broker")
-        broker.start()
-        try:
-            admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-            admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result()
-            worker = WorkerProcess(directory, broker.bootstrap_servers, "density")
-            try:
-                worker.start()
-                measure(worker, directory, options.connectors, options.idle_seconds)
-            finally:
-                worker.stop()
-        finally:
-            broker.stop()
+    found = results.Results("density", options.json)
+    with stage.opened("density") as on:
+        Topics(on.servers).create(TOPIC)
+        for side in options.side or results.SIDES:
+            worker = on.worker(side)
+            add = partial(found.add, f"{options.connectors} idle connectors", side)
+            measure(worker, on.directory / side, options.connectors, options.idle_seconds, add)
+            worker.stop()
+    found.show()
 
 
-def measure(worker: WorkerProcess, directory: Path, count: int, idle_seconds: float) -> None:
+def measure(worker: WorkerProcess, directory: Path, count: int, idle_seconds: float, add: Callable[..., None]) -> None:
+    directory.mkdir(exist_ok=True)
     empty = directory / "empty.txt"
     empty.touch()
     # Spark takes some seconds to start: what is measured is a worker that is up.
@@ -69,13 +65,12 @@ def measure(worker: WorkerProcess, directory: Path, count: int, idle_seconds: fl
     while count_running(worker) > 1 or len(worker.client.connectors()) > 1:
         time.sleep(0.25)
     deleted = time.monotonic() - began
-    print(f"connectors                     {count}")
-    print(f"created by REST in             {created:.1f} s ({created / count * 1000:.0f} ms each)")
-    print(f"all of them RUNNING after      {all_running:.1f} s")
-    print(f"memory of the whole tree       {memory / 2**20:.0f} MiB")
-    print(f"of that, for each connector    {(memory - before) / count / 2**20:.2f} MiB")
-    print(f"CPU of the whole tree, idle    {used * 100:.1f} % of a core")
-    print(f"deleted, statuses gone, in     {deleted:.1f} s")
+    add("created by REST", "s", created)
+    add("all of them RUNNING", "s", all_running)
+    add("memory", "MiB", memory / 2**20)
+    add("memory a connector", "MiB", (memory - before) / count / 2**20)
+    add("CPU, idle", "% of a core", used * 100)
+    add("deleted, statuses gone", "s", deleted)
 
 
 def sink(directory: Path) -> dict[str, str]:

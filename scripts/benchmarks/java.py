@@ -9,22 +9,18 @@ which nothing moves; pages that processes share are counted once.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from throughput import ENRICH, OBJECTS, TEXTS, Files, converter
-
 from kconnect.jvm import jars
 from kconnect.jvm.maven import Coordinates
-from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.benches import results, stage
+from tests.rig.benches.workloads import ENRICH, OBJECTS, TEXTS, Files, converter, texts
 from tests.rig.cdc import pipeline
 from tests.rig.systems import java_plugins
-from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.postgres import Postgres
 from tests.rig.systems.rounds import JSON, STRING, Rounds, Topics, Workload
 
@@ -40,56 +36,41 @@ _UP_S, _SETTLED_S = 300.0, 10.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connectors", type=int, default=50, help="idle ones, for the memory")
     parser.add_argument("--only", choices=(FILES, DEBEZIUM, MIRROR, MEMORY), action="append", help="by default all")
     options = parser.parse_args()
     wanted = options.only or (FILES, DEBEZIUM, MIRROR, MEMORY)
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kconnect-java-")))
-        broker = Broker(directory / "broker")
-        stack.callback(broker.stop)
-        servers = broker.start().bootstrap_servers
-        if moved := list(workloads(stack, directory, servers, options.records, wanted)):
-            with workers(directory, servers) as both:
-                for worker in both:
-                    idle(worker, directory, 1)
-                rounds = Rounds(both, options.rounds)
-                for workload in moved:
-                    print(rounds.compare(workload), flush=True)
-        if MEMORY in wanted:
-            with workers(directory / MEMORY, servers) as both:
-                memory(both, directory, options.connectors)
-
-
-@contextmanager
-def workers(directory: Path, servers: str) -> Iterator[list[WorkerProcess]]:
-    """kconnect's and Connect's, both of which are up."""
+    found = results.Results("java", options.json)
     path = jars.cache_dir() / "plugins" / "bench"
     java_plugins.keep(PLUGINS, path)
     plugins = {"plugin.path": str(path), "plugin.discovery": "service_load"}
-    kinds = {"ours": WorkerProcess, "theirs": ConnectProcess}
-    made = [kind(directory / name, servers, f"{directory.name}-{name}", properties=plugins) for name, kind in kinds.items()]
-    try:
-        yield [worker.start() for worker in made]
-    finally:
-        for worker in made:
-            worker.stop()
+    with stage.opened("java") as on, ExitStack() as stack:
+        if moved := list(workloads(stack, on.directory, on.servers, options.records, wanted)):
+            both = on.both(properties=plugins)
+            for worker in both.values():
+                idle(worker, on.directory, 1)
+            rounds = Rounds(both, options.rounds, found)
+            for workload in moved:
+                rounds.compare(workload)
+            for worker in both.values():
+                worker.stop()
+        if MEMORY in wanted:
+            memory(on.both("-memory", plugins), on.directory, options.connectors, found)
 
 
 def workloads(stack: ExitStack, directory: Path, servers: str, records: int, wanted: Sequence[str]) -> Iterator[Workload]:
     topics = Topics(servers)
     if FILES in wanted:
         files = Files(directory, topics, records)
-        files.prepare()
         yield files.source("file source, String", converter(STRING), SOURCE)
         yield files.sink("file sink, String", converter(STRING), TEXTS, SINK)
         yield files.source("file source, Hoist + 2 Insert + predicate, JSON", {**converter(JSON, False), **ENRICH}, SOURCE)
         yield files.sink("the same before a file sink", {**converter(JSON, False), **ENRICH}, OBJECTS, SINK)
     elif MIRROR in wanted:
-        topics.fill(TEXTS, (f"{number:012d} {'x' * 132}".encode() for number in range(records)))
+        topics.fill(TEXTS, texts(records, 145))
     if DEBEZIUM in wanted:
         yield snapshot(stack.enter_context(postgres()), topics, records)
     if MIRROR in wanted:
@@ -187,18 +168,15 @@ def idle(worker: WorkerProcess, directory: Path, count: int) -> None:
         worker.client.wait_for(f"idle-{number}", "RUNNING", tasks=1, timeout=_UP_S)
 
 
-def memory(both: list[WorkerProcess], directory: Path, count: int) -> None:
-    print(f"{count} idle connectors in Java")
-    used = []
-    for label, worker in zip(("kconnect", "Connect"), both):
+def memory(both: Mapping[str, WorkerProcess], directory: Path, count: int, found: results.Results) -> None:
+    for side, worker in both.items():
         before = worker.memory()
         idle(worker, directory, count)
         time.sleep(_SETTLED_S)
-        used.append(worker.memory())
-        print(
-            f"  {label:9} {used[-1] / 2**20:5,.0f} MiB, {(used[-1] - before) / 2**20:5,.0f} of them since there are connectors"
-        )
-    print(f"  memory, kconnect's over Connect's: {used[0] / used[1]:.2f}", flush=True)
+        used = worker.memory()
+        found.add(f"{count} idle connectors", side, "memory", "MiB", used / 2**20)
+        found.add(f"{count} idle connectors", side, "memory since there are connectors", "MiB", (used - before) / 2**20)
+    found.show()
 
 
 if __name__ == "__main__":

@@ -2,62 +2,46 @@
 How long it takes to send a connector back: stop, alter its offsets, resume, until the resumed task has worked from there.
 
 One worker with a source of one line and a sink of one record. Each round has the line sent, or the record written, once more:
-that is what ends the round, not what a status says. A line a round goes to standard output, medians of the steps last.
+that is what ends the round, not what a status says.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
-import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
-from kconnect.testing.processes import WorkerProcess
+from tests.rig.benches import results, stage
+from tests.rig.benches.stage import wait
+from tests.rig.systems.rounds import Topics
 
 STEPS = ("stop", "alter", "resume", "works again", "all")
 LINE = "a line\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kconnect-offsets-") as name:
-        directory = Path(name)
-        broker = Broker(directory / "broker")
-        broker.start()
-        worker = WorkerProcess(directory, broker.bootstrap_servers, "offsets")
-        try:
-            worker.start()
-            servers = {"bootstrap.servers": broker.bootstrap_servers}
-            create_topics(servers)
-            figures = {
-                "source": measure_source(worker.client, servers, directory, options.rounds),
-                "sink": measure_sink(worker.client, servers, directory, options.rounds),
-            }
-        finally:
-            worker.stop()
-            broker.stop()
-    print(f"\nmedians of {options.rounds} rounds; load average of the last minute {os.getloadavg()[0]:.1f}")
+    made = results.Results("offsets", options.json)
+    with stage.opened("offsets") as on:
+        worker = on.worker()
+        servers = {"bootstrap.servers": on.servers}
+        for topic in ("sent", "read"):
+            Topics(on.servers).create(topic)
+        figures = {
+            "source": measure_source(worker.client, servers, on.directory, options.rounds),
+            "sink": measure_sink(worker.client, servers, on.directory, options.rounds),
+        }
     for kind, rounds in figures.items():
-        steps = zip(STEPS, zip(*rounds))
-        print(f"{kind:7}", "   ".join(f"{step} {statistics.median(times):.3f} s" for step, times in steps))
-
-
-def create_topics(servers: dict[str, str]) -> None:
-    admin = AdminClient({**servers})
-    for created in admin.create_topics([NewTopic(topic, 1, 1) for topic in ("sent", "read")]).values():
-        created.result()
+        for step, times in zip(STEPS, zip(*rounds)):
+            made.add(kind, results.KCONNECT, step, "s", *times)
+    made.show()
 
 
 def measure_source(client: ConnectClient, servers: dict[str, str], directory: Path, rounds: int) -> list[list[float]]:
@@ -120,22 +104,10 @@ def cycle(client: ConnectClient, name: str, back: Any, after: Any, works: Callab
     step()
     client.resume(name)
     step()
-    wait(works)
+    wait(works, pause_s=0.005)
     step()
-    times = [*(end - begin for begin, end in itertools.pairwise(at)), at[-1] - at[0]]
-    print(f"{name:7}", "   ".join(f"{what} {took:.3f} s" for what, took in zip(STEPS, times)), flush=True)
     wait(lambda: client.offsets(name) == after)
-    return times
-
-
-def wait(condition: Callable[[], Any], timeout: float = 120) -> Any:
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.005)
-    raise SystemExit(f"nothing came within {timeout:.0f} s")
+    return [*(end - begin for begin, end in itertools.pairwise(at)), at[-1] - at[0]]
 
 
 if __name__ == "__main__":

@@ -8,60 +8,38 @@ first of each only warms it up.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import subprocess
-import tempfile
 import time
 import zipfile
 from pathlib import Path
 
 import confluent_kafka as ck
-from capacity import wait
 
 from kconnect.jvm import jars, java
-from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
-from tests.rig.systems.connect import ConnectProcess
+from tests.rig.benches import results, stage
 
 SOURCE = Path(__file__).with_name("round_robin")
 RULES = {"topic.creation.default.replication.factor": "1", "topic.creation.default.partitions": "1"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = results.parser(__doc__)
     parser.add_argument("--topics", type=int, default=200)
     parser.add_argument("--records", type=int, default=5, help="for each topic")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kconnect-topics-") as name:
-        directory = Path(name)
-        broker = Broker(directory / "broker")
-        broker.start()
-        servers = broker.bootstrap_servers
-        workers = {
-            "kconnect": WorkerProcess(directory, servers, "kconnect", properties=plugin_path(in_python(directory / "python"))),
-            "Connect": ConnectProcess(directory, servers, "connect", properties=plugin_path(in_java(directory / "java"))),
-        }
-        took: dict[str, list[float]] = {title: [] for title in workers}
-        try:
-            for worker in workers.values():
-                worker.start()
-            for number in range(options.rounds + 1):
-                for title, worker in workers.items():
-                    seconds = create(worker, servers, f"{title.lower()}-{number}", options.topics, options.records)
-                    print(f"{title:<9} {seconds:6.2f} s{'' if number else '  (warming up)'}", flush=True)
-                    took[title] += [seconds] if number else []
-        finally:
-            for worker in workers.values():
-                worker.stop()
-            broker.stop()
-    ours, theirs = (statistics.median(took[title]) for title in ("kconnect", "Connect"))
-    print(f"{options.topics} new topics: medians {ours:.2f} and {theirs:.2f} s, ratio {ours / theirs:.2f}")
-
-
-def plugin_path(directory: Path) -> dict[str, str]:
-    return {"plugin.path": str(directory)}
+    found = results.Results("topics", options.json)
+    with stage.opened("topics") as on:
+        plugins = dict(zip(results.SIDES, (in_python(on.directory / "python"), in_java(on.directory / "java"))))
+        workers = {side: on.worker(side, properties={"plugin.path": str(path)}) for side, path in plugins.items()}
+        took: dict[str, list[float]] = {side: [] for side in workers}
+        for number in range(options.rounds + 1):
+            for side, worker in workers.items():
+                took[side].append(create(worker, on.servers, f"{side.lower()}-{number}", options.topics, options.records))
+    for side, (_, *times) in took.items():
+        found.add(f"a task that sends to {options.topics} new topics", side, "until all is there", "s", *times)
+    found.show()
 
 
 def in_python(directory: Path) -> Path:
@@ -105,9 +83,9 @@ def create(worker: WorkerProcess, servers: str, prefix: str, topics: int, record
 
     began = time.monotonic()
     worker.client.create(prefix, config)
-    wait(lambda: end(last) == records, 300)
+    stage.wait(lambda: end(last) == records, 300)
     seconds = time.monotonic() - began
-    wait(lambda: all(end(f"{prefix}-{number}") == records for number in range(topics)), 60)
+    stage.wait(lambda: all(end(f"{prefix}-{number}") == records for number in range(topics)), 60)
     worker.client.delete(prefix)
     consumer.close()
     return seconds

@@ -3,14 +3,13 @@ One workload after the other on kconnect and on Apache Kafka Connect, in alterna
 
 Used by `scripts/benchmarks/throughput.py` and `scripts/benchmarks/java.py`. Both workers are up at once, and are warmed up
 with each workload first. Rounds alternate between them, so that a busy moment of the machine hits both, and who goes first
-alternates too. CPU is that of whole process trees. What counts is the median of the ratios of CPU a record, one ratio a round.
+alternates too. CPU is that of whole process trees. What counts is the median of the ratios, one ratio a round.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
+from tests.rig.benches.results import SIDES, Results
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -31,7 +31,8 @@ _LOOK_S = 0.2
 class Workload:
     """
     A connector that moves `records`. `begin` makes what a run needs, by the connector's name, and gives the config; `moved`
-    says how many records have arrived; `end` clears away behind a connector that is deleted.
+    says how many records have arrived; `end` clears away behind a connector that is deleted. Of several `copies`, which run at
+    once, each moves so many.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Workload:
     begin: Callable[[str], Mapping[str, str]]
     moved: Callable[[str], int]
     end: Callable[[str], None] = lambda name: None
+    sides: tuple[str, ...] = SIDES
+    copies: int = 1
 
 
 class Run(NamedTuple):
@@ -49,40 +52,45 @@ class Run(NamedTuple):
 
 
 class Rounds:
-    """`workers` are kconnect's and Connect's, in that order."""
+    """`workers` by their side; with one only, nothing is compared."""
 
-    def __init__(self, workers: Sequence[WorkerProcess], rounds: int) -> None:
-        self._workers, self._rounds = workers, rounds
+    def __init__(self, workers: Mapping[str, WorkerProcess], rounds: int, results: Results, warm: int = 1) -> None:
+        self._workers, self._rounds, self._results, self._warm = workers, rounds, results, warm
         self._runs = 0
 
-    def compare(self, workload: Workload) -> str:
-        """What was found, for people."""
-        for worker in self._workers:
-            self.run(worker, workload)
-        found: list[list[Run]] = [[], []]
+    def compare(self, workload: Workload) -> None:
+        """What is found is added to the results, and shown."""
+        sides = [side for side in self._workers if side in workload.sides]
+        for side in sides * self._warm:
+            self.run(self._workers[side], workload)
+        found: dict[str, list[Run]] = {side: [] for side in sides}
         for number in range(self._rounds):
-            for which in (0, 1) if number % 2 else (1, 0):
-                found[which].append(self.run(self._workers[which], workload))
-        ratio = statistics.median(mine.cpu / other.cpu for mine, other in zip(*found))
-        lines = [workload.name]
-        for label, runs in zip(("kconnect", "Connect"), found):
-            cpu, rate = (statistics.median(each) for each in zip(*runs))
-            lines.append(f"  {label:9} {cpu:6.2f} µs of CPU a record, {rate:9,.0f} records a second")
-        return "\n".join([*lines, f"  CPU a record, kconnect's over Connect's: {ratio:.2f}"])
+            for side in sides[:: 1 if number % 2 else -1]:
+                found[side].append(self.run(self._workers[side], workload))
+        for side, runs in found.items():
+            self._results.add(workload.name, side, "CPU a record", "µs", *(run.cpu for run in runs))
+            self._results.add(workload.name, side, "records a second", "", *(run.rate for run in runs))
+        self._results.show()
 
     def run(self, worker: WorkerProcess, workload: Workload) -> Run:
         self._runs += 1
-        name = f"run-{self._runs}"
-        config = {"tasks.max": "1", **workload.begin(name)}
+        configs: dict[str, dict[str, str]] = {}
+        for copy in range(workload.copies):
+            name = f"run-{self._runs}" + (f"-{copy}" if copy else "")
+            configs[name] = {"tasks.max": "1", **workload.begin(name)}
         # Whatever checks configs may have to be started, which is not what is measured.
-        worker.client.validate(config["connector.class"], config)
+        worker.client.validate(configs[name]["connector.class"], configs[name])
         began, before = time.monotonic(), worker.cpu_seconds()
-        worker.client.create(name, config)
-        self._wait(worker, workload, name)
+        for name, config in configs.items():
+            worker.client.create(name, config)
+        for name in configs:
+            self._wait(worker, workload, name)
         spent, elapsed = worker.cpu_seconds() - before, time.monotonic() - began
-        worker.client.delete(name)
-        workload.end(name)
-        return Run(spent / workload.records * 1e6, workload.records / elapsed)
+        for name in configs:
+            worker.client.delete(name)
+            workload.end(name)
+        records = workload.records * workload.copies
+        return Run(spent / records * 1e6, records / elapsed)
 
     @staticmethod
     def _wait(worker: WorkerProcess, workload: Workload, name: str) -> None:
@@ -111,21 +119,21 @@ class Topics:
     def _looker(self) -> ck.Consumer:
         return ck.Consumer({**self._client, "group.id": "look"})
 
-    def create(self, topic: str) -> None:
-        self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    def create(self, topic: str, config: Mapping[str, str] | None = None, partitions: int = 1) -> None:
+        self._admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])[topic].result()
 
     def delete(self, topic: str) -> None:
         """What nobody reads any more would fill the disk."""
         self._admin.delete_topics([topic])[topic].result()
 
-    def fill(self, topic: str, values: Iterable[bytes]) -> None:
-        """Makes the topic, too."""
-        self.create(topic)
+    def fill(self, topic: str, values: Iterable[bytes | None], partitions: int = 1) -> None:
+        """Makes the topic, too; partitions get records in turn."""
+        self.create(topic, partitions=partitions)
         producer = ck.Producer({**self._client, "linger.ms": 20})
-        for value in values:
+        for number, value in enumerate(values):
             while True:
                 try:
-                    producer.produce(topic, value)
+                    producer.produce(topic, value, partition=number % partitions)
                     break
                 except BufferError:
                     producer.poll(0.1)
@@ -141,10 +149,25 @@ class Topics:
             self._looks = self._looker()
             return 0
 
-    def committed(self, group: str, topic: str) -> int:
+    def last(self, topic: str) -> bytes | None:
+        """The value of the last record that was committed, if it is there yet."""
+        reader = ck.Consumer({**self._client, "group.id": "last", "isolation.level": "read_committed"})
+        try:
+            _, end = reader.get_watermark_offsets(ck.TopicPartition(topic, 0), timeout=10)
+            # Behind it there is the end of its transaction.
+            reader.assign([ck.TopicPartition(topic, 0, max(0, end - 2))])
+            found = [message.value() for message in reader.consume(2, _LOOK_S) if message.error() is None]
+            return found[-1] if found else None
+        except ck.KafkaException:
+            return None
+        finally:
+            reader.close()
+
+    def committed(self, group: str, topic: str, partitions: int = 1) -> int:
         """How many records the group has dealt with."""
         consumer = ck.Consumer({**self._client, "group.id": group})
         try:
-            return int(consumer.committed([ck.TopicPartition(topic, 0)], timeout=10)[0].offset)
+            places = consumer.committed([ck.TopicPartition(topic, part) for part in range(partitions)], timeout=10)
+            return sum(max(0, place.offset) for place in places)
         finally:
             consumer.close()
