@@ -117,7 +117,7 @@ class FileStreamSinkTask(SinkTask):
 
     def _write(self, lines: list[str]) -> None:
         # Half a surrogate pair has no UTF-8; Java puts a question mark too.
-        data = memoryview(("\n".join(lines) + "\n").encode("utf-8", "replace"))
+        data = memoryview("\n".join([*lines, ""]).encode("utf-8", "replace"))
         written = writes = 0
         try:
             while written < len(data):

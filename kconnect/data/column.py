@@ -7,7 +7,7 @@ Converters give and take them (`api/converter.py`), built-in transforms change t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kconnect.data.schema import Schema, SchemaType, Struct
@@ -19,12 +19,12 @@ class Unusual(Exception):
     """These values can't be treated at once; record by record they can, or one of them is wrong."""
 
 
-class Column:
+class Column(Sequence[Any]):
     """
     Values that have one schema, or none. Structs, and maps without a schema that have the same keys in the same order, may be
     held by field: then there is one list for each field, and the structs or maps are made when somebody asks for `values`.
 
-    Don't change what it gives: others may hold it, too.
+    A field's list may be a column itself. Don't change what it gives: others may hold it, too.
     """
 
     __slots__ = ("_fields", "_length", "_values", "schema")
@@ -48,6 +48,12 @@ class Column:
     def __len__(self) -> int:
         return self._length
 
+    def __getitem__(self, at: Any) -> Any:
+        return self.values[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
     @property
     def values(self) -> Sequence[Any]:
         """All values in their order."""
@@ -60,6 +66,10 @@ class Column:
             else:
                 self._values = [Struct.unchecked(schema, list(row)) for row in rows]
         return self._values
+
+    def as_field(self) -> Sequence[Any]:
+        """The values, as the list of a field: this very column if it is held by field."""
+        return self if self._values is None else self._values
 
     @property
     def has_nulls(self) -> bool:

@@ -118,6 +118,8 @@ def column_texts(column: Column) -> list[str]:
 
 def _texts(values: Sequence[Any], schema: Schema | None) -> Sequence[str]:
     """The texts of one field."""
+    if isinstance(values, Column):
+        return column_texts(values)
     kinds = set(map(type, values))
     if kinds == {str}:
         return values

@@ -29,11 +29,11 @@ class HoistField(common.OnPart):
         return self.changed(record, wrapped, common.struct_of(wrapped, [value]))
 
     def column(self, column: Column, batch: Any) -> Column:
-        if column.schema is None:
-            return Column.by_field(None, (self._field,), [column.values], len(column))
-        wrapped = self._wrapped(column.schema)
-        common.check_columns(wrapped, [column.values], False)
-        return Column.by_field(wrapped, (self._field,), [column.values], len(column))
+        wrapped, values = None, column.as_field()
+        if column.schema is not None:
+            wrapped = self._wrapped(column.schema)
+            common.check_columns(wrapped, [values], False)
+        return Column.by_field(wrapped, (self._field,), [values], len(column))
 
 
 HoistFieldKey, HoistFieldValue = common.variants(HoistField)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.metrics.task import SinkMeter
@@ -34,13 +34,19 @@ _LOOK_S = 1.0
 """How often to look how far behind the task is: that costs some microseconds."""
 
 
+class Parts(NamedTuple):
+    """Of what was read, in its order: some of it is a batch, and some is records."""
+
+    parts: list[list[Any] | Batch]
+
+
 class Intake(Protocol):
     """From a sink's messages to what its task takes."""
 
-    def __call__(self, messages: Sequence[Any]) -> list[Any] | Batch:
+    def __call__(self, messages: Sequence[Any]) -> list[Any] | Batch | Parts:
         """
-        What `put` is given, or `put_batch` a batch; dropped ones are left out. ConnectError for one that fails where that is
-        not tolerated.
+        What `put` is given, `put_batch` a batch, or both in turn; dropped ones are left out. ConnectError for one that fails
+        where that is not tolerated.
         """
         ...
 
@@ -80,7 +86,7 @@ class SinkPump:
         self._consumer = consumer(self)
         self.context = SinkContext(properties, self._consumer, ports.errant)
         self._offsets = SinkOffsets()
-        self._batch: list[Any] | Batch = []
+        self._batch: list[list[Any] | Batch] = []
         """Read, and not yet taken by `put`; `_ends` is where reading goes on behind it."""
         self._ends: dict[TopicPartition, int] = {}
         self._paused = False
@@ -131,16 +137,25 @@ class SinkPump:
             self._errant.keep(messages)
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
         self._ports.meter.read(len(messages))
-        self._batch = [*_listed(self._batch), *_listed(records)] if self._batch else records
+        for part in records.parts if isinstance(records, Parts) else [records]:
+            if self._batch and isinstance(part, list) and isinstance(self._batch[-1], list):
+                self._batch[-1] = [*self._batch[-1], *part]
+            elif part:
+                self._batch.append(part)
 
     def _put(self, now: float) -> None:
         ports = self._ports
-        began = ports.meter.clock()
+        self._batch = self._batch or [[]]
         try:
-            if isinstance(self._batch, Batch):
-                self._plugin.put_batch(self._batch)
-            else:
-                self._plugin.put(self._batch)
+            while self._batch:
+                began, part = ports.meter.clock(), self._batch[0]
+                if isinstance(part, Batch):
+                    self._plugin.put_batch(part)
+                else:
+                    self._plugin.put(part)
+                del self._batch[0]
+                if part:
+                    ports.meter.put(len(part), began)
         except RetriableError as error:
             self._retrying, self._retry_in = True, self.context.take_timeout()
             log.warning("put() failed and is called again in %.1f s: %s", self._retry_in, error)
@@ -148,9 +163,7 @@ class SinkPump:
             self._hold_or_release()
             return
         self._offsets.delivered(self._ends)
-        if self._batch:
-            ports.meter.put(len(self._batch), began)
-        self._batch, self._ends = [], {}
+        self._ends = {}
         if self._retrying:
             self._retrying = False
             ports.counts.goes_on()
@@ -218,8 +231,7 @@ class SinkPump:
         """Forget what was read of these and not delivered."""
         gone, place = set(partitions), self._take.place
         self._ends = {each: end for each, end in self._ends.items() if each not in gone}
-        if self._batch:
-            self._batch = [record for record in _listed(self._batch) if place(record) not in gone]
+        self._batch = [[record for record in _listed(part) if place(record) not in gone] for part in self._batch]
 
     def _look(self) -> None:
         """What `/metrics` shows of the partitions."""
@@ -290,12 +302,15 @@ class SinkConversion:
     def __init__(self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse, columns: bool = False) -> None:
         self._chain, self._steps, self._errors, self._use, self._columns = chain, steps, errors, use, columns
 
-    def __call__(self, messages: Sequence[Any]) -> list[SinkRecord] | Batch:
+    def __call__(self, messages: Sequence[Any]) -> list[SinkRecord] | Batch | Parts:
         batch = self._chain.at_once(messages)
         runs = [messages] if batch is not None else self._chain.runs(messages)
-        if len(runs) > 1:
-            return [record for run in runs for record in _listed(self._one(run, self._chain.at_once(run)))]
-        done = self._one(messages, batch)
+        if len(runs) == 1:
+            return self._given(self._one(messages, batch))
+        parts = [self._given(self._one(run, self._chain.at_once(run))) for run in runs]
+        return Parts(parts) if self._columns else [record for part in parts for record in _listed(part)]
+
+    def _given(self, done: list[SinkRecord] | Batch) -> list[SinkRecord] | Batch:
         return done if self._columns and isinstance(done, Messages) else _listed(done)
 
     def _one(self, messages: Sequence[Any], batch: Batch | None) -> list[SinkRecord] | Batch:

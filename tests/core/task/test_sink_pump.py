@@ -260,6 +260,19 @@ def test_a_tombstone_among_messages_keeps_its_place() -> None:
     assert (seen, values(world), world.committed) == (expected, expected, {0: 100})
 
 
+def test_what_is_alike_between_tombstones_comes_as_batches() -> None:
+    world = started(columns=True)
+    expected = [None if n in (31, 32, 70) else str(n) for n in range(100)]
+    world.fails = [RetriableError("busy")]
+    read = [message(n, None if text is None else text.encode()) for n, text in enumerate(expected)]
+    world.step(*read)
+    assert values(world) == []
+    world.fails = []
+    world.step(after=INTERVAL_S)
+    assert (values(world), world.committed) == (expected, {0: 100})
+    assert world.calls.count("put_batch") == 4
+
+
 def test_a_batch_is_put_again_and_dropped_as_records_are() -> None:
     world = started(columns=True)
     world.fails = [RetriableError("busy")]
