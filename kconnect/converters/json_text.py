@@ -42,6 +42,9 @@ _NUL = orjson.Fragment(b"\0")
 """What no JSON text has in it."""
 _BETWEEN = b',"%b",' % _MARK.encode()
 
+_WORDS = {int, float, bool, type(None)}
+"""Whose texts have no comma."""
+
 _BLANKS = " \t\r\n"
 _OF_A_NUMBER = re.compile(r"[^ \t\r\n]")
 _OF_A_WORD = re.compile(r"[0-9A-Za-z_\x7f-\U0010ffff]|\\u")
@@ -86,9 +89,10 @@ def dumps_objects(names: Sequence[str], columns: Sequence[Sequence[Any]], head: 
     """The same for objects with these names, of which there is a list of values each, with something before and behind."""
     parts, texts = [], []
     for name, values in zip(names, columns):
-        if set(map(type, values)) != {str}:
+        kinds = set(map(type, values))
+        if kinds != {str}:
             part = b"\0"
-            texts.append(dumps_each(values))
+            texts.append(dumps(values)[1:-1].split(b",") if kinds <= _WORDS else dumps_each(values))
         elif values.count(values[0]) == len(values):
             part = dumps(values[0])
         else:

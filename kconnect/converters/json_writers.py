@@ -138,6 +138,8 @@ class Writers:
         if schema is None:
             if kinds <= _WORDS or (kinds == {int} and is_exact(min(values)) and is_exact(max(values))):
                 return values
+            if kinds == {float} and all(1e-3 <= value < 1e7 for value in values):
+                return values
             return list(map(self._free, values))
         if schema.type in _AS_IS and kinds == {_AS_IS[schema.type]} and self._of_logical(schema) is None:
             return values

@@ -10,7 +10,7 @@ from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importanc
 from kconnect.data import values
 from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Float32, Int8, Int16, Int32
-from kconnect.data.text import whole_texts
+from kconnect.data.text import float64_text, whole_texts
 from kconnect.transforms import common, numerals
 
 PURPOSE = "cast types"
@@ -149,11 +149,20 @@ class Cast(common.OnPart):
 
     @staticmethod
     def _cast_all(values: Sequence[Any], schema: Schema | None, target: SchemaType) -> list[Any]:
+        kinds = set(map(type, values))
+        if target is SchemaType.STRING and (schema is None or schema.name is None):
+            if kinds == {str}:
+                return list(values)
+            if kinds == {int} and _is_plain(min(values)) and _is_plain(max(values)):
+                return whole_texts(values)
+            if kinds == {float} and (schema is None or schema.type is SchemaType.FLOAT64):
+                return list(map(float64_text, values))
+        if kinds == {int} and target in _BITS and (schema is not None or target is SchemaType.INT64):
+            limit = 1 << _BITS[target] - 1
+            if -limit <= min(values) and max(values) < limit:
+                return list(values)
         if schema is not None:
             return [cast(value, schema, target) for value in values]
-        numbers = target is SchemaType.STRING and set(map(type, values)) == {int}
-        if numbers and _is_plain(min(values)) and _is_plain(max(values)):
-            return whole_texts(values)
         return [_free(value, target) for value in values]
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[tuple[int, Schema, SchemaType]]]:

@@ -12,7 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kconnect.api.record import SourceRecord
+from kconnect.core.task.batch import Records
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
+from kconnect.core.task.errors import strict
+from kconnect.core.task.source_pump import SourceConversion
+from kconnect.core.task.steps import Steps
 from kconnect.data.schema import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
@@ -134,8 +138,13 @@ def chain(
         config[f"transforms.t{number}.type"] = f"org.apache.kafka.connect.transforms.{name}"
         config |= {f"transforms.t{number}.{key}": value for key, value in settings.items()}
     made = Transforms(config, registry, owned=True)
-    # As a source's loop does it; a sink's has records of its own anyway.
-    return lambda: made.steps.apply([record.copy() for record in records])
+    errors = strict()
+
+    def as_a_source_does_it() -> object:
+        batch = Records.of(records, owned=False)
+        return made.steps.run([record.copy() for record in records] if batch is None else batch, records, errors)
+
+    return as_a_source_does_it
 
 
 def converter(registry: Registry, name: str, settings: dict[str, str], records: list[SourceRecord]) -> dict[str, Work]:
@@ -151,7 +160,11 @@ def converter(registry: Registry, name: str, settings: dict[str, str], records: 
     converters = Converters(make("key"), make("value"), headers)
     source, sink = SourceChain(converters), SinkChain(converters)
     messages = [Message(found[1]) for found in source.apply(records) if found is not None]
-    return {f"{name}: to bytes": lambda: source.apply(records), f"{name}: from bytes": lambda: sink.apply(messages)}
+    convert = SourceConversion(source, Steps([]), strict())
+    return {
+        f"{name}: to bytes": lambda: convert(records),
+        f"{name}: from bytes": lambda: sink.at_once(messages) or sink.apply(messages),
+    }
 
 
 class Message:
