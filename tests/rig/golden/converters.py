@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from kconnect.data.column import Column
 from kconnect.data.schema import NULL
 from tests.rig.golden import envelopes, plugins
 from tests.rig.golden.errors import Case, Difference, Unreadable, expect, only, phase, same
@@ -72,11 +73,31 @@ def _key_or_value(case: Case) -> Convert:
         if step["direction"] == "fromConnectData":
             schema, value = envelopes.value_of(step["in"])
             with phase("fromConnectData"):
-                return made.from_connect_data(case["topic"], schema, value)
+                written = made.from_connect_data(case["topic"], schema, value)
+            together = _at_once(lambda: made.from_connect_all(case["topic"], Column(schema, [value, value])))
+            if together is not None:
+                same(list(together), [written, written], "many at once")
+            return written
+        data = _bytes_of(step)
         with phase("toConnectData"):
-            return made.to_connect_data(case["topic"], _bytes_of(step))
+            read = made.to_connect_data(case["topic"], data)
+        if data is not None:
+            together = _at_once(lambda: made.to_connect_all(case["topic"], [data, data]))
+            if together is not None:
+                same(together.schema, read.schema, "schema of many at once")
+                found = [envelopes.plain(each, read.schema) for each in together]
+                same(found, [envelopes.plain(read.value, read.schema)] * 2, "many at once")
+        return read
 
     return convert
+
+
+def _at_once(convert: Callable[[], Any]) -> Any:
+    """What the form for many gives; None where it leaves them to the other one."""
+    try:
+        return convert()
+    except Exception:  # noqa: BLE001 - as the chain has it
+        return None
 
 
 def _check(step: Case, result: Case, run: Callable[[], Any]) -> None:

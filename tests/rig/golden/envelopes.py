@@ -154,7 +154,7 @@ def check(found: SchemaAndValue, envelope: Case, where: str = "", implied: Schem
     else:
         difference(_plain_schema(found.schema), _expected_schema(body), f"{where}.schema")
     expected = _resolved(_expected(body, envelope["payload"], envelope.get("types")), found.value)
-    difference(_plain(found.value, found.schema or implied), expected, f"{where}.payload")
+    difference(plain(found.value, found.schema or implied), expected, f"{where}.payload")
 
 
 def _resolved(expected: Plain, value: Any) -> Plain:
@@ -330,11 +330,11 @@ def _plain_schema(schema: Schema | None) -> Plain:
         [(field.name, _plain_schema(field.schema)) for field in schema.fields],
         _plain_schema(schema.key_schema),
         _plain_schema(schema.value_schema),
-        _plain(schema.default, schema),
+        plain(schema.default, schema),
     )
 
 
-def _plain(value: Any, schema: Schema | None) -> Plain:
+def plain(value: Any, schema: Schema | None) -> Plain:
     kind = type(value)
     if value is None:
         return None
@@ -356,12 +356,12 @@ def _plain(value: Any, schema: Schema | None) -> Plain:
     if isinstance(value, datetime.datetime):
         return "date", moments.milliseconds_of(value)
     if isinstance(value, Struct):
-        return "struct", {field.name: _plain(item, field.schema) for field, item in value.items()}
+        return "struct", {field.name: plain(item, field.schema) for field, item in value.items()}
     if isinstance(value, list | tuple):
-        return "array", [_plain(item, schema and schema.value_schema) for item in value]
+        return "array", [plain(item, schema and schema.value_schema) for item in value]
     if isinstance(value, dict):
         return _map(
-            (_plain(key, schema and schema.key_schema), _plain(item, schema and schema.value_schema))
+            (plain(key, schema and schema.key_schema), plain(item, schema and schema.value_schema))
             for key, item in value.items()
         )
     return kind.__qualname__, value

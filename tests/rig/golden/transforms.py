@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kconnect.core.task.batch import FEW
 from kconnect.core.task.steps import Step, Steps
 from tests.rig.golden import plugins, records
 from tests.rig.golden.errors import Case, Difference, Failed, expect, only, phase, same
@@ -22,6 +23,9 @@ def transform(case: Case) -> None:
     found = expect(case["error"], run)
     if case["error"] is None:
         records.check(found, case["out"])
+        # And as a task has it, which gives a transform many alike at once.
+        for each in Steps(_steps([case])).apply([records.build(case["kind"], case["in"]) for _ in range(FEW)]):
+            records.check(each, case["out"])
 
 
 def predicate(case: Case) -> None:
@@ -86,7 +90,7 @@ def _steps(steps: list[Case]) -> list[Step]:
         configured = _configured(step, "transformation")
         asked = step.get("predicate")
         if asked is None:
-            made.append(Step(f"t{index}", configured.apply))
+            made.append(Step(f"t{index}", configured.apply, columns=getattr(configured, "columns", None)))
             continue
         only(asked, "class", "config", "negate")
         made.append(Step(f"t{index}", configured.apply, _configured(asked, "predicate").test, asked["negate"]))
