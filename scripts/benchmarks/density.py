@@ -17,6 +17,8 @@ from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 
 TOPIC = "idle"
+USUAL = {"offset.flush.interval.ms": "60000"}
+"""Connect's default; tests have a shorter one."""
 
 
 def main() -> None:
@@ -31,7 +33,7 @@ def main() -> None:
         try:
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
             admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result()
-            worker = WorkerProcess(directory, broker.bootstrap_servers, "density")
+            worker = WorkerProcess(directory, broker.bootstrap_servers, "density", properties=USUAL)
             try:
                 worker.start()
                 measure(worker, directory, options.connectors, options.idle_seconds)
