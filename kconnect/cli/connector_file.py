@@ -10,14 +10,15 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kconnect.cli.files import InputError, properties_of
-from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
-from kconnect.plugins import environments
-from kconnect.plugins.registry import Registry
-from kconnect.preview import preview
+
+if TYPE_CHECKING:
+    from kconnect.core.settings.worker import WorkerSettings
+    from kconnect.plugins.registry import Registry
+    from kconnect.preview.preview import Preview
 
 
 def worker_of(path: Path | None, bootstrap_servers: str | None = None) -> WorkerSettings:
@@ -30,6 +31,8 @@ def worker_of(path: Path | None, bootstrap_servers: str | None = None) -> Worker
 def worker_with(
     given: Mapping[str, str], where: str, bootstrap_servers: str | None = None, environ: Mapping[str, str] | None = None
 ) -> WorkerSettings:
+    from kconnect.preview import preview
+
     try:
         return preview.worker_settings(given, environ or {}, bootstrap_servers)
     except ConfigError as error:
@@ -43,10 +46,11 @@ def has_brokers(path: Path | None) -> bool:
     return "CONNECT_BOOTSTRAP_SERVERS" in os.environ or "bootstrap.servers" in properties_of(path)
 
 
-def build(
-    where: str, config: Mapping[str, str], kind: str | None, settings: WorkerSettings, plugins: Registry
-) -> preview.Preview:
+def build(where: str, config: Mapping[str, str], kind: str | None, settings: WorkerSettings, plugins: Registry) -> Preview:
     """A connector's chain. InputError, naming the file, for a setting that can't be used."""
+    from kconnect.plugins import environments
+    from kconnect.preview import preview
+
     environments.prepare(environments.directories(plugins, config, settings))
     try:
         return preview.Preview(config, kind or preview.kind_of(config, plugins), settings, plugins)
@@ -55,6 +59,8 @@ def build(
 
 
 def plugins_of(settings: WorkerSettings) -> Registry:
+    from kconnect.plugins.registry import Registry
+
     return Registry.scan(settings.plugin_path)
 
 

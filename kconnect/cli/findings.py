@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from kconnect.plugins.examination import ERROR, WARNING, Problem
+if TYPE_CHECKING:
+    from kconnect.plugins.examination import Problem
 
-__all__ = ["ERROR", "OK", "SKIPPED", "WARNING", "Finding", "count", "of_problem", "write"]
 
-OK, SKIPPED = "ok", "skipped"
+OK, SKIPPED, WARNING, ERROR = "ok", "skipped", "warning", "error"
+"""Those of problems are named as there."""
 
 _COLOURS = {OK: "green", SKIPPED: "bright_black", WARNING: "yellow", ERROR: "red"}
 

@@ -14,14 +14,16 @@ import datetime
 import decimal
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
 from kconnect.data import schema as schemas
 from kconnect.java import moments
-from kconnect.preview.preview import Body, Done, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from kconnect.preview.preview import Body, Done, Outcome, Verdict
 
 _LOGICAL = {schemas.DECIMAL: "Decimal", schemas.DATE: "Date", schemas.TIME: "Time", schemas.TIMESTAMP: "Timestamp"}
 _MOST_TEXT = 1000

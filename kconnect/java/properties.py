@@ -5,8 +5,6 @@ module adds errors that name the line. Called by `worker/main.py`, the CLI and t
 
 from __future__ import annotations
 
-import javaproperties
-
 from kconnect.errors import ConfigError
 
 
@@ -17,6 +15,8 @@ def load(text: str) -> dict[str, str]:
     `#` and `!` begin comment lines, a trailing `\\` goes on in the next line without its leading blanks, `=`, `:` or
     blanks end a key, and `\\uXXXX` is a UTF-16 unit. ConfigError, naming the line, for a broken escape.
     """
+    import javaproperties  # It brings XML and HTTP along, and the command line reads such files seldom.
+
     found: dict[str, str] = {}
     line = 1
     try:

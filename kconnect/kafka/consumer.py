@@ -26,6 +26,7 @@ from kconnect.java import regex
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
 from kconnect.kafka.topics import require_name
+from kconnect.kafka.wakeups import Wakeups
 
 log = logging.getLogger(__name__)
 
@@ -82,9 +83,12 @@ class TaskConsumer:
         self._from_end = client.get("auto.offset.reset") in ("latest", "largest", "end")
         self._held = False
         self._closed = False
+        self._waking = threading.Lock()
         self._error: Exception | None = None
         self._client = dict(client)
         self._patience_s = patience_s
+        # A client that waits for a wake-up is not being polled, and gives its partitions up after that time.
+        self._longest_s = int(client.get("max.poll.interval.ms", 300_000)) / 3000
         self._asked_at: float | None = None
         """
         Since when the group owes an answer: to a commit, or to a member that lost its partitions. Answers come within `read`
@@ -94,7 +98,9 @@ class TaskConsumer:
         self._probe_at = self._left_at + patience_s
         self._commits = 0
         self._number = 0
+        self._wakeups = Wakeups()
         self._consumer = self._new(0)
+        self._wakeups.attach(self._consumer)
 
     def subscribe(self) -> None:
         if self._pattern is not None:
@@ -119,7 +125,7 @@ class TaskConsumer:
         return before != self._topics
 
     def read(self, limit: int, timeout: float) -> list[ck.Message]:
-        """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without."""
+        """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called."""
         self._taken.clear()
         if self._asked_at is not None:
             self._asked_at += time.monotonic() - max(self._left_at, self._asked_at)
@@ -136,7 +142,7 @@ class TaskConsumer:
         if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
             log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
             self._subscribe()
-        first = self._consumer.poll(timeout)
+        first = self._wakeups.next(self._consumer, min(timeout, self._longest_s))
         if self._error is not None:
             self._raise()
         if first is None:
@@ -157,6 +163,12 @@ class TaskConsumer:
             # Read, and then taken away within this very call: the next owner gets these.
             good = [message for message in good if (message.topic(), message.partition()) not in self._taken]
         return good
+
+    def wake(self) -> None:
+        """End the wait of a `read`. From any thread."""
+        with self._waking:
+            if not self._closed:
+                self._wakeups.wake()
 
     @property
     def commits(self) -> bool:
@@ -262,7 +274,10 @@ class TaskConsumer:
         """
         if self.assignment:
             self._take_away(self._listener.revoked, _places(self.assignment))
-        self._closed = True
+        with self._waking:
+            self._closed = True
+            self._wakeups.detach(self._consumer)
+            self._wakeups.close()
         end = time.monotonic() + limit
         while self._commits and time.monotonic() < end:
             self._consumer.poll(0.05)
@@ -299,6 +314,8 @@ class TaskConsumer:
         log.warning("The group has not answered for %.0f s, but its brokers do: rejoining it", self._patience_s)
         self._take_away(self._listener.lost, _places(self.assignment))
         old, self._consumer = self._consumer, fresh
+        self._wakeups.detach(old)
+        self._wakeups.attach(fresh)
         self._number += 1
         if self._commits:
             self._listener.commits_lost(self._commits)

@@ -14,14 +14,16 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-import httpx
 import orjson
 
 from kconnect.errors import TABLE, ConfigError, ConnectError, UnavailableError
 from kconnect.rest import tls_errors
+
+if TYPE_CHECKING:
+    import httpx
 
 Config = Mapping[str, "str | int | float | bool | None"]
 
@@ -107,6 +109,8 @@ class ConnectClient:
         self._withheld_for: str | None = None
         self._has_own = True
         self.url = url.rstrip("/")
+        import httpx  # It takes longer than most commands do.
+
         limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
         headers = {"Accept": "application/json", "User-Agent": "kconnect"}
         if authorization is not None:
@@ -437,6 +441,8 @@ class ConnectClient:
     def _send(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, accept: str | None = None
     ) -> httpx.Response:
+        import httpx
+
         content = None if body is None else orjson.dumps(body)
         headers = {} if content is None else {"Content-Type": "application/json"}
         if accept is not None:
@@ -475,6 +481,8 @@ def _tls(url: str) -> ssl.SSLContext | bool:
     if not _is_https(url):
         # To read whom to trust takes longer than most requests do.
         return False
+    import httpx
+
     try:
         context = httpx.create_ssl_context()
     except OSError as error:
@@ -493,6 +501,8 @@ def _tls(url: str) -> ssl.SSLContext | bool:
 
 
 def _no_answer(url: str, error: httpx.TransportError) -> str:
+    import httpx
+
     reason = tls_errors.reason(error)
     secure = url.lower().startswith("https:")
     if tls_errors.untrusted(error):

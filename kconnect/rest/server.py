@@ -8,6 +8,7 @@ comes from `app.py`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import re
@@ -169,7 +170,7 @@ class Server:
         """Accept nothing more, let running requests finish within the limit, then cut them off. May be called twice."""
         if self._thread is not None:
             for each in self._uvicorns:
-                each.should_exit = True
+                each.exit()
             self._thread.join(self._stop_limit + 5)
             if self._thread.is_alive():
                 log.warning("The REST server did not stop within its limit; it ends with the process")
@@ -209,8 +210,25 @@ class _Uvicorn(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
         self.given = given
         self.ready = threading.Event()
+        self._exiting = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def exit(self) -> None:
+        """From another thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            # It may have ended by itself.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._exiting.set)
+
+    async def main_loop(self) -> None:
+        """uvicorn's own looks ten times a second whether it is to exit; once is for the answers' date."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._exiting.wait(), 1.0)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         await super().startup([])
         accepting = [self._connections.accept(each, self._tls, self._connection) for each in self.given]
         self._accepting = [asyncio.create_task(each) for each in accepting]

@@ -41,10 +41,11 @@ _BYTES = 1 << 20
 About as much is read at once, of which the newest message's size tells how many that are: Java's max.partition.fetch.bytes. A
 batch of five times as much took twice the CPU, in memory that the system gave and took back each time.
 """
-_WAIT_S, _QUIET_WAIT_S, _QUIET_S = 0.5, 2.0, 30.0
+_WAIT_S, _QUIET_WAIT_S, _QUIET_S = 0.5, 5.0, 30.0
 """
-How long the loop may take to notice a stop, a pause or a resume, and how long once it has read nothing for so many seconds: of
-a thousand sinks most are idle, and each look around costs 50 µs. A record that comes is read at once in any case.
+How often the task's `put` is called when nothing comes, which is the clock of many tasks, and how often once the loop has read
+nothing for so many seconds: of a thousand sinks most are idle, and each look around costs 50 µs. (Connect's tasks have a call
+in each offset.flush.interval.ms, a minute.) A record, a stop, a pause and a resume are noticed at once in any case.
 """
 
 
@@ -111,7 +112,7 @@ class SinkLoop:
         return SinkConversion(chain, transforms.steps, errors, use, columns)
 
     def wake(self) -> None:
-        """The loop looks around by itself, twice a second if it is busy."""
+        self._consumer.wake()
 
     def run(self) -> None:
         unit, task = self._unit, self._task

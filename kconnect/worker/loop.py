@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_TICK_S = 0.1
+_TICK_S, _QUIET_TICK_S, _QUIET_S = 0.1, 0.5, 3.0
+"""How often the herder gets to see the time, and how often once nothing has happened for so many seconds."""
 _PROBE_MS = 500
 _THREADS = {Lane.ASK: 8, Lane.CLIENT: 16, Lane.FENCE: 16, Lane.PLUGIN: 64}
 """Pools only keep slow answers from each other. Plugins: enough for each to have its limit from the start."""
@@ -88,13 +89,17 @@ class Loop:
         return future
 
     def _run(self) -> None:
+        busy_at = time.monotonic()
         while True:
+            quiet = time.monotonic() - busy_at > _QUIET_S
             try:
-                event: events.Event | None = self._events.get(timeout=_TICK_S)
+                event: events.Event | None = self._events.get(timeout=_QUIET_TICK_S if quiet else _TICK_S)
             except queue.Empty:
                 event = events.Tick()
             if event is None:
                 break
+            if not isinstance(event, (events.Tick, events.Members)):
+                busy_at = time.monotonic()
             if isinstance(event, events.Cancelled):
                 self._waiting.pop(event.ticket, None)
             try:

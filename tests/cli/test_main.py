@@ -14,7 +14,11 @@ import pytest
 from kconnect.cli import main as cli
 from kconnect.errors import ConfigError, ConnectError, NotFoundError, UnavailableError
 
-HEAVY = ("confluent_kafka", "pyspark", "starlette", "uvicorn", "httpx", "rich", "psutil", "kconnect.worker", "kconnect.local")
+HEAVY = (
+    *("confluent_kafka", "pyspark", "starlette", "uvicorn", "httpx", "psutil", "structlog", "javaproperties"),
+    *("kconnect.worker", "kconnect.local.broker", "kconnect.preview.preview", "kconnect.plugins.registry"),
+    *("kconnect.plugins.sandbox", "kconnect.core.settings.worker"),
+)
 
 
 def run(*arguments: str) -> int:
@@ -24,16 +28,31 @@ def run(*arguments: str) -> int:
 
 
 @pytest.mark.process
-def test_help_lists_the_commands_and_imports_nothing_heavy() -> None:
+def test_help_lists_the_commands() -> None:
+    shown, imported = shown_with_help()
+    for command in ("broker", "demo", "worker"):
+        assert f"\n  {command} " in shown
+    assert imported == "[]"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("command", cli._COMMANDS)
+def test_the_help_of_a_command_imports_nothing_heavy(command: str) -> None:
+    shown, imported = shown_with_help(command)
+    assert shown.startswith(f"Usage: kconnect {command} ")
+    assert imported == "[]"
+
+
+def shown_with_help(*command: str) -> tuple[str, str]:
+    """What is printed, and which heavy modules were imported for that."""
     code = (
         "import sys\nfrom kconnect.cli.main import main\n"
-        "try: main(['--help'])\nexcept SystemExit as ended: assert not ended.code\n"
+        "try: main([*sys.argv[1:], '--help'])\nexcept SystemExit as ended: assert not ended.code\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("broker", "demo", "worker"):
-        assert f"\n  {command} " in done.stdout
-    assert done.stdout.endswith("\n[]\n")
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    shown, _, imported = done.stdout.rstrip().rpartition("\n")
+    return shown, imported
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -200,3 +201,20 @@ def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, top
     until(lambda: second.read() and second.consumer.lags() == {full: 0, empty: 0})
     assert second.values == numbers(5)
     second.consumer.close(60)
+
+
+def test_a_wait_ends_with_the_next_record_and_when_somebody_calls(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    write(bootstrap, topic, ["first"])
+    it = Reading(bootstrap, topic, 30)
+    until(lambda: it.read() and it.values == ["first"])
+    began = time.monotonic()
+    writer = threading.Thread(target=write, args=(bootstrap, topic, ["second"]))
+    writer.start()
+    # What the group has to say ends a wait as well.
+    until(lambda: [message.value() for message in it.consumer.read(100, 90)] == [b"second"])
+    it.consumer.wake()
+    assert it.consumer.read(100, 90) == []
+    assert time.monotonic() - began < 80
+    writer.join()
+    it.consumer.close(60)

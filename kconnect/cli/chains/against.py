@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +17,9 @@ from rich.text import Text
 from kconnect.cli import manifests
 from kconnect.cli.connection import Target
 from kconnect.cli.outcome_text import bytes_text, cells, changes, echo, printable
-from kconnect.preview.preview import Outcome
+
+if TYPE_CHECKING:
+    from kconnect.preview.preview import Outcome
 
 Change = tuple[str, str, str]
 """`+`, `-` or `~`, the place, and what is there."""

@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -15,9 +15,11 @@ from kconnect.cli import connection, connector_file, manifests, outcome_text
 from kconnect.cli.chains import against
 from kconnect.cli.connection import Target
 from kconnect.cli.files import InputError
-from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import DataError
-from kconnect.preview import preview as engine
+
+if TYPE_CHECKING:
+    from kconnect.core.settings.worker import WorkerSettings
+    from kconnect.preview import preview as engine
 
 _FROM_TOPIC = 10
 
@@ -151,6 +153,8 @@ def _of_lines(chains: Sequence[engine.Preview], source: TextIO, limit: int | Non
 
 def run(chain: engine.Preview, body: Any, where: str) -> engine.Outcome:
     """InputError, naming the place, if it is no record."""
+    from kconnect.preview import preview as engine
+
     try:
         record = engine.read(body, chain.kind)
     except DataError as error:

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -17,12 +18,13 @@ from kconnect.cli.chains import against
 from kconnect.cli.chains.preview import run
 from kconnect.cli.connection import Target
 from kconnect.cli.files import InputError, text_of
-from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
-from kconnect.plugins.registry import Registry
-from kconnect.preview import cases as engine
-from kconnect.preview.cases import Case, Difference
-from kconnect.preview.preview import Outcome
+
+if TYPE_CHECKING:
+    from kconnect.core.settings.worker import WorkerSettings
+    from kconnect.plugins.registry import Registry
+    from kconnect.preview.cases import Case, Difference
+    from kconnect.preview.preview import Outcome
 
 
 @dataclass
@@ -119,6 +121,8 @@ def test(
 
 
 def _read(file: Path, worker: Path | None, with_config: bool) -> tuple[list[Case], WorkerSettings]:
+    from kconnect.preview import cases as engine
+
     try:
         cases, asked = engine.cases_of(yaml_file.load(text_of(file)), str(file), with_config)
     except ConfigError as error:
@@ -134,6 +138,8 @@ def _read(file: Path, worker: Path | None, with_config: bool) -> tuple[list[Case
 
 def _run(case: Case, file: Path, given: Mapping[str, str] | None, settings: WorkerSettings, plugins: Registry) -> Result:
     """`given` is the config in place of the case's own."""
+    from kconnect.preview import cases as engine
+
     began = time.monotonic()
     result = Result(case)
     try:

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from kconnect.cli import waiting
-from kconnect.local.broker import Broker
 
 NOT_RUNNING = 3
 
@@ -51,6 +50,8 @@ def start(port: int, data_dir: Path | None) -> None:
       kconnect broker start
       kconnect broker start --port 19092 --data-dir ./kafka
     """
+    from kconnect.local.broker import Broker
+
     found = Broker(data_dir or _default_directory(), port, detached=True)
     already = found.running()
     with waiting.told("the broker to start; the first time, it fetches Kafka's jars"):
@@ -68,6 +69,8 @@ def stop(data_dir: Path | None) -> None:
       kconnect broker stop
       kconnect broker stop --data-dir ./kafka
     """
+    from kconnect.local.broker import Broker
+
     found = Broker(data_dir or _default_directory(), detached=True)
     if not found.running():
         click.echo("Not running")
@@ -86,6 +89,8 @@ def status(data_dir: Path | None) -> int:
     \b
       kconnect broker status
     """
+    from kconnect.local.broker import Broker
+
     found = Broker(data_dir or _default_directory(), detached=True)
     if not found.running():
         click.echo("Not running")

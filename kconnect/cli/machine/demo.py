@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich.console import Console, Group
@@ -29,10 +29,11 @@ from rich.text import Text
 
 from kconnect.cli.outcome_text import printable
 from kconnect.errors import ConnectError
-from kconnect.kafka.positions import Place, Positions
-from kconnect.local.broker import Broker, require_free
 from kconnect.rest.client import ConnectClient, RestError
-from kconnect.testing.processes import WorkerProcess
+
+if TYPE_CHECKING:
+    from kconnect.kafka.positions import Positions
+    from kconnect.testing.processes import WorkerProcess
 
 SOURCE, SINK, TOPIC = "demo-source", "demo-sink", "demo-lines"
 
@@ -72,6 +73,8 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
     if once and file is not None and not file.is_file():
         raise click.UsageError(f"--file {file} does not exist")
     if port:
+        from kconnect.local.broker import require_free
+
         require_free(port)
 
     def run(console: Console, directory: Path, interrupted: threading.Event) -> bool:
@@ -111,6 +114,9 @@ def show(run: Callable[[Console, Path, threading.Event], bool], once: bool, keep
 def _run(
     console: Console, directory: Path, source: Path, target: Path, once: bool, port: int, interrupted: threading.Event
 ) -> bool:
+    from kconnect.local.broker import Broker
+    from kconnect.testing.processes import WorkerProcess
+
     broker = Broker(directory / "broker")
     worker: WorkerProcess | None = None
     try:
@@ -298,6 +304,8 @@ class PeakMemory:
 def _watch(
     console: Console, worker: WorkerProcess, servers: str, source: Path, target: Path, interrupted: threading.Event
 ) -> None:
+    from kconnect.kafka.positions import Positions
+
     positions = Positions({"bootstrap.servers": servers, "log_level": 0})
     with Live(console=console, refresh_per_second=4) as live:
         before, at = 0, time.monotonic()
@@ -316,6 +324,8 @@ def _watch(
 
 def _look(client: ConnectClient, positions: Positions) -> dict[str, Any]:
     """States, and how far both sides are: bytes of the file that were read, records in the topic and delivered."""
+    from kconnect.kafka.positions import Place
+
     found = client.connectors("status")
     offsets = {name: client.offsets(name) for name in (SOURCE, SINK)}
     position = sum(entry["offset"]["position"] for entry in offsets[SOURCE])

@@ -87,7 +87,7 @@ class Leading(Term):
                 finally:
                     desk.busy.difference_update(names)
                 continue
-            yield desk.change(500)
+            yield desk.change(looks.quiet_ms(len(desk.log.config.connectors), 500))
 
     def close(self) -> None:
         """The term is over; `run` has ended."""

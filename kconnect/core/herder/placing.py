@@ -155,7 +155,7 @@ class Placing:
                 self._start_anew({unit for unit, count in self._overtaken.items() if count > 1})
                 self._overtaken = {}
                 continue
-            yield desk.change(1000)
+            yield desk.change(looks.quiet_ms(len(desk.log.config.connectors), 1000))
 
     def _lost_units(self) -> Procedure[set[UnitId]]:
         """What lost hosts still list, and what was said of it says that it runs."""

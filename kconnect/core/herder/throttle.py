@@ -44,3 +44,8 @@ class Looks:
         """When the look after this one may be."""
         self._throttle.milliseconds = connectors // 4
         return self._throttle.free_at(now)
+
+    @staticmethod
+    def quiet_ms(connectors: int, least: int) -> int:
+        """How long to wait where nothing changes but the time, so that looking takes less than half a percent of a core."""
+        return max(least, connectors * 4)

@@ -6,6 +6,8 @@ Held by the herder, which uses it for REST's answers and for the leader's clean-
 
 from __future__ import annotations
 
+from typing import Any
+
 from kconnect.core.state import records
 from kconnect.core.state.records import Broken, LogRecord, State, StatusRecord, UnitId, UnitStatus
 
@@ -17,6 +19,8 @@ class StatusState:
         self.topic_changes = 0
         """Counts the records about topics."""
         self._of: dict[str, set[UnitId]] = {}
+        self.shown: dict[str, tuple[object, dict[str, Any]]] = {}
+        """What was answered of a connector, and what else that depends on; until the next status of it."""
         self.unsaid: set[UnitId] = set()
         """Those of `units` whose status is in no topic: it was in one that is no more."""
 
@@ -28,6 +32,7 @@ class StatusState:
         decoded = records.decode_status(record)
         if isinstance(decoded, records.StatusChange):
             self.unsaid.discard(decoded.unit)
+            self.shown.pop(decoded.unit.connector, None)
         match decoded:
             case records.StatusChange(unit, None):
                 self.units.pop(unit, None)

@@ -40,3 +40,8 @@ def test_the_more_there_is_to_look_at_the_rarer_it_is_looked_at() -> None:
 
     assert looks(3) == [0] * 100
     assert looks(1000) == [0] * 8 + [250, 500, 750]
+
+
+def test_the_more_there_is_the_longer_a_quiet_herder_waits() -> None:
+    assert Looks.quiet_ms(0, 500) == Looks.quiet_ms(100, 500) == 500
+    assert Looks.quiet_ms(1000, 500) == 4000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kconnect.core.herder import classes, views
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.request import Look, Office, Request
@@ -42,13 +43,31 @@ class ListConnectors(Request["list[str] | Body"]):
             try:
                 entry: Body = {}
                 if "status" in self.expand:
-                    entry["status"] = views.connector_status(config, desk.log.status, name, kind, waiting(desk, name))
+                    entry["status"] = status_of(desk, name, kind)
                 if "info" in self.expand:
                     entry["info"] = views.connector_info(config, name, kind)
                 body[name] = entry
             except NotFoundError:
                 continue  # It was deleted meanwhile.
         return body
+
+
+def status_of(desk: Desk, name: str, kind: str) -> Body:
+    """Dashboards ask for those of all connectors, of which few have changed: nobody may change what this gives."""
+    config, statuses = desk.log.config, desk.log.status
+    connector = config.connectors.get(name)
+    if connector is None:
+        raise NotFoundError(f"Connector {name} not found")
+    depends_on = connector.task_count, connector.inconsistent, config.target_state(name), kind
+    known = statuses.shown.get(name)
+    if known is not None and known[0] == depends_on:
+        return known[1]
+    waits = waiting(desk, name)
+    body = views.connector_status(config, statuses, name, kind, waits)
+    # What a unit waits for may change with whatever is read.
+    if not waits:
+        statuses.shown[name] = depends_on, body
+    return body
 
 
 @dataclass(frozen=True, slots=True)
