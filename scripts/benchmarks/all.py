@@ -28,10 +28,10 @@ from tests.rig.benches import page, results
 ROOT = Path(__file__).parent.parent.parent
 TWO = "--rounds 2"
 BENCHES = {
-    "throughput": ("", "--records 20000 --rounds 2"),
-    "latency": ("", "--seconds 5 --rounds 2"),
+    "throughput": ("--records 1000000", "--records 20000 --rounds 1 --warm 1"),
+    "latency": ("", "--seconds 3 --rounds 1"),
     "chain": ("", TWO),
-    "java": ("", "--records 20000 --rounds 2 --connectors 4"),
+    "java": ("", "--records 20000 --rounds 1 --connectors 4"),
     "density": ("", "--connectors 20 --idle-seconds 5"),
     "growth": ("", "--sizes 10 30 --idle-seconds 5 --seconds 5"),
     "start": ("", "--records 2000 --rounds 1"),

@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from throughput import ENRICH, OBJECTS, TEXTS, Files, converter
-
 from kconnect.jvm import jars
 from kconnect.jvm.maven import Coordinates
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.benches import results, stage
+from tests.rig.benches.workloads import ENRICH, OBJECTS, TEXTS, Files, converter, texts
 from tests.rig.cdc import pipeline
 from tests.rig.systems import java_plugins
 from tests.rig.systems.postgres import Postgres
@@ -66,13 +65,12 @@ def workloads(stack: ExitStack, directory: Path, servers: str, records: int, wan
     topics = Topics(servers)
     if FILES in wanted:
         files = Files(directory, topics, records)
-        files.prepare()
         yield files.source("file source, String", converter(STRING), SOURCE)
         yield files.sink("file sink, String", converter(STRING), TEXTS, SINK)
         yield files.source("file source, Hoist + 2 Insert + predicate, JSON", {**converter(JSON, False), **ENRICH}, SOURCE)
         yield files.sink("the same before a file sink", {**converter(JSON, False), **ENRICH}, OBJECTS, SINK)
     elif MIRROR in wanted:
-        topics.fill(TEXTS, (f"{number:012d} {'x' * 132}".encode() for number in range(records)))
+        topics.fill(TEXTS, texts(records, 145))
     if DEBEZIUM in wanted:
         yield snapshot(stack.enter_context(postgres()), topics, records)
     if MIRROR in wanted:

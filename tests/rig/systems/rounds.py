@@ -31,7 +31,8 @@ _LOOK_S = 0.2
 class Workload:
     """
     A connector that moves `records`. `begin` makes what a run needs, by the connector's name, and gives the config; `moved`
-    says how many records have arrived; `end` clears away behind a connector that is deleted.
+    says how many records have arrived; `end` clears away behind a connector that is deleted. Of several `copies`, which run at
+    once, each moves so many.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Workload:
     moved: Callable[[str], int]
     end: Callable[[str], None] = lambda name: None
     sides: tuple[str, ...] = SIDES
+    copies: int = 1
 
 
 class Run(NamedTuple):
@@ -52,14 +54,14 @@ class Run(NamedTuple):
 class Rounds:
     """`workers` by their side; with one only, nothing is compared."""
 
-    def __init__(self, workers: Mapping[str, WorkerProcess], rounds: int, results: Results) -> None:
-        self._workers, self._rounds, self._results = workers, rounds, results
+    def __init__(self, workers: Mapping[str, WorkerProcess], rounds: int, results: Results, warm: int = 1) -> None:
+        self._workers, self._rounds, self._results, self._warm = workers, rounds, results, warm
         self._runs = 0
 
     def compare(self, workload: Workload) -> None:
         """What is found is added to the results, and shown."""
         sides = [side for side in self._workers if side in workload.sides]
-        for side in sides:
+        for side in sides * self._warm:
             self.run(self._workers[side], workload)
         found: dict[str, list[Run]] = {side: [] for side in sides}
         for number in range(self._rounds):
@@ -72,17 +74,23 @@ class Rounds:
 
     def run(self, worker: WorkerProcess, workload: Workload) -> Run:
         self._runs += 1
-        name = f"run-{self._runs}"
-        config = {"tasks.max": "1", **workload.begin(name)}
+        configs: dict[str, dict[str, str]] = {}
+        for copy in range(workload.copies):
+            name = f"run-{self._runs}" + (f"-{copy}" if copy else "")
+            configs[name] = {"tasks.max": "1", **workload.begin(name)}
         # Whatever checks configs may have to be started, which is not what is measured.
-        worker.client.validate(config["connector.class"], config)
+        worker.client.validate(configs[name]["connector.class"], configs[name])
         began, before = time.monotonic(), worker.cpu_seconds()
-        worker.client.create(name, config)
-        self._wait(worker, workload, name)
+        for name, config in configs.items():
+            worker.client.create(name, config)
+        for name in configs:
+            self._wait(worker, workload, name)
         spent, elapsed = worker.cpu_seconds() - before, time.monotonic() - began
-        worker.client.delete(name)
-        workload.end(name)
-        return Run(spent / workload.records * 1e6, workload.records / elapsed)
+        for name in configs:
+            worker.client.delete(name)
+            workload.end(name)
+        records = workload.records * workload.copies
+        return Run(spent / records * 1e6, records / elapsed)
 
     @staticmethod
     def _wait(worker: WorkerProcess, workload: Workload, name: str) -> None:
@@ -118,14 +126,14 @@ class Topics:
         """What nobody reads any more would fill the disk."""
         self._admin.delete_topics([topic])[topic].result()
 
-    def fill(self, topic: str, values: Iterable[bytes]) -> None:
-        """Makes the topic, too."""
-        self.create(topic)
+    def fill(self, topic: str, values: Iterable[bytes | None], partitions: int = 1) -> None:
+        """Makes the topic, too; partitions get records in turn."""
+        self.create(topic, partitions=partitions)
         producer = ck.Producer({**self._client, "linger.ms": 20})
-        for value in values:
+        for number, value in enumerate(values):
             while True:
                 try:
-                    producer.produce(topic, value)
+                    producer.produce(topic, value, partition=number % partitions)
                     break
                 except BufferError:
                     producer.poll(0.1)
@@ -141,10 +149,25 @@ class Topics:
             self._looks = self._looker()
             return 0
 
-    def committed(self, group: str, topic: str) -> int:
+    def last(self, topic: str) -> bytes | None:
+        """The value of the last record that was committed, if it is there yet."""
+        reader = ck.Consumer({**self._client, "group.id": "last", "isolation.level": "read_committed"})
+        try:
+            _, end = reader.get_watermark_offsets(ck.TopicPartition(topic, 0), timeout=10)
+            # Behind it there is the end of its transaction.
+            reader.assign([ck.TopicPartition(topic, 0, max(0, end - 2))])
+            found = [message.value() for message in reader.consume(2, _LOOK_S) if message.error() is None]
+            return found[-1] if found else None
+        except ck.KafkaException:
+            return None
+        finally:
+            reader.close()
+
+    def committed(self, group: str, topic: str, partitions: int = 1) -> int:
         """How many records the group has dealt with."""
         consumer = ck.Consumer({**self._client, "group.id": group})
         try:
-            return int(consumer.committed([ck.TopicPartition(topic, 0)], timeout=10)[0].offset)
+            places = consumer.committed([ck.TopicPartition(topic, part) for part in range(partitions)], timeout=10)
+            return sum(max(0, place.offset) for place in places)
         finally:
             consumer.close()
