@@ -133,14 +133,16 @@ def _bars(found: Sequence[Row], measures: Mapping[str, str], title: str) -> str 
 
 
 def _lines(found: Sequence[Row], title: str, x_title: str, relative: bool) -> str | None:
-    """A line a measure, over the first number in the workload's name; relative ones over their first value."""
+    """A line a measure, over the first number in the workload's name; relative ones as multiples of their first value."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in found:
         number = re.search(r"[\d,]+", row.workload)
         if number and row.side == KCONNECT:
             points.setdefault(row.measure, []).append((float(number[0].replace(",", "")), row.median))
-    # On a logarithmic scale there is no 0.
-    points = {name: line for name, line in points.items() if len(line) > 1 and all(y > 0 for _, y in line)}
+    if relative:
+        # Nothing is a multiple of 0, and a logarithmic scale has none.
+        points = {name: [(x, y) for x, y in line if x and y] for name, line in points.items()}
+    points = {name: line for name, line in points.items() if len(line) > 1}
     if not points:
         return None
     if relative:
