@@ -81,6 +81,10 @@ def test_the_page_keeps_what_was_written_by_hand_and_the_benches_that_were_not_r
         [row("w", side, 2.0, bench="throughput") for side in results.SIDES],
         [row(f"{rate} a second", side, 2.0, measure="p99", bench="latency") for side in results.SIDES for rate in (100, 5000)],
         [row(f"{count:,} idle", KCONNECT, count / 10, measure="memory", bench="growth") for count in (0, 100, 1000)],
+        [
+            Row("memory", workload, KCONNECT, "memory", "MiB", (5.0,))
+            for workload in ("0 restarts", "500 restarts", "1,000 restarts", "slope, for 1,000 restarts")
+        ],
     ],
     ids=lambda rows: rows[0].bench,
 )

@@ -133,10 +133,10 @@ def _bars(found: Sequence[Row], measures: Mapping[str, str], title: str) -> str 
 
 
 def _lines(found: Sequence[Row], title: str, x_title: str, relative: bool) -> str | None:
-    """A line a measure, over the first number in the workload's name; relative ones as multiples of their first value."""
+    """A line a measure, over the number that a workload begins with; relative ones as multiples of their first value."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in found:
-        number = re.search(r"[\d,]+", row.workload)
+        number = re.match(r"\d[\d,.]*", row.workload)
         if number and row.side == KCONNECT:
             points.setdefault(row.measure, []).append((float(number[0].replace(",", "")), row.median))
     if relative:
