@@ -93,7 +93,7 @@ def test_plots(rows: list[Row]) -> None:
     assert page.plots(rows) == drawn
     (svg,) = drawn.values()
     texts = {element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")}
-    assert texts & {KCONNECT, "memory"}
+    assert texts & {KCONNECT, "memory", "w"}
 
 
 def test_the_page_is_made_of_its_lines() -> None:
