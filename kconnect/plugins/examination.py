@@ -209,9 +209,10 @@ def _subject(found: metadata.Distribution | None, name: str) -> str:
 
 
 def _python(place: Path, distribution: metadata.Distribution) -> Iterator[Problem]:
-    rule = distribution.metadata["Requires-Python"]
-    if not rule:
+    # The package importlib_metadata, once imported, answers for the standard library's: what is not there is a KeyError then.
+    if "Requires-Python" not in distribution.metadata:
         return
+    rule = distribution.metadata["Requires-Python"]
     own = platform.python_version()
     with suppress(InvalidSpecifier):
         if not SpecifierSet(rule).contains(own, prereleases=True):

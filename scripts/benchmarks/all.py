@@ -50,12 +50,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the command")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md and its plots")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="run nothing, take the results of an earlier run")
     parser.add_argument("--only", choices=BENCHES, action="append", help="by default every bench")
     options = parser.parse_args()
     folder = ROOT / ".kconnect" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H%M%S}.jsonl"
-    failed = [name for name in options.only or BENCHES if not run(name, options.quick, file)]
+    file = options.read or folder / f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H%M%S}.jsonl"
+    wanted = [] if options.read else options.only or BENCHES
+    failed = [name for name in wanted if not run(name, options.quick, file)]
     if file.exists():
         runs, rows = results.read(file)
         print(f"\n{len(results.by_bench(rows))} benches; the results are in {file}")

@@ -137,7 +137,11 @@ def look(servers: str, worker: WorkerProcess) -> list[tuple[str, str, float]]:
     def mib(*processes: object) -> float:
         return sum(process.memory_full_info().pss for process in processes if process is not None) / 2**20  # type: ignore[attr-defined]
 
-    groups = AdminClient({"bootstrap.servers": servers}).list_consumer_groups().result().valid
+    # A client that nobody holds would be gone before it has an answer.
+    admin = AdminClient({"bootstrap.servers": servers})
+    groups = admin.list_consumer_groups().result()
+    if groups.errors:
+        raise SystemExit(f"The broker does not tell its groups: {groups.errors}")
     return [
         ("worker", "MiB", mib(root)),
         ("the driver's JVM", "MiB", mib(jvm)),
@@ -145,7 +149,7 @@ def look(servers: str, worker: WorkerProcess) -> list[tuple[str, str, float]]:
         ("driver, daemon, sandboxes", "MiB", mib(*rest)),
         ("processes", "", len(worker.tree())),
         ("threads", "", sum(process.num_threads() for process in worker.tree())),
-        ("groups", "", len(groups)),
+        ("groups", "", len(groups.valid)),
         ("transactional ids", "", transactional_ids(servers)),
     ]
 

@@ -27,7 +27,7 @@ def main() -> None:
     parser = results.parser(__doc__)
     parser.add_argument("--topics", type=int, default=200)
     parser.add_argument("--records", type=int, default=5, help="for each topic")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     found = results.Results("topics", options.json)
     with stage.opened("topics") as on:

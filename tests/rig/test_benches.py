@@ -80,7 +80,11 @@ def test_the_page_keeps_what_was_written_by_hand_and_the_benches_that_were_not_r
     [
         [row("w", side, 2.0, bench="throughput") for side in results.SIDES],
         [row(f"{rate} a second", side, 2.0, measure="p99", bench="latency") for side in results.SIDES for rate in (100, 5000)],
-        [row(f"{count:,} idle", KCONNECT, count / 10, measure="memory", bench="growth") for count in (100, 1000)],
+        [row(f"{count:,} idle", KCONNECT, count / 10, measure="memory", bench="growth") for count in (0, 100, 1000)],
+        [
+            Row("memory", workload, KCONNECT, "memory", "MiB", (5.0,))
+            for workload in ("0 restarts", "500 restarts", "1,000 restarts", "slope, for 1,000 restarts")
+        ],
     ],
     ids=lambda rows: rows[0].bench,
 )
@@ -89,7 +93,7 @@ def test_plots(rows: list[Row]) -> None:
     assert page.plots(rows) == drawn
     (svg,) = drawn.values()
     texts = {element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")}
-    assert texts & {KCONNECT, "memory"}
+    assert texts & {KCONNECT, "memory", "w"}
 
 
 def test_the_page_is_made_of_its_lines() -> None:

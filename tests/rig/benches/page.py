@@ -16,7 +16,7 @@ import pygal
 from pygal.style import CleanStyle
 
 from tests.rig.benches import results
-from tests.rig.benches.results import KCONNECT, SIDES, Row
+from tests.rig.benches.results import CONNECT, KCONNECT, SIDES, Row
 
 PAGE, LINES = "performance.md", "performance/results.jsonl"
 
@@ -132,15 +132,31 @@ def _bars(found: Sequence[Row], measures: Mapping[str, str], title: str) -> str 
     return _svg(chart)
 
 
+def _ratios(found: Sequence[Row], measure: str, title: str) -> str | None:
+    """kconnect's over Connect's: what differs by a hundred times from workload to workload fits on one scale."""
+    shown = {(row.workload, row.side): row for row in found if row.measure == measure}
+    pairs = {name: (shown.get((name, KCONNECT)), shown.get((name, CONNECT))) for name, _ in shown}
+    bars = {name: float(results.ratio(*pair)) for name, pair in reversed(pairs.items()) if all(pair)}
+    if not bars:
+        return None
+    chart = _chart(pygal.HorizontalBar, found[0].bench, title, height=100 + 26 * len(bars), show_legend=False)
+    chart.range = (0, max(1, *bars.values()))
+    chart.x_labels = list(bars)
+    chart.add(KCONNECT, list(bars.values()))
+    return _svg(chart)
+
+
 def _lines(found: Sequence[Row], title: str, x_title: str, relative: bool) -> str | None:
-    """A line a measure, over the first number in the workload's name; relative ones over their first value."""
+    """A line a measure, over the number that a workload begins with; relative ones as multiples of their first value."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in found:
-        number = re.search(r"[\d,]+", row.workload)
+        number = re.match(r"\d[\d,.]*", row.workload)
         if number and row.side == KCONNECT:
             points.setdefault(row.measure, []).append((float(number[0].replace(",", "")), row.median))
-    # On a logarithmic scale there is no 0.
-    points = {name: line for name, line in points.items() if len(line) > 1 and all(y > 0 for _, y in line)}
+    if relative:
+        # Nothing is a multiple of 0, and a logarithmic scale has none.
+        points = {name: [(x, y) for x, y in line if x and y] for name, line in points.items()}
+    points = {name: line for name, line in points.items() if len(line) > 1}
     if not points:
         return None
     if relative:
@@ -154,7 +170,7 @@ def _lines(found: Sequence[Row], title: str, x_title: str, relative: bool) -> st
 
 
 _PLOTS: dict[str, Any] = {
-    "throughput": lambda found: _bars(found, {"CPU a record": ""}, "CPU a record, µs"),
+    "throughput": lambda found: _ratios(found, "CPU a record", "CPU a record, kconnect's over Connect's"),
     "latency": lambda found: _bars(found, {f"p{share}": f", p{share}" for share in (50, 99, 99.9)}, "latency, ms"),
     "growth": lambda found: _lines(found, "growth, as a multiple of the smallest size", "idle connectors", relative=True),
     "memory": lambda found: _lines(

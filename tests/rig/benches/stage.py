@@ -6,6 +6,8 @@ Used by the benches of `scripts/benchmarks`. Read next: `kconnect/testing/proces
 
 from __future__ import annotations
 
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -47,6 +49,8 @@ class Stage:
 
 @contextmanager
 def opened(name: str) -> Iterator[Stage]:
+    # Who asks a bench to end means its workers, too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with ExitStack() as stack:
         yield Stage(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"kconnect-{name}-"))), stack)
 

@@ -1,5 +1,5 @@
 """
-What `throughput.py` has workers move, and `java.py` in part: connectors of the file plugins, with converters and transforms.
+What `scripts/benchmarks/throughput.py` has workers move: connectors of the file plugins, with converters and transforms.
 
 Inputs are made when the first workload asks for them: files of lines, and topics. Read next: `tests/rig/systems/rounds.py`.
 """
