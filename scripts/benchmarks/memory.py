@@ -2,8 +2,8 @@
 Nothing grows: memory, groups and producers over restarts of hosts, over connectors that come and go, and over time.
 
 One worker after the other does one thing many times, and is looked at now and then; the last line is the slope of a straight
-line through all points but the first. Time is not waited for: a worker's intervals, those of its clients and the retention of
-its group are divided by `--faster`, so that what happens every so often happens as often as in so many hours. What a process
+line through all points but the first. Time is not waited for: a worker's intervals and those of its clients are divided by
+`--faster`, so that what happens every so often happens as often as in so many hours. What a process
 counts in hours by itself is not made faster. Hosts are restarted by `kill -9`, all at once. The units of a host that dies so
 often are given hosts of their own, as suspects; the first point is behind that.
 """
