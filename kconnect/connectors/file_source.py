@@ -37,10 +37,10 @@ CONFIG = ConfigDef(
     ConfigKey(BATCH_SIZE, Type.INT, 2000, Importance.LOW, "The most lines that one poll returns."),
 )
 
-_IDLE_S, _SOON_S = 1.0, 0.005
+_IDLE_S, _SOON_S = 1.0, 0.02
 """
 How long to wait at most until the file is looked at again, and at least. A file that has just grown soon grows again: the pause
-doubles each time that it has not.
+doubles each time that it has not. After an empty poll of less than 10 ms the framework would wait for longer than that.
 """
 _BLOCK = 256 * 1024
 
