@@ -20,7 +20,8 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.connector import SinkConnector
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkBatch, SinkTask
-from kconnect.data.values import column_texts, texts_of, to_text
+from kconnect.data.column import Column
+from kconnect.data.values import column_texts, to_text
 from kconnect.errors import ConnectError
 
 FILE = "file"
@@ -105,12 +106,10 @@ class FileStreamSinkTask(SinkTask):
         if not records:
             return
         values, schemas = [record.value for record in records], [record.value_schema for record in records]
-        # Texts are texts whatever their schema is; of everything else a schema may say more.
-        if schemas.count(None) == len(schemas) or set(map(type, values)) == {str}:
-            lines = texts_of(values)
+        if schemas.count(schemas[0]) == len(schemas):
+            self._write(column_texts(Column(schemas[0], values)))
         else:
-            lines = [to_text(value, schema) for value, schema in zip(values, schemas)]
-        self._write(lines)
+            self._write([to_text(value, schema) for value, schema in zip(values, schemas)])
 
     def put_batch(self, batch: SinkBatch) -> None:
         self._write(column_texts(batch.value))

@@ -93,11 +93,6 @@ def _without_bytes(value: Any) -> Any:
     return value
 
 
-def texts_of(values: list[Any]) -> list[str]:
-    """`to_text` of many values without a schema; quick for texts, and for maps that all have the same keys."""
-    return column_texts(Column(None, values))
-
-
 def column_texts(column: Column) -> list[str]:
     """`to_text` of the values of a column; quick for texts, and for maps and structs."""
     try:

@@ -26,7 +26,7 @@ from kconnect.data.conversion import (
 )
 from kconnect.data.literals import parse_string
 from kconnect.data.schema import java_class
-from kconnect.data.text import column_texts, float32, float32_text, float64_text, message_text, texts_of, to_text
+from kconnect.data.text import column_texts, float32, float32_text, float64_text, message_text, to_text
 from kconnect.java.moments import FarDate, date_of, milliseconds_of
 
 __all__ = [
@@ -55,6 +55,5 @@ __all__ = [
     "message_text",
     "milliseconds_of",
     "parse_string",
-    "texts_of",
     "to_text",
 ]

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kconnect.data import schema as s
+from kconnect.data.column import Column
 from kconnect.data.schema import Schema, SchemaType, Struct
-from kconnect.data.values import convert_to_list, float32_text, float64_text, java_class, parse_string, texts_of, to_text
+from kconnect.data.values import column_texts, convert_to_list, float32_text, float64_text, java_class, parse_string, to_text
 
 UTC = datetime.timezone.utc
 POINT = s.struct({"x": s.INT32_SCHEMA, "y": s.OPTIONAL_STRING_SCHEMA, "z": s.FLOAT32_SCHEMA})
@@ -160,8 +161,8 @@ def test_elements_of_a_list_that_a_text_becomes_say_how_wide_they_are() -> None:
     ],
 )
 def test_many_texts_are_what_each_of_them_is(many: list[Any]) -> None:
-    assert texts_of(many) == [to_text(value) for value in many]
+    assert column_texts(Column(None, many)) == [to_text(value) for value in many]
 
 
-def test_keys_of_texts_of_maps_are_no_patterns() -> None:
-    assert texts_of([{"100%": "50%"}]) == ["{100%=50%}"]
+def test_keys_in_texts_of_maps_are_no_patterns() -> None:
+    assert column_texts(Column(None, [{"100%": "50%"}])) == ["{100%=50%}"]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LATE_MS = 5000
+
 
 @dataclass
 class Throttle:
@@ -47,5 +49,8 @@ class Looks:
 
     @staticmethod
     def quiet_ms(connectors: int, least: int) -> int:
-        """How long to wait where nothing changes but the time, so that looking takes less than half a percent of a core."""
-        return max(least, connectors * 4)
+        """
+        How long to wait where nothing changes but the time, so that looking takes less than half a percent of a core; but not
+        so long that what is due by time would be late.
+        """
+        return max(least, min(connectors * 4, _LATE_MS))
