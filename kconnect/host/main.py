@@ -40,6 +40,7 @@ from kconnect.jvm import options
 from kconnect.jvm.options import Options
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader, LogWriter, Place
+from kconnect.kafka.watch import Watchers
 from kconnect.plugins import environments
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
@@ -110,6 +111,7 @@ class Host:
         )
         self.gate = Gate(self._state)
         self.starts = StartTurns()
+        self.watchers = Watchers()
         client = clients.internal(settings, f"host-{number}")
         topics = clients.topics(settings)
         control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
@@ -278,6 +280,7 @@ class Host:
         log.info("Host %d ends: %s", self._number, reason)
         self._outbox.close()
         self._offsets.close()
+        self.watchers.close()
         self._reader.close()
         self._writer.close()
         self._metrics.close()

@@ -1,8 +1,8 @@
 """
 The consumer of one sink task: a member of the connector's group that reads in batches.
 
-Made and read by `units/sink_task.py`, asked for all else by `core/task/sink_pump.py`, its listener, which it calls from within
-`read` and `close`; from the task's thread only. No call
+Made and read by `resting.py`, which stands between it and a sink task, and which is its listener: that is called from within
+`read` and `close`. From the task's thread only. No call
 waits for the brokers without a limit: after an outage a client of librdkafka 2.16 may find none of them again (its issue
 5301; seen after a lone broker had been suspended for a minute), and a commit that waits for the answer never returns. A
 client that has given no sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 
@@ -48,6 +48,13 @@ _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
 _START_S = 1.0
 _GROUP_S = 60.0
+
+
+class Standing(NamedTuple):
+    """Of one partition: where its reader goes on, if that is known, and what its group has committed."""
+
+    position: int | None
+    committed: int | None
 
 
 class TaskConsumer:
@@ -253,6 +260,38 @@ class TaskConsumer:
             if at.error is not None:
                 raise ConnectError(f"The group's offset in {at.topic}-{at.partition} can't be read: {at.error.str()}")
         return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+    def standing(self) -> dict[TopicPartition, Standing] | None:
+        """
+        Where reading stands. None unless this member alone reads all there is of its topics, and owes and is owed nothing;
+        nor while no broker says so.
+        """
+        idle = self._asked_at is None and not self._commits and not self._paused
+        if self._pattern is not None or not self.assignment or not idle:
+            return None
+        try:
+            known = [self._consumer.list_topics(topic, timeout=_PROBE_S).topics[topic] for topic in self._topics]
+            group = self._consumer.committed(_places(self.assignment), timeout=_START_S)
+        except ck.KafkaException as error:
+            log.debug("Where the group stands can't be read: %s", error.args[0].str())
+            return None
+        there = {TopicPartition(topic.topic, number) for topic in known for number in topic.partitions}
+        if there != self.assignment or any(at.error is not None for at in group):
+            return None
+        committed = {TopicPartition(at.topic, at.partition): at.offset for at in group if at.offset >= 0}
+        positions = {TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(group)}
+        found = {}
+        for place, at in positions.items():
+            _, high = self._consumer.get_watermark_offsets(ck.TopicPartition(*place), cached=True)
+            # In one that has never had a record, there is only one place to be.
+            unread = 0 if high == 0 else None
+            found[place] = Standing(at if at >= 0 else committed.get(place, unread), committed.get(place))
+        return found
+
+    @property
+    def from_end(self) -> bool:
+        """Whether a partition of which the group has no offset is read from where it ends."""
+        return self._from_end
 
     def _find_starts(self, unread: list[TopicPartition]) -> None:
         try:

@@ -4,7 +4,7 @@ What ends the wait of a consumer's thread: something to poll, or somebody who ca
 confluent-kafka's own `poll` wakes up five times a second to look for signals, and nobody can interrupt it: a host of hundreds
 of idle sinks did little else. librdkafka can write to a file as soon as a client's queue has something. confluent-kafka (2.16)
 has no call for that, so librdkafka is called here beside it. Where that can't be done, a wait is a short `poll`. Used by
-`consumer.py`. Read next: librdkafka's `rd_kafka_queue_io_event_enable`.
+`consumer.py`, `resting.py` and `watch.py`. Read next: librdkafka's `rd_kafka_queue_io_event_enable`.
 """
 
 from __future__ import annotations
@@ -54,6 +54,17 @@ class Wakeups:
             os.eventfd_read(self._fd)
             message = consumer.poll(0)
         return message
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing can end a wait but time and messages."""
+        return self._fd is None
+
+    def wait(self, timeout: float) -> None:
+        """For somebody who calls, with no client at all; not to be used while blind."""
+        assert self._fd is not None
+        if self._poll.poll(timeout * 1000):
+            os.eventfd_read(self._fd)
 
     def wake(self) -> None:
         if self._fd is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
+from math import inf
 from typing import Any
 
 from kconnect.api.task import SinkTask
@@ -24,6 +25,7 @@ from kconnect.core.task.ports import Listener
 from kconnect.core.task.sink_pump import Chain, Intake, Ports, SinkConversion, SinkPump
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.resting import RestingConsumer
 from kconnect.plugins.registry import class_name
 from kconnect.units import converters, java_chain
 from kconnect.units.java_chain import JavaChain
@@ -41,6 +43,8 @@ _BYTES = 1 << 20
 About as much is read at once, of which the newest message's size tells how many that are: Java's max.partition.fetch.bytes. A
 batch of five times as much took twice the CPU, in memory that the system gave and took back each time.
 """
+_RELUCTANT_S = 10.0
+"""After so long one that could not rest tries again."""
 _WAIT_S, _QUIET_WAIT_S, _QUIET_S = 0.5, 5.0, 30.0
 """
 How often the task's `put` is called when nothing comes, which is the clock of many tasks, and how often once the loop has read
@@ -74,8 +78,12 @@ class SinkLoop:
             Errant(errors, class_name(type(task))) if self._reports.any else None,
         )
 
-        def consumer(listener: Listener) -> TaskConsumer:
-            self._consumer = TaskConsumer(client, config, listener)
+        after_s = settings.sink_rest_after_ms / 1000
+        self._rest_s = after_s if after_s >= 0 and _alone(unit.spec.connector, config, client) else inf
+
+        def consumer(listener: Listener) -> RestingConsumer:
+            watchers = unit.ports.watchers if self._rest_s < inf else None
+            self._consumer = RestingConsumer(client, lambda member: TaskConsumer(client, config, member), listener, watchers)
             return self._consumer
 
         self._pump = SinkPump(ports, intake, consumer, properties)
@@ -143,16 +151,28 @@ class SinkLoop:
 
     def _consume_until_stopped(self) -> None:
         unit, pump, consumer = self._unit, self._pump, self._consumer
-        quiet_at, limit = time.monotonic() + _QUIET_S, self._limit
+        began = time.monotonic()
+        quiet_at, rest_at, limit = began + _QUIET_S, began + self._rest_s, self._limit
         while not unit.stopping.is_set():
             pause = unit.target is not TargetState.STARTED
             if pump.pause(pause):
                 unit.moved(Event.PAUSE if pause else Event.RESUME)
             now = time.monotonic()
-            messages = consumer.read(limit, min(_WAIT_S if now < quiet_at else _QUIET_WAIT_S, pump.ready(now)))
+            ready = pump.ready(now)
+            # One that rests has nothing to commit.
+            wait = _QUIET_WAIT_S if consumer.resting else min(_WAIT_S if now < quiet_at else _QUIET_WAIT_S, ready)
+            messages = consumer.read(limit, wait)
             if messages:
-                quiet_at = now + _QUIET_S
+                quiet_at, rest_at = now + _QUIET_S, now + self._rest_s
                 limit = max(1, min(self._limit, _BYTES // max(1, len(messages[-1].value() or b""))))
             if not unit.may_work():
                 return
-            pump.step(messages, time.monotonic())
+            pump.step(messages, now := time.monotonic())
+            if now >= rest_at and not consumer.resting and not (pump.settled and consumer.rest()):
+                rest_at = now + min(self._rest_s, _RELUCTANT_S)
+
+
+def _alone(connector: str, config: dict[str, str], client: dict[str, Any]) -> bool:
+    """Whether nobody else is meant to be in the task's group: no other task, no other connector, and no member that stays."""
+    lone = config.get("tasks.max", "1").strip() == "1" and config.get("tasks.max.enforce", "true").strip().lower() != "false"
+    return lone and client["group.id"] == f"connect-{connector}" and "group.instance.id" not in client

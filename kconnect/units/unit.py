@@ -29,6 +29,7 @@ from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError
 from kconnect.jvm import beans
+from kconnect.kafka.watch import Watchers
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
 from kconnect.processes import logs
@@ -57,6 +58,7 @@ class Ports(Protocol):
     plugins: Registry
     providers: Providers
     starts: StartTurns
+    watchers: Watchers
 
     @property
     def gate(self) -> Waits: ...

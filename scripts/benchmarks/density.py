@@ -2,7 +2,8 @@
 Many idle connectors on one worker: how long they take to create, what memory and CPU they cost when nothing flows.
 
 Half are file sources whose file has no lines, half file sinks on an empty topic. kconnect first, then Kafka Connect 4.3.1 on
-the same broker; `--side kconnect` measures only the one.
+the same broker; `--side kconnect` measures only the one. kconnect's sinks rest after some minutes without a record: here after
+`--rest-after` seconds, and both sides are measured when that is over; with -1 they never rest.
 """
 
 from __future__ import annotations
@@ -23,20 +24,25 @@ def main() -> None:
     parser = results.parser(__doc__)
     parser.add_argument("--connectors", type=int, default=200)
     parser.add_argument("--idle-seconds", type=float, default=30.0)
+    parser.add_argument("--rest-after", type=float, default=20.0, help="the worker's sink.rest.after.ms, in seconds")
     parser.add_argument("--side", choices=results.SIDES, action="append", help="by default both")
     options = parser.parse_args()
     found = results.Results("density", options.json)
     with stage.opened("density") as on:
         Topics(on.servers).create(TOPIC)
         for side in options.side or results.SIDES:
-            worker = on.worker(side)
+            rest_ms = {"sink.rest.after.ms": str(round(options.rest_after * 1000))} if side == results.KCONNECT else {}
+            worker = on.worker(side, properties=rest_ms)
             add = partial(found.add, f"{options.connectors} idle connectors", side)
-            measure(worker, on.directory / side, options.connectors, options.idle_seconds, add)
+            settle_s = 5 + 2 * max(0.0, options.rest_after)
+            measure(worker, on.directory / side, options.connectors, settle_s, options.idle_seconds, add)
             worker.stop()
     found.show()
 
 
-def measure(worker: WorkerProcess, directory: Path, count: int, idle_seconds: float, add: Callable[..., None]) -> None:
+def measure(
+    worker: WorkerProcess, directory: Path, count: int, settle_s: float, idle_s: float, add: Callable[..., None]
+) -> None:
     directory.mkdir(exist_ok=True)
     empty = directory / "empty.txt"
     empty.touch()
@@ -54,9 +60,9 @@ def measure(worker: WorkerProcess, directory: Path, count: int, idle_seconds: fl
             raise SystemExit(f"only {running} of {count + 1} connectors run after 300 s; see {worker.log}")
         time.sleep(0.25)
     all_running = time.monotonic() - began
-    time.sleep(5)
+    time.sleep(settle_s)
     cpu, at = worker.cpu_seconds(), time.monotonic()
-    time.sleep(idle_seconds)
+    time.sleep(idle_s)
     used = (worker.cpu_seconds() - cpu) / (time.monotonic() - at)
     memory = worker.memory()
     began = time.monotonic()

@@ -10,11 +10,13 @@ often are given hosts of their own, as suspects; the first point is behind that.
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Callable
 
 import confluent_kafka as ck
+import psutil
 from confluent_kafka.admin import AdminClient
 from density import TOPIC, sink
 
@@ -96,7 +98,9 @@ def restart(worker: WorkerProcess, times: float) -> None:
     for _ in range(int(times)):
         hosts = worker.hosts()
         for host in hosts:
-            host.kill()
+            # Spark may end one by itself, once the other has died.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                host.kill()
         still_alive(hosts, 30)
         stage.wait(lambda: settled(worker), _UP_S)
 

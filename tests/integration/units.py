@@ -20,6 +20,7 @@ from kconnect.core.state.records import State, TargetState
 from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.data.schema import STRING_SCHEMA
 from kconnect.errors import ConnectError
+from kconnect.kafka.watch import Watchers
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.scan import INSTALLED
@@ -115,6 +116,7 @@ class MemoryHost:
         self.providers = Providers(self.plugins, self.settings.raw)  # type: ignore[arg-type]
         self.gate: Waits = OpenGate()
         self.starts = StartTurns()
+        self.watchers = Watchers()
         self.statuses: list[tuple[State, str | None]] = []
         self.offsets: dict[str, Offset | None] = {}
         self.writes: list[Offset | None] = []

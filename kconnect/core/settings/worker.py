@@ -257,6 +257,12 @@ class WorkerSettings:
         IfGiven(_hosts),
         "Spark tasks that this worker's units are spread over; -1: one for each core",
     )
+    sink_rest_after_ms = LONG(
+        "sink.rest.after.ms",
+        300_000,
+        Range.at_least(-1),
+        "after so long without a record the lone task of a sink connector leaves its group, until there is one; -1: never",
+    )
     access_log_file = STRING(
         "access.log.file",
         None,

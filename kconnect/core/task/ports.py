@@ -10,7 +10,7 @@ Read next: `delivery.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 from kconnect.api.record import OffsetAndMetadata, RecordMetadata, TopicPartition
@@ -148,7 +148,8 @@ class Listener(Protocol):
 class Consumer(Protocol):
     """What a sink task asks of its consumer, apart from reading. ConnectError from any call: the task has failed."""
 
-    assignment: set[TopicPartition]
+    @property
+    def assignment(self) -> Set[TopicPartition]: ...
 
     @property
     def commits(self) -> bool:

@@ -58,6 +58,11 @@ class SinkContext:
             self._errant.want()
         return self._errant
 
+    @property
+    def asks(self) -> bool:
+        """Whether a commit or another offset was asked for, and has not been done."""
+        return self.commit_requested or bool(self._rewinds)
+
     def take_timeout(self) -> float:
         """The pause in seconds that it asked for before its `put` is called again, once; else the usual one."""
         taken, self._timeout_s = self._timeout_s, None

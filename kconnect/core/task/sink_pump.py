@@ -175,6 +175,12 @@ class SinkPump:
         else:
             self._consumer.release()
 
+    @property
+    def settled(self) -> bool:
+        """Whether all that was read is delivered and committed, and nobody asked for anything."""
+        waits = bool(self._batch) or self._retrying or self.context.asks
+        return not waits and not self._consumer.commits and not self._offsets.open(self._ends)
+
     def skip(self) -> None:
         """Leave out what was read and `put` has not taken: it counts neither as delivered nor as read."""
         self._batch, self._ends = [], {}

@@ -1,0 +1,363 @@
+"""
+A sink task's consumer that rests: with nothing to read for minutes, it leaves its group and has no client.
+
+Made and read by `units/sink_task.py`, asked for all else by `core/task/sink_pump.py`; from the task's thread only. While it
+rests, the host's watcher (`watch.py`) watches its partitions. When there is something, a reader outside of the group reads on
+at once from where the task stood, because to join an empty group takes brokers three seconds
+(`group.initial.rebalance.delay.ms`); meanwhile a member joins, and goes on where that reader is. Nothing is committed in
+between. Only a task that is alone in its group may rest: any other member would take what it leaves. `docs/operating.md` says
+what others see. Read next: `consumer.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Set
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.task.ports import Listener
+from kconnect.errors import ConnectError
+from kconnect.kafka.consumer import Standing, TaskConsumer
+from kconnect.kafka.wakeups import Wakeups
+from kconnect.kafka.watch import Watch, Watchers
+
+log = logging.getLogger(__name__)
+
+_ROUND_S = 600.0
+"""
+After so long one that rests joins its group for a moment. So the group's offsets do not expire (brokers keep those of an empty
+group for `offsets.retention.minutes`), and those that somebody else has altered are noticed.
+"""
+_AGAIN_S = 5.0
+_CLOSE_S = 5.0
+_ANSWER_S = 1.0
+_TURN_S = 0.05
+"""For how long an early reader waits until its task's member is asked whether it has joined."""
+
+
+class RestingConsumer:
+    """
+    A `ports.Consumer`, with `read` and `rest`. `make` makes a member of the group; `client` are its settings. Without
+    `watchers` it never rests.
+    """
+
+    def __init__(
+        self,
+        client: Mapping[str, Any],
+        make: Callable[[Listener], TaskConsumer],
+        listener: Listener,
+        watchers: Watchers | None,
+        round_s: float = _ROUND_S,
+    ) -> None:
+        self._client, self._make, self._listener, self._watchers, self._round_s = client, make, listener, watchers, round_s
+        self._held = False
+        self._closed = False
+        self._lock = threading.Lock()
+        self._wakeups = Wakeups()
+        self._member: TaskConsumer | None = make(self)
+        self._early: _Reader | None = None
+        self._left: dict[TopicPartition, Standing] = {}
+        """Where reading stood when it was left last."""
+        self._starts: dict[TopicPartition, int] = {}
+        """Where a member that joins is to begin, in partitions of which the group has no offset."""
+        self._began: dict[TopicPartition, int] = {}
+        self._watch: Watch | None = None
+        self._called = False
+        self._rise_at = 0.0
+
+    def subscribe(self) -> None:
+        self._joined().subscribe()
+
+    @property
+    def resting(self) -> bool:
+        return self._member is None
+
+    @property
+    def assignment(self) -> Set[TopicPartition]:
+        if self._early is not None:
+            return self._early.places
+        return self._member.assignment if self._member is not None else frozenset()
+
+    def read(self, limit: int, timeout: float) -> list[ck.Message]:
+        """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called."""
+        if self._member is None:
+            wait = min(timeout, self._rise_at - time.monotonic())
+            if wait > 0 and not self._called:
+                self._wakeups.wait(wait)
+            if not self._called and time.monotonic() < self._rise_at:
+                return []
+            self._rise(early=self._called and not self._held)
+        return self._read(limit, timeout)
+
+    def _read(self, limit: int, timeout: float) -> list[ck.Message]:
+        if self._early is None:
+            return self._joined().read(limit, timeout)
+        # The member joins within its own `read`, if it does.
+        messages = self._joined().read(limit, 0)
+        if messages or self._early is None:
+            return messages
+        found = self._early.read(limit, min(timeout, _TURN_S))
+        if found is None:
+            log.warning("What has come can't be read before the group has been joined")
+            self._end_early()
+        return found or []
+
+    def rest(self) -> bool:
+        """Leave the group, if nothing speaks against it; the listener's `revoked` is called. For when nothing is being read."""
+        watchers, member = self._watchers, self._member
+        if watchers is None or self._wakeups.blind or member is None or self._early is not None:
+            return False
+        standing = member.standing()
+        if standing is None:
+            return False
+        starts = {}
+        for place, at in standing.items():
+            # A position is known from the first record on; before, it is where the member was told to begin.
+            position = at.position if at.position is not None else self._began.get(place)
+            if position is None and member.from_end:
+                return False
+            starts[place] = ck.OFFSET_BEGINNING if position is None else position
+        self._left = {place: Standing(start, standing[place].committed) for place, start in starts.items()}
+        self._called, self._rise_at = False, time.monotonic() + self._round_s
+        try:
+            member.close(_CLOSE_S)
+        finally:
+            with self._lock:
+                self._member = None
+        if not self._held:
+            # While it is paused it wants to know nothing.
+            self._watch = watchers.watch(self._client, starts, self._call)
+        log.debug("No record for a while: resting in %s", ", ".join(f"{topic}-{number}" for topic, number in starts))
+        return True
+
+    def _call(self) -> None:
+        with self._lock:
+            self._called = True
+            if not self._closed:
+                self._wakeups.wake()
+
+    def _rise(self, early: bool) -> None:
+        self._starts = {
+            place: at.position for place, at in self._left.items() if at.committed is None and at.position is not None
+        }
+        try:
+            member = self._make(self)
+        except ConnectError as error:
+            # Nothing that a task which reads would notice, either.
+            log.warning("The group can't be joined again: %s", error)
+            self._rise_at = time.monotonic() + _AGAIN_S
+            self._called = False
+            return
+        if self._held:
+            member.hold()
+        with self._lock:
+            self._member = member
+        member.subscribe()
+        self._end_watch()
+        if early:
+            self._read_early()
+        elif self._starts:
+            reader = _Reader(self._client, self._left)
+            self._still_left(reader)
+            reader.close()
+
+    def _read_early(self) -> None:
+        reader = _Reader(self._client, self._left)
+        if self._still_left(reader):
+            reader.begin(self._listener.assigned(list(self._left)))
+            self._early = reader
+        else:
+            reader.close()
+
+    def _still_left(self, reader: _Reader) -> bool:
+        """Whether the group's offsets are what they were; what somebody has set since counts, when the group is joined."""
+        group = reader.committed()
+        if group is None:
+            return False
+        self._starts = {place: start for place, start in self._starts.items() if place not in group}
+        return group == {place: at.committed for place, at in self._left.items() if at.committed is not None}
+
+    def _joined(self) -> TaskConsumer:
+        if self._member is None:
+            self._rise(early=False)
+        if self._member is None:
+            raise ConnectError("The group can't be joined again: see the log")
+        return self._member
+
+    def _end_watch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.end()
+
+    def _end_early(self) -> None:
+        """What the reader has read comes again, with what the group says."""
+        reader, self._early = self._early, None
+        if reader is not None:
+            self._listener.lost(list(reader.places))
+            reader.close()
+
+    def wake(self) -> None:
+        """End the wait of a `read`. From any thread."""
+        with self._lock:
+            if not self._closed:
+                self._wakeups.wake()
+                if self._member is not None:
+                    self._member.wake()
+
+    @property
+    def commits(self) -> bool:
+        """Whether a commit is under way; or can't be begun yet, for only members may commit."""
+        return self._early is not None or (self._member is not None and self._member.commits)
+
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._joined().commit(offsets)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        if self._early is not None:
+            self._early.seek(partition, offset)
+        else:
+            self._joined().seek(partition, offset)
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None:
+        if partitions:
+            self._end_early()
+            self._joined().pause(partitions)
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None:
+        if partitions:
+            self._joined().resume(partitions)
+
+    def hold(self) -> None:
+        self._held = True
+        if self._early is not None:
+            self._early.hold(True)
+        if self._member is not None:
+            self._member.hold()
+
+    def release(self) -> None:
+        self._held = False
+        if self._early is not None:
+            self._early.hold(False)
+        if self._member is not None:
+            self._member.release()
+        elif self._watch is None:
+            self._called = True
+
+    def lags(self) -> dict[TopicPartition, int | None]:
+        """As `TaskConsumer`'s. Where a watcher watches, and has not called, nothing has come."""
+        if self._early is not None:
+            return dict.fromkeys(self._early.places)
+        if self._member is not None:
+            return self._member.lags()
+        return dict.fromkeys(self._left, None if self._watch is None or self._called else 0)
+
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._joined().group_offsets(partitions)
+
+    def close(self, limit: float) -> None:
+        """As `TaskConsumer`'s, which may be joining still, in order to commit what was read early."""
+        end = time.monotonic() + limit
+        try:
+            self._end_watch()
+            while self._early is not None and time.monotonic() < end:
+                self._joined().read(1, _TURN_S)
+            self._end_early()
+        finally:
+            with self._lock:
+                self._closed = True
+                self._wakeups.close()
+            if self._member is not None:
+                self._member.close(max(0.0, end - time.monotonic()) if limit else 0.0)
+
+    # --- called by the member, within its own calls ---
+
+    def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
+        reader = self._early
+        if reader is not None and set(partitions) == set(reader.places):
+            # To the listener nothing has changed.
+            self._early = None
+            reader.close()
+            self._starts.clear()
+            self._began = reader.at
+            return reader.at
+        self._end_early()
+        starts = {place: self._starts.pop(place) for place in partitions if place in self._starts}
+        self._began.update(starts)
+        return {**starts, **self._listener.assigned(partitions)}
+
+    def revoked(self, partitions: list[TopicPartition]) -> None:
+        self._listener.revoked(partitions)
+
+    def lost(self, partitions: list[TopicPartition]) -> None:
+        self._listener.lost(partitions)
+
+    def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._listener.committed(offsets)
+
+    def commit_failed(self) -> None:
+        self._listener.commit_failed()
+
+    def commits_lost(self, commits: int) -> None:
+        self._listener.commits_lost(commits)
+
+
+class _Reader:
+    """Reads all partitions from where a task stood, outside of any group."""
+
+    def __init__(self, client: Mapping[str, Any], left: Mapping[TopicPartition, Standing]) -> None:
+        self.places = frozenset(left)
+        self.at = {place: at.position for place, at in left.items() if at.position is not None}
+        self._consumer = ck.Consumer(dict(client))
+        self._wakeups = Wakeups()
+
+    def committed(self) -> dict[TopicPartition, int] | None:
+        """What the group has, as far as it has something; None if no broker says it."""
+        try:
+            for topic in {place.topic for place in self.places}:
+                # Otherwise a client that has asked something else before looks for a topic it is to read after a second only.
+                self._consumer.list_topics(topic, timeout=_ANSWER_S)
+            found = self._consumer.committed(self._all(), timeout=_ANSWER_S)
+        except ck.KafkaException as error:
+            log.debug("The group's offsets can't be read: %s", error.args[0].str())
+            return None
+        if any(at.error is not None for at in found):
+            return None
+        return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+    def begin(self, starts: Mapping[TopicPartition, int]) -> None:
+        self.at.update(starts)
+        self._wakeups.attach(self._consumer)
+        self._consumer.assign([ck.TopicPartition(*place, start) for place, start in self.at.items()])
+
+    def read(self, limit: int, timeout: float) -> list[ck.Message] | None:
+        """None if something can't be read, which is for the task's member to settle."""
+        first = self._wakeups.next(self._consumer, timeout)
+        if first is None:
+            return []
+        messages: list[ck.Message] = [first, *self._consumer.consume(limit - 1, timeout=0)] if limit > 1 else [first]
+        if any(map(ck.Message.error, messages)):
+            return None
+        for message in messages:
+            self.at[TopicPartition(message.topic(), message.partition())] = message.offset() + 1  # type: ignore[arg-type,operator]
+        return messages
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self._consumer.seek(ck.TopicPartition(*partition, offset))
+        self.at[partition] = offset
+
+    def hold(self, hold: bool) -> None:
+        (self._consumer.pause if hold else self._consumer.resume)(self._all())
+
+    def close(self) -> None:
+        self._wakeups.detach(self._consumer)
+        self._wakeups.close()
+        threading.Thread(target=self._consumer.close, name="early reader", daemon=True).start()
+        del self._consumer
+
+    def _all(self) -> list[ck.TopicPartition]:
+        return [ck.TopicPartition(*place) for place in self.places]

@@ -1,0 +1,208 @@
+"""
+One consumer in place of many: it watches partitions of which nothing new is expected, and calls whoever wants to know.
+
+A host has one `Watchers`. Sinks that rest (`resting.py`) have their partitions watched here, and read by themselves once they
+are called. What is watched is read from where the sink stood, outside of any group, and thrown away. Read next: `wakeups.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.api.record import TopicPartition
+from kconnect.kafka.codes import AWAY
+from kconnect.kafka.wakeups import Wakeups
+
+log = logging.getLogger(__name__)
+
+_MEMBERS_ONLY = ("client.id", "group.id", "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms")
+"""Settings that differ between consumers which can be watched for by one."""
+_LITTLE: dict[str, Any] = {
+    # What is read is only counted, and read again by whoever wanted it.
+    "fetch.message.max.bytes": 16384,
+    "queued.min.messages": 1,
+    # Out of range, which is for the sink's own consumer to settle.
+    "auto.offset.reset": "error",
+}
+_AT_ONCE = 1000
+_LOOK_S = 30.0
+_ANSWER_S = 2.0
+
+
+class Watch:
+    """What one sink wants to know. `end` may be called from any thread, more than once."""
+
+    def __init__(self, watcher: _Watcher, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> None:
+        self._watcher, self.starts, self.call = watcher, dict(starts), call
+        self.sizes = Counter(place.topic for place in starts)
+
+    def end(self) -> None:
+        self._watcher.forget(self)
+
+
+class Watchers:
+    """
+    Those of one process: one for each way to connect. All calls may come from any thread. Every `look_s` seconds they look
+    at what partitions there are.
+    """
+
+    def __init__(self, look_s: float = _LOOK_S) -> None:
+        self._look_s = look_s
+        self._lock = threading.Lock()
+        self._watchers: dict[frozenset[tuple[str, str]], _Watcher] = {}
+
+    def watch(self, client: Mapping[str, Any], starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> Watch:
+        """
+        Call `call`, in a thread of this object, when there is a record at `starts` or behind it, when the partition can't be
+        read there, or when one of the topics has other partitions than these. `client` are a consumer's settings.
+        """
+        settings = {name: value for name, value in client.items() if name not in _MEMBERS_ONLY}
+        key = frozenset((name, str(value)) for name, value in settings.items() if name not in ("logger", "error_cb"))
+        with self._lock:
+            watcher = self._watchers.get(key)
+            if watcher is None:
+                # A group that these credentials may use: librdkafka looks for the coordinator even of one that it never joins.
+                of_client = {"client.id": f"{client.get('client.id', 'consumer')}-watch", "group.id": client["group.id"]}
+                watcher = self._watchers[key] = _Watcher({**settings, **of_client, **_LITTLE}, self._look_s)
+        return watcher.add(starts, call)
+
+    def close(self) -> None:
+        with self._lock:
+            for watcher in self._watchers.values():
+                watcher.close()
+            self._watchers.clear()
+
+
+class _Watcher:
+    def __init__(self, client: dict[str, Any], look_s: float) -> None:
+        self._client, self._look_s = client, look_s
+        self._lock = threading.Lock()
+        self._watches: set[Watch] = set()
+        self._stopping = self._added = False
+        self._wakeups = Wakeups()
+        self._assigned: dict[TopicPartition, int] = {}
+        self._look_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
+        self._thread.start()
+
+    def add(self, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> Watch:
+        watch = Watch(self, starts, call)
+        with self._lock:
+            self._watches.add(watch)
+            self._added = True
+            self._wakeups.wake()
+        return watch
+
+    def forget(self, watch: Watch) -> None:
+        with self._lock:
+            self._watches.discard(watch)
+            if not self._stopping:
+                self._wakeups.wake()
+
+    def close(self) -> None:
+        with self._lock:
+            self._stopping = True
+            self._wakeups.wake()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._consumer = ck.Consumer(self._client)
+        self._wakeups.attach(self._consumer)
+        self._look_at = time.monotonic() + self._look_s
+        while not self._stopping:
+            try:
+                self._assign()
+                self._read(max(0.0, self._look_at - time.monotonic()) if self._assigned else self._look_s)
+                if time.monotonic() >= self._look_at:
+                    self._look()
+                    if self._added:
+                        self._added = False
+                        _give_memory_back()
+                    self._look_at = time.monotonic() + self._look_s
+            except Exception:
+                # Whoever is watched for is better off on its own than with a watcher that has gone.
+                log.exception("Watching idle partitions failed: their sinks go on reading by themselves")
+                self._call(self._all())
+        self._wakeups.detach(self._consumer)
+        with self._lock:
+            self._wakeups.close()
+        self._consumer.close()
+        del self._consumer
+
+    def _all(self) -> list[Watch]:
+        with self._lock:
+            return list(self._watches)
+
+    def _assign(self) -> None:
+        """Watch what is wanted now, from the lowest offset that somebody wants."""
+        wanted: dict[TopicPartition, int] = {}
+        for watch in self._all():
+            for place, start in watch.starts.items():
+                wanted[place] = min(start, wanted.get(place, start))
+        # One that is wanted from a lower offset than it has been read from is begun again.
+        gone = [place for place, start in self._assigned.items() if start > wanted.get(place, -1) or place not in wanted]
+        if gone:
+            self._consumer.incremental_unassign([ck.TopicPartition(*place) for place in gone])
+            for place in gone:
+                del self._assigned[place]
+        new = {place: start for place, start in wanted.items() if place not in self._assigned}
+        if new:
+            self._consumer.incremental_assign([ck.TopicPartition(*place, start) for place, start in new.items()])
+            self._assigned.update(new)
+
+    def _read(self, timeout: float) -> None:
+        first = self._wakeups.next(self._consumer, timeout)
+        if first is None:
+            return
+        found: set[TopicPartition] = set()
+        for message in [first, *self._consumer.consume(_AT_ONCE, timeout=0)]:
+            if (topic := message.topic()) is not None and (partition := message.partition()) is not None:
+                found.add(TopicPartition(topic, partition))
+            else:
+                log.debug("Watching idle partitions: %s", message.error())
+        self._call([watch for watch in self._all() if not found.isdisjoint(watch.starts)])
+
+    def _look(self) -> None:
+        """Have topics got other partitions, and does this client find its brokers at all (see `consumer.py`)?"""
+        if not self._assigned:
+            return
+        try:
+            known = self._consumer.list_topics(timeout=_ANSWER_S).topics
+        except ck.KafkaException as error:
+            if error.args[0].code() in AWAY:
+                self._replace()
+            return
+        sizes = {name: len(topic.partitions) for name, topic in known.items()}
+        self._call([each for each in self._all() if any(sizes.get(name) != size for name, size in each.sizes.items())])
+
+    def _replace(self) -> None:
+        fresh = ck.Consumer(self._client)
+        try:
+            fresh.list_topics(timeout=_ANSWER_S)
+        except ck.KafkaException:
+            return
+        log.warning("The client that watches idle partitions found no broker any more, and is replaced")
+        old, self._consumer = self._consumer, fresh
+        self._wakeups.detach(old)
+        self._wakeups.attach(fresh)
+        self._assigned.clear()
+        threading.Thread(target=old.close, name="old consumer", daemon=True).start()
+
+    def _call(self, watches: list[Watch]) -> None:
+        for watch in watches:
+            self.forget(watch)
+            watch.call()
+
+
+def _give_memory_back() -> None:
+    """What clients that have been closed leave behind is a third of a host's memory, and glibc keeps it. It takes 1 or 2 ms."""
+    if hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)
