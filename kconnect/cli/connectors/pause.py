@@ -23,7 +23,7 @@ def pause(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
       kconnect pause 'orders-*' invoices --wait --timeout 2m
       kconnect pause --all
 
-    A task that is paused keeps what it holds: its memory, its part of a consumer group. `kconnect stop` gives that up too.
+    A task that is paused keeps what it holds, such as its memory and its clients. `kconnect stop` gives that up too.
     """
     return target_states.change(
         target, wanted, lambda client, name: client.pause(name), "PAUSED", wait, timeout, ("Pausing", "Paused")

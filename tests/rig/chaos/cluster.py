@@ -27,18 +27,27 @@ INTERNAL = {
     Topic.STATUS: f"{GROUP}-status",
     Topic.ASSIGNMENT: f"{GROUP}-configs-assignments",
 }
-DATA, CHURN = "data", "churn"
+DATA, CHURN, PULSE = "data", "churn", "pulse"
 SOURCE, SINK = "source", "sink"
+LONE_SINK = f"{SINK}-lone"
+"""Reads what the connector `pulse` writes every two seconds to the topic of the same name, and rests in between."""
+SUNK = {SINK: DATA, LONE_SINK: PULSE}
 SOURCE_TASKS, SINK_TASKS = 4, 2
 CHURN_TASKS = (1, 2, 3)
 CHURN_TASKS_ONCE = (3, 5, 1)
 """How many tasks `churn` has, one after the other; the second when sources are exactly-once."""
-UNITS = [f"{SOURCE}-{n}" for n in range(SOURCE_TASKS)] + [f"{SINK}-{n}" for n in range(SINK_TASKS)]
+UNITS = [
+    *(f"{SOURCE}-{n}" for n in range(SOURCE_TASKS)),
+    *(f"{SINK}-{n}" for n in range(SINK_TASKS)),
+    f"{PULSE}-0",
+    f"{LONE_SINK}-0",
+]
 """The tasks that run all the time; those of the connector `churn` come and go."""
 
 _PACE = {"rate": "30"}
 _PACE_ONCE = {"rate": "10", "poll.ms": "500"}
 """Each poll of an exactly-once task is a transaction, which costs the broker more than its records do."""
+_PACE_PULSE = {"rate": "1", "poll.ms": "2000"}
 _APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 """The broker's clock says what was there first: a source offset or the record that it covers."""
 
@@ -66,6 +75,7 @@ class Member:
             "assignment.storage.message.timestamp.type": "LogAppendTime",
             "plugin.path": str(plugins),
             "task.hosts": "2",
+            "sink.rest.after.ms": "500",
             "rest.advertised.port": str(self.rest.port),
             **settings,
         }
@@ -98,7 +108,7 @@ class Member:
 
 
 class ChaosCluster:
-    names: tuple[str, ...] = (SOURCE, SINK)
+    names: tuple[str, ...] = (SOURCE, SINK, PULSE, LONE_SINK)
     units: tuple[str, ...] = tuple(UNITS)
     """Of these connectors, which run all the time."""
     changing: tuple[str, ...] = (CHURN,)
@@ -138,11 +148,13 @@ class ChaosCluster:
 
     def connect(self, admin: AdminClient, client: ConnectClient) -> None:
         """Make topics and connectors."""
-        partitions = {DATA: SOURCE_TASKS, CHURN: max(self._churn_tasks)}
+        partitions = {DATA: SOURCE_TASKS, CHURN: max(self._churn_tasks), PULSE: 1}
         topics = [NewTopic(topic, number, 1, config=_APPEND_TIME) for topic, number in partitions.items()]
         for created in admin.create_topics(topics).values():
             created.result(120)
-        client.create(SINK, self._sink_config())
+        client.create(SINK, self._sink_config(DATA, SINK_TASKS))
+        client.create(LONE_SINK, self._sink_config(PULSE, 1))
+        client.create(PULSE, {**self._source_config(PULSE, 1), **_PACE_PULSE})
         client.create(SOURCE, self._source_config(DATA, SOURCE_TASKS))
         client.create(CHURN, self.churn_config(0))
 
@@ -166,13 +178,13 @@ class ChaosCluster:
             **({"exactly.once.support": "required"} if self.exactly_once else {}),
         }
 
-    def _sink_config(self) -> dict[str, str]:
+    def _sink_config(self, topic: str, tasks: int) -> dict[str, str]:
         committed = {"consumer.override.isolation.level": "read_committed"}
         return {
             "connector.class": verifiable.SINK_CLASS,
             "directory": str(self.directory),
-            "topics": DATA,
-            "tasks.max": str(SINK_TASKS),
+            "topics": topic,
+            "tasks.max": str(tasks),
             **(committed if self.exactly_once else {}),
         }
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from kconnect.rest.client import RestError
-from tests.rig.chaos.cluster import CHURN, DATA, INTERNAL, SESSION_S, SINK, ChaosCluster, Member
+from tests.rig.chaos.cluster import CHURN, INTERNAL, SESSION_S, SINK, SUNK, ChaosCluster, Member
 from tests.rig.chaos.faults import Fault
 from tests.rig.chaos.watch import Commits, Reads, Writes
 from tests.rig.systems import history, recorder
@@ -261,8 +261,8 @@ class ChaosRun:
         commits = list(self._commits.seen) if self._commits else []
         sightings = [sighting for reads in self._reads for sighting in list(reads.sightings)]
         servers, directory = self.cluster.broker.bootstrap_servers, self.cluster.directory
-        topics = [DATA, CHURN]
-        collected = recorder.collect(servers, directory, INTERNAL, topics, [DATA], self.cluster.exactly_once)
+        sunk = list(SUNK.values())
+        collected = recorder.collect(servers, directory, INTERNAL, [*sunk, CHURN], sunk, self.cluster.exactly_once)
         collected.committed, collected.sightings = commits, sightings
         collected.outages, collected.until_ms = list(self.cluster.outages), until_ms
         return collected

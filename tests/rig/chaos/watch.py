@@ -13,7 +13,7 @@ import time
 import confluent_kafka as ck
 
 from kconnect.rest.client import RestError
-from tests.rig.chaos.cluster import CHURN, DATA, SINK, SOURCE_TASKS, ChaosCluster, Member
+from tests.rig.chaos.cluster import CHURN, SUNK, ChaosCluster, Member
 from tests.rig.systems.history import Committed, Sighting, Violation
 from tests.rig.systems.watcher import Watcher
 
@@ -59,18 +59,20 @@ class Reads(Watcher):
 
 
 class Commits(Watcher):
-    """Asks the broker what the sink's group has committed; not by an admin client, for the reason in `kafka/admin.py`."""
+    """Asks the broker what the sinks' groups have committed; not by an admin client, for the reason in `kafka/admin.py`."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         super().__init__("commits", 0.5)
-        client = {"bootstrap.servers": bootstrap_servers, "group.id": f"connect-{SINK}", "log_level": 0}
-        self._consumer = ck.Consumer(client)
-        self._places = [ck.TopicPartition(DATA, number) for number in range(SOURCE_TASKS)]
+        client = {"bootstrap.servers": bootstrap_servers, "log_level": 0}
+        self._groups = [(ck.Consumer({**client, "group.id": f"connect-{name}"}), topic) for name, topic in SUNK.items()]
         self.seen: list[Committed] = []
 
     def look(self) -> None:
+        found: list[ck.TopicPartition] = []
         try:
-            found = self._consumer.committed(self._places, timeout=5)
+            for consumer, topic in self._groups:
+                partitions = consumer.list_topics(topic, timeout=5).topics[topic].partitions
+                found += consumer.committed([ck.TopicPartition(topic, number) for number in partitions], timeout=5)
         except ck.KafkaException:
             return  # The broker is away: nothing was seen.
         now = time.monotonic()
