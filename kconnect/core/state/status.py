@@ -21,6 +21,10 @@ class StatusState:
         self._of: dict[str, set[UnitId]] = {}
         self.shown: dict[str, tuple[object, dict[str, Any]]] = {}
         """What was answered of a connector, and what else that depends on; until the next status of it."""
+        self.listed: dict[frozenset[str], tuple[object, dict[str, Any]]] = {}
+        """The same of all connectors at once, by what was asked for."""
+        self.changes = 0
+        """Counts all records."""
         self.unsaid: set[UnitId] = set()
         """Those of `units` whose status is in no topic: it was in one that is no more."""
 
@@ -30,6 +34,7 @@ class StatusState:
 
     def apply(self, record: LogRecord) -> StatusRecord | Broken:
         decoded = records.decode_status(record)
+        self.changes += 1
         if isinstance(decoded, records.StatusChange):
             self.unsaid.discard(decoded.unit)
             self.shown.pop(decoded.unit.connector, None)
