@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k"
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -Xms48m -Xmn16m"
 _DRIVER_JVM = "spark.driver.extraJavaOptions"
 
 _DEFAULTS = {
