@@ -276,7 +276,8 @@ class TaskConsumer:
             log.debug("Where the group stands can't be read: %s", error.args[0].str())
             return None
         there = {TopicPartition(topic.topic, number) for topic in known for number in topic.partitions}
-        if there != self.assignment or any(at.error is not None for at in group):
+        # A topic without partitions may be made at any time.
+        if there != self.assignment or not all(topic.partitions for topic in known) or any(at.error for at in group):
             return None
         committed = {TopicPartition(at.topic, at.partition): at.offset for at in group if at.offset >= 0}
         positions = {TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(group)}

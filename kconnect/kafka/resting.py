@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from typing import Any
 
 import confluent_kafka as ck
@@ -92,7 +92,7 @@ class RestingConsumer:
             if not self._called and time.monotonic() < self._rise_at:
                 return []
             self._rise(early=self._called and not self._held)
-        return self._read(limit, timeout)
+        return self._read(limit, timeout) if self._member is not None else []
 
     def _read(self, limit: int, timeout: float) -> list[ck.Message]:
         if self._early is None:
@@ -168,11 +168,15 @@ class RestingConsumer:
 
     def _read_early(self) -> None:
         reader = _Reader(self._client, self._left)
-        if self._still_left(reader):
-            reader.begin(self._listener.assigned(list(self._left)))
-            self._early = reader
-        else:
+        if not self._still_left(reader):
             reader.close()
+            return
+        try:
+            reader.begin(self._listener.assigned(list(self._left)))
+        except BaseException:
+            reader.close()
+            raise
+        self._early = reader
 
     def _still_left(self, reader: _Reader) -> bool:
         """Whether the group's offsets are what they were; what somebody has set since counts, when the group is joined."""
@@ -224,12 +228,15 @@ class RestingConsumer:
             self._joined().seek(partition, offset)
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
-        if partitions:
-            self._end_early()
+        if self._early is not None:
+            self._early.pause(partitions)
+        elif partitions:
             self._joined().pause(partitions)
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
-        if partitions:
+        if self._early is not None:
+            self._early.resume(partitions)
+        elif partitions:
             self._joined().resume(partitions)
 
     def hold(self) -> None:
@@ -281,6 +288,7 @@ class RestingConsumer:
         if reader is not None and set(partitions) == set(reader.places):
             # To the listener nothing has changed.
             self._early = None
+            self._joined().pause(reader.paused)
             reader.close()
             self._starts.clear()
             self._began = reader.at
@@ -312,6 +320,8 @@ class _Reader:
     def __init__(self, client: Mapping[str, Any], left: Mapping[TopicPartition, Standing]) -> None:
         self.places = frozenset(left)
         self.at = {place: at.position for place, at in left.items() if at.position is not None}
+        self.paused: set[TopicPartition] = set()
+        self._held = False
         self._consumer = ck.Consumer(dict(client))
         self._wakeups = Wakeups()
 
@@ -321,7 +331,7 @@ class _Reader:
             for topic in {place.topic for place in self.places}:
                 # Otherwise a client that has asked something else before looks for a topic it is to read after a second only.
                 self._consumer.list_topics(topic, timeout=_ANSWER_S)
-            found = self._consumer.committed(self._all(), timeout=_ANSWER_S)
+            found = self._consumer.committed(_places(self.places), timeout=_ANSWER_S)
         except ck.KafkaException as error:
             log.debug("The group's offsets can't be read: %s", error.args[0].str())
             return None
@@ -350,8 +360,21 @@ class _Reader:
         self._consumer.seek(ck.TopicPartition(*partition, offset))
         self.at[partition] = offset
 
+    def pause(self, partitions: Collection[TopicPartition]) -> None:
+        self.paused.update(partitions)
+        self._consumer.pause(_places(partitions))
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None:
+        self.paused.difference_update(partitions)
+        if not self._held:
+            self._consumer.resume(_places(partitions))
+
     def hold(self, hold: bool) -> None:
-        (self._consumer.pause if hold else self._consumer.resume)(self._all())
+        self._held = hold
+        if hold:
+            self._consumer.pause(_places(self.places))
+        else:
+            self._consumer.resume(_places(self.places - self.paused))
 
     def close(self) -> None:
         self._wakeups.detach(self._consumer)
@@ -359,5 +382,6 @@ class _Reader:
         threading.Thread(target=self._consumer.close, name="early reader", daemon=True).start()
         del self._consumer
 
-    def _all(self) -> list[ck.TopicPartition]:
-        return [ck.TopicPartition(*place) for place in self.places]
+
+def _places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
+    return [ck.TopicPartition(*place) for place in partitions]

@@ -135,13 +135,26 @@ def test_records_need_not_wait_for_the_group_and_are_committed_by_a_member(
     until(lambda: it.read() and not it.consumer.commits)
     assert committed(bootstrap, it.group, topic) == {0: 6}
     assert it.values == numbers(6)
-    # One that ends before it has joined still commits what it read.
+    # What the task pauses before that remains so; what it resumes is read.
+    place = TopicPartition(topic, 0)
     it.rest()
     write(bootstrap, topic, ["7"])
     it.until(7)
     assert it.consumer.commits
+    it.consumer.pause([place])
+    write(bootstrap, topic, ["8"])
+    until(lambda: it.read() and not it.consumer.commits)
+    assert it.consumer.read(100, 0.5) == []
+    assert it.values == numbers(7)
+    it.consumer.resume([place])
+    it.until(8)
+    # One that ends before it has joined still commits what it read.
+    it.rest()
+    write(bootstrap, topic, ["9"])
+    it.until(9)
+    assert it.consumer.commits
     it.consumer.close(60)
-    assert committed(bootstrap, it.group, topic) == {0: 7}
+    assert committed(bootstrap, it.group, topic) == {0: 9}
     assert "lost" not in it.listener.names
 
 
