@@ -2,8 +2,9 @@
 Every bench, one after the other, each in a process of its own: all tables, the results in a file, and the page of them.
 
 The results go to `.kconnect/bench/`. `--write` puts them into docs/performance.md, in place of what it had of these benches.
-`--only` chooses benches. `--quick` takes small sizes and some minutes: it shows that all of them work, not how fast anything
-is. A bench that fails is named at the end; what the others found is kept. Read next: `tests/rig/benches/page.py`.
+`--only` chooses benches, `--run` one with its own options. `--quick` takes small sizes and some minutes: it shows that all of
+them work, not how fast anything is. A bench that fails is named at the end; what the others found is kept. Read next:
+`tests/rig/benches/page.py`.
 """
 
 from __future__ import annotations
@@ -52,12 +53,15 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/performance.md and its plots")
     parser.add_argument("--read", type=Path, metavar="FILE", help="run nothing, take the results of an earlier run")
     parser.add_argument("--only", choices=BENCHES, action="append", help="by default every bench")
+    parser.add_argument("--run", action="append", metavar="'BENCH OPTIONS'", help="only this one, with options of its own")
     options = parser.parse_args()
     folder = ROOT / ".kconnect" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     file = options.read or folder / f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H%M%S}.jsonl"
-    wanted = [] if options.read else options.only or BENCHES
-    failed = [name for name in wanted if not run(name, options.quick, file)]
+    wanted = (
+        [] if options.read else options.run or [f"{name} {BENCHES[name][options.quick]}" for name in options.only or BENCHES]
+    )
+    failed = [each.split()[0] for each in wanted if not run(*each.split(), quick=options.quick, file=file)]
     if file.exists():
         runs, rows = results.read(file)
         print(f"\n{len(results.by_bench(rows))} benches; the results are in {file}")
@@ -68,9 +72,8 @@ def main() -> None:
         raise SystemExit(f"Failed: {', '.join(failed)}")
 
 
-def run(name: str, quick: bool, file: Path) -> bool:
+def run(name: str, *arguments: str, quick: bool, file: Path) -> bool:
     """Whether it worked. Its results are gathered beside the file, to which they are added behind what says how they came."""
-    arguments = BENCHES[name][quick].split()
     command = " ".join(["scripts/bench", name, *arguments])
     print(f"\n{command}", flush=True)
     found = file.with_suffix(f".{name}")

@@ -1,9 +1,10 @@
 """
 What grows with the number of idle connectors: memory, CPU, threads, sockets, records, and the latency of busy ones among them.
 
-Idle connectors are added to one worker, half file sources, half file sinks. At each size it is left alone and looked at. Then
-20 busy ones are added, ten files that are copied to ten topics and to files again, and taken away behind it. The first line
-has no idle ones: it is what the busy ones on an empty worker have. Read next: `latency.py`, `density.py`.
+Idle connectors are added to one worker, half file sources, half file sinks. At each size it is left alone until the sinks rest
+(here after 20 s, by default after minutes), and looked at. Then 20 busy ones are added, ten files that are copied to ten topics
+and to files again, and taken away behind it. The first line has no idle ones: it is what the busy ones on an empty worker
+have. Read next: `latency.py`, `density.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tests.rig.systems.rounds import Topics
 
 GROUP = "growth"
 BUSY = 10
-_SETTLED_S = 5.0
+_REST_S = 20.0
+_SETTLED_S = 2 * _REST_S + 5
 
 
 def main() -> None:
@@ -36,7 +38,8 @@ def main() -> None:
     found = results.Results("growth", options.json)
     with stage.opened("growth") as on:
         Topics(on.servers).create(TOPIC)
-        worker = on.worker(options.side, GROUP)
+        rest = {"sink.rest.after.ms": str(round(_REST_S * 1000))} if options.side == results.KCONNECT else {}
+        worker = on.worker(options.side, GROUP, rest)
         # Spark takes some seconds to start: what is measured is a worker that is up.
         worker.client.create("first", sink(on.directory))
         worker.client.wait_for("first", "RUNNING", tasks=1, timeout=120)
