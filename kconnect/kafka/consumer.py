@@ -48,6 +48,8 @@ _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
 _START_S = 1.0
 _GROUP_S = 60.0
+_STANDING_S = 5.0
+"""Above what a fetch that finds nothing may hold up other requests for (`fetch.wait.max.ms`)."""
 
 
 class Standing(NamedTuple):
@@ -85,6 +87,8 @@ class TaskConsumer:
         self.assignment: set[TopicPartition] = set()
         self._taken: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
+        self._begun: dict[TopicPartition, int] = {}
+        """Where reading was told to begin, or to go on: that is where it stands until something has been read there."""
         self._starts: dict[TopicPartition, int] = {}
         self._ask_at = 0.0
         self._from_end = client.get("auto.offset.reset") in ("latest", "largest", "end")
@@ -105,8 +109,8 @@ class TaskConsumer:
         self._probe_at = self._left_at + patience_s
         self._commits = 0
         self._number = 0
-        self._wakeups = Wakeups()
         self._consumer = self._new(0)
+        self._wakeups = Wakeups()
         self._wakeups.attach(self._consumer)
 
     def subscribe(self) -> None:
@@ -206,6 +210,7 @@ class TaskConsumer:
             self._consumer.seek(ck.TopicPartition(*partition, offset))
         except ck.KafkaException as error:
             raise ConnectError(f"Can't read {tuple(partition)} from offset {offset}: {error.args[0].str()}") from error
+        self._begun[partition] = offset
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         self._paused.update(partitions)
@@ -270,8 +275,8 @@ class TaskConsumer:
         if self._pattern is not None or not self.assignment or not idle:
             return None
         try:
-            known = [self._consumer.list_topics(topic, timeout=_PROBE_S).topics[topic] for topic in self._topics]
-            group = self._consumer.committed(_places(self.assignment), timeout=_START_S)
+            known = [self._consumer.list_topics(topic, timeout=_STANDING_S).topics[topic] for topic in self._topics]
+            group = self._consumer.committed(_places(self.assignment), timeout=_STANDING_S)
         except ck.KafkaException as error:
             log.debug("Where the group stands can't be read: %s", error.args[0].str())
             return None
@@ -285,8 +290,8 @@ class TaskConsumer:
         for place, at in positions.items():
             _, high = self._consumer.get_watermark_offsets(ck.TopicPartition(*place), cached=True)
             # In one that has never had a record, there is only one place to be.
-            unread = 0 if high == 0 else None
-            found[place] = Standing(at if at >= 0 else committed.get(place, unread), committed.get(place))
+            unread = self._begun.get(place, committed.get(place, 0 if high == 0 else None))
+            found[place] = Standing(at if at >= 0 else unread, committed.get(place))
         return found
 
     @property
@@ -402,8 +407,9 @@ class TaskConsumer:
                 self._error = error
         self._held = held
         for place, partition in zip(new, partitions):
+            self._begun.pop(place, None)
             if place in starts:
-                partition.offset = starts[place]
+                partition.offset = self._begun[place] = starts[place]
         if self._cooperative:
             self._consumer.incremental_assign(partitions)
         else:

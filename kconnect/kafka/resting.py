@@ -12,6 +12,7 @@ what others see. Read next: `consumer.py`.
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -58,14 +59,14 @@ class RestingConsumer:
         self._held = False
         self._closed = False
         self._lock = threading.Lock()
-        self._wakeups = Wakeups()
         self._member: TaskConsumer | None = make(self)
+        self._wakeups = Wakeups()
         self._early: _Reader | None = None
         self._left: dict[TopicPartition, Standing] = {}
-        """Where reading stood when it was left last."""
+        """Where reading stood when it was left last, and how far behind that was."""
+        self._lags: dict[TopicPartition, int | None] = {}
         self._starts: dict[TopicPartition, int] = {}
-        """Where a member that joins is to begin, in partitions of which the group has no offset."""
-        self._began: dict[TopicPartition, int] = {}
+        """Where a member that joins is to begin, if that is not at the group's offset."""
         self._watch: Watch | None = None
         self._called = False
         self._rise_at = 0.0
@@ -117,13 +118,13 @@ class RestingConsumer:
             return False
         starts = {}
         for place, at in standing.items():
-            # A position is known from the first record on; before, it is where the member was told to begin.
-            position = at.position if at.position is not None else self._began.get(place)
-            if position is None and member.from_end:
+            if at.position is None and member.from_end:
                 return False
-            starts[place] = ck.OFFSET_BEGINNING if position is None else position
+            starts[place] = ck.OFFSET_BEGINNING if at.position is None else at.position
         self._left = {place: Standing(start, standing[place].committed) for place, start in starts.items()}
-        self._called, self._rise_at = False, time.monotonic() + self._round_s
+        self._lags = member.lags()
+        # Not all at once: those that have the same topic have come to rest together.
+        self._called, self._rise_at = False, time.monotonic() + self._round_s * random.uniform(0.8, 1)
         try:
             member.close(_CLOSE_S)
         finally:
@@ -135,6 +136,10 @@ class RestingConsumer:
         log.debug("No record for a while: resting in %s", ", ".join(f"{topic}-{number}" for topic, number in starts))
         return True
 
+    def rise(self) -> None:
+        """Go on reading with the next `read`."""
+        self._called = True
+
     def _call(self) -> None:
         with self._lock:
             self._called = True
@@ -143,7 +148,7 @@ class RestingConsumer:
 
     def _rise(self, early: bool) -> None:
         self._starts = {
-            place: at.position for place, at in self._left.items() if at.committed is None and at.position is not None
+            place: at.position for place, at in self._left.items() if at.position is not None and at.position != at.committed
         }
         try:
             member = self._make(self)
@@ -171,20 +176,22 @@ class RestingConsumer:
         if not self._still_left(reader):
             reader.close()
             return
+        self._early = reader
         try:
             reader.begin(self._listener.assigned(list(self._left)))
         except BaseException:
+            self._early = None
             reader.close()
             raise
-        self._early = reader
 
     def _still_left(self, reader: _Reader) -> bool:
         """Whether the group's offsets are what they were; what somebody has set since counts, when the group is joined."""
         group = reader.committed()
         if group is None:
             return False
-        self._starts = {place: start for place, start in self._starts.items() if place not in group}
-        return group == {place: at.committed for place, at in self._left.items() if at.committed is not None}
+        same = {place for place, at in self._left.items() if group.get(place) == at.committed}
+        self._starts = {place: start for place, start in self._starts.items() if place in same}
+        return len(same) == len(self._left)
 
     def _joined(self) -> TaskConsumer:
         if self._member is None:
@@ -202,8 +209,10 @@ class RestingConsumer:
         """What the reader has read comes again, with what the group says."""
         reader, self._early = self._early, None
         if reader is not None:
-            self._listener.lost(list(reader.places))
-            reader.close()
+            try:
+                self._listener.lost(list(reader.places))
+            finally:
+                reader.close()
 
     def wake(self) -> None:
         """End the wait of a `read`. From any thread."""
@@ -256,12 +265,12 @@ class RestingConsumer:
             self._called = True
 
     def lags(self) -> dict[TopicPartition, int | None]:
-        """As `TaskConsumer`'s. Where a watcher watches, and has not called, nothing has come."""
+        """As `TaskConsumer`'s. Where a watcher watches, and has not called, nothing has come since it began to rest."""
         if self._early is not None:
             return dict.fromkeys(self._early.places)
         if self._member is not None:
             return self._member.lags()
-        return dict.fromkeys(self._left, None if self._watch is None or self._called else 0)
+        return dict.fromkeys(self._left) if self._watch is None or self._called else dict(self._lags)
 
     def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         return self._joined().group_offsets(partitions)
@@ -273,30 +282,32 @@ class RestingConsumer:
             self._end_watch()
             while self._early is not None and time.monotonic() < end:
                 self._joined().read(1, _TURN_S)
-            self._end_early()
         finally:
-            with self._lock:
-                self._closed = True
-                self._wakeups.close()
-            if self._member is not None:
-                self._member.close(max(0.0, end - time.monotonic()) if limit else 0.0)
+            try:
+                self._end_early()
+            finally:
+                with self._lock:
+                    self._closed = True
+                    self._wakeups.close()
+                if self._member is not None:
+                    self._member.close(max(0.0, end - time.monotonic()) if limit else 0.0)
 
     # --- called by the member, within its own calls ---
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
         reader = self._early
-        if reader is not None and set(partitions) == set(reader.places):
-            # To the listener nothing has changed.
-            self._early = None
-            self._joined().pause(reader.paused)
-            reader.close()
+        if reader is None or not reader.places.issubset(partitions):
+            self._end_early()
+            starts = {place: self._starts[place] for place in partitions if place in self._starts}
             self._starts.clear()
-            self._began = reader.at
-            return reader.at
-        self._end_early()
-        starts = {place: self._starts.pop(place) for place in partitions if place in self._starts}
-        self._began.update(starts)
-        return {**starts, **self._listener.assigned(partitions)}
+            return {**starts, **self._listener.assigned(partitions)}
+        # As far as the listener had them already, nothing has changed for it.
+        self._early = None
+        self._starts.clear()
+        self._joined().pause(reader.paused)
+        reader.close()
+        new = [place for place in partitions if place not in reader.places]
+        return {**reader.at, **(self._listener.assigned(new) if new else {})}
 
     def revoked(self, partitions: list[TopicPartition]) -> None:
         self._listener.revoked(partitions)
@@ -321,7 +332,7 @@ class _Reader:
         self.places = frozenset(left)
         self.at = {place: at.position for place, at in left.items() if at.position is not None}
         self.paused: set[TopicPartition] = set()
-        self._held = False
+        self._begun = self._held = False
         self._consumer = ck.Consumer(dict(client))
         self._wakeups = Wakeups()
 
@@ -343,6 +354,8 @@ class _Reader:
         self.at.update(starts)
         self._wakeups.attach(self._consumer)
         self._consumer.assign([ck.TopicPartition(*place, start) for place, start in self.at.items()])
+        self._begun = True
+        self._consumer.pause(_places(self.places if self._held else self.paused))
 
     def read(self, limit: int, timeout: float) -> list[ck.Message] | None:
         """None if something can't be read, which is for the task's member to settle."""
@@ -357,23 +370,27 @@ class _Reader:
         return messages
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        self._consumer.seek(ck.TopicPartition(*partition, offset))
+        try:
+            self._consumer.seek(ck.TopicPartition(*partition, offset))
+        except ck.KafkaException as error:
+            raise ConnectError(f"Can't read {tuple(partition)} from offset {offset}: {error.args[0].str()}") from error
         self.at[partition] = offset
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         self.paused.update(partitions)
-        self._consumer.pause(_places(partitions))
+        if self._begun:
+            self._consumer.pause(_places(partitions))
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
         self.paused.difference_update(partitions)
-        if not self._held:
+        if self._begun and not self._held:
             self._consumer.resume(_places(partitions))
 
     def hold(self, hold: bool) -> None:
         self._held = hold
-        if hold:
+        if self._begun and hold:
             self._consumer.pause(_places(self.places))
-        else:
+        elif self._begun:
             self._consumer.resume(_places(self.places - self.paused))
 
     def close(self) -> None:

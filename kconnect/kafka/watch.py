@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import sys
 import threading
 import time
 from collections import Counter
@@ -33,7 +34,7 @@ _LITTLE: dict[str, Any] = {
     "auto.offset.reset": "error",
 }
 _AT_ONCE = 1000
-_LOOK_S = 30.0
+_LOOK_S, _IDLE_LOOKS = 30.0, 10
 _ANSWER_S = 2.0
 
 
@@ -71,25 +72,34 @@ class Watchers:
             if watcher is None:
                 # A group that these credentials may use: librdkafka looks for the coordinator even of one that it never joins.
                 of_client = {"client.id": f"{client.get('client.id', 'consumer')}-watch", "group.id": client["group.id"]}
-                watcher = self._watchers[key] = _Watcher({**settings, **of_client, **_LITTLE}, self._look_s)
-        return watcher.add(starts, call)
+                whole = {**settings, **of_client, **_LITTLE}
+                watcher = self._watchers[key] = _Watcher(whole, self._look_s, lambda idle: self._retire(key, idle))
+            return watcher.add(starts, call)
+
+    def _retire(self, key: object, watcher: _Watcher) -> None:
+        """One that has had nothing to do for a while ends: settings like its may never come again."""
+        with self._lock:
+            if watcher.stop_if_idle():
+                del self._watchers[key]  # type: ignore[arg-type]
 
     def close(self) -> None:
         with self._lock:
-            for watcher in self._watchers.values():
-                watcher.close()
+            watchers = list(self._watchers.values())
             self._watchers.clear()
+        for watcher in watchers:
+            watcher.close()
 
 
 class _Watcher:
-    def __init__(self, client: dict[str, Any], look_s: float) -> None:
-        self._client, self._look_s = client, look_s
+    def __init__(self, client: dict[str, Any], look_s: float, retire: Callable[[_Watcher], None]) -> None:
+        self._client, self._look_s, self._retire = client, look_s, retire
         self._lock = threading.Lock()
         self._watches: set[Watch] = set()
         self._stopping = self._added = False
         self._wakeups = Wakeups()
         self._assigned: dict[TopicPartition, int] = {}
-        self._look_at = 0.0
+        """From where on each is watched."""
+        self._look_at, self._idle_looks = 0.0, 0
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._thread.start()
 
@@ -113,29 +123,54 @@ class _Watcher:
             self._wakeups.wake()
         self._thread.join()
 
+    def stop_if_idle(self) -> bool:
+        with self._lock:
+            self._stopping = self._stopping or not self._watches
+            return self._stopping
+
     def _run(self) -> None:
-        self._consumer = ck.Consumer(self._client)
-        self._wakeups.attach(self._consumer)
-        self._look_at = time.monotonic() + self._look_s
+        consumer: ck.Consumer | None = None
         while not self._stopping:
             try:
-                self._assign()
-                self._read(max(0.0, self._look_at - time.monotonic()) if self._assigned else self._look_s)
-                if time.monotonic() >= self._look_at:
-                    self._look()
-                    if self._added:
-                        self._added = False
-                        _give_memory_back()
+                if consumer is None:
+                    consumer = self._consumer = ck.Consumer(self._client)
+                    self._wakeups.attach(consumer)
                     self._look_at = time.monotonic() + self._look_s
+                self._assign()
+                self._read(max(0.0, self._look_at - time.monotonic()))
+                if time.monotonic() >= self._look_at:
+                    self._look_around()
+                    self._look_at = time.monotonic() + self._look_s
+                consumer = self._consumer
             except Exception:
                 # Whoever is watched for is better off on its own than with a watcher that has gone.
                 log.exception("Watching idle partitions failed: their sinks go on reading by themselves")
+                if consumer is not None:
+                    self._give_up(self._consumer)
+                consumer = None
                 self._call(self._all())
-        self._wakeups.detach(self._consumer)
+                self._wakeups.wait(self._look_s)
+        if consumer is not None:
+            self._give_up(self._consumer)
         with self._lock:
             self._wakeups.close()
-        self._consumer.close()
-        del self._consumer
+
+    def _give_up(self, consumer: ck.Consumer) -> None:
+        self._wakeups.detach(consumer)
+        self._assigned.clear()
+        threading.Thread(target=consumer.close, name="old consumer", daemon=True).start()
+
+    def _look_around(self) -> None:
+        if self._added:
+            self._added = False
+            _give_memory_back()
+        if self._assigned:
+            self._idle_looks = 0
+            self._look()
+        else:
+            self._idle_looks += 1
+            if self._idle_looks >= _IDLE_LOOKS:
+                self._retire(self)
 
     def _all(self) -> list[Watch]:
         with self._lock:
@@ -165,15 +200,16 @@ class _Watcher:
         found: set[TopicPartition] = set()
         for message in [first, *self._consumer.consume(_AT_ONCE, timeout=0)]:
             if (topic := message.topic()) is not None and (partition := message.partition()) is not None:
-                found.add(TopicPartition(topic, partition))
+                found.add(place := TopicPartition(topic, partition))
+                if place in self._assigned:
+                    # Read past it, or unable to read: whoever wants it from where it is has it begun again.
+                    self._assigned[place] = sys.maxsize if message.error() else (message.offset() or 0) + 1
             else:
                 log.debug("Watching idle partitions: %s", message.error())
         self._call([watch for watch in self._all() if not found.isdisjoint(watch.starts)])
 
     def _look(self) -> None:
         """Have topics got other partitions, and does this client find its brokers at all (see `consumer.py`)?"""
-        if not self._assigned:
-            return
         try:
             known = self._consumer.list_topics(timeout=_ANSWER_S).topics
         except ck.KafkaException as error:
@@ -191,10 +227,8 @@ class _Watcher:
             return
         log.warning("The client that watches idle partitions found no broker any more, and is replaced")
         old, self._consumer = self._consumer, fresh
-        self._wakeups.detach(old)
+        self._give_up(old)
         self._wakeups.attach(fresh)
-        self._assigned.clear()
-        threading.Thread(target=old.close, name="old consumer", daemon=True).start()
 
     def _call(self, watches: list[Watch]) -> None:
         for watch in watches:

@@ -168,7 +168,10 @@ class SinkLoop:
             if not unit.may_work():
                 return
             pump.step(messages, now := time.monotonic())
-            if now >= rest_at and not consumer.resting and not (pump.settled and consumer.rest()):
+            if consumer.resting:
+                if pump.context.wants_to_go_elsewhere:
+                    consumer.rise()
+            elif now >= rest_at and not (pump.settled and consumer.rest()):
                 rest_at = now + min(self._rest_s, _RELUCTANT_S)
 
 

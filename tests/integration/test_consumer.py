@@ -23,10 +23,12 @@ pytestmark = pytest.mark.integration
 class Listener:
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
+        self.on_assigned: Callable[[], None] = lambda: None
         self.on_revoked: Callable[[], None] = lambda: None
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
         self.told.append(("assigned", partitions))
+        self.on_assigned()
         return {}
 
     def revoked(self, partitions: list[TopicPartition]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,117 @@ def test_who_shares_a_group_or_owes_a_commit_does_not_rest(bootstrap: str, topic
     first.consumer.close(60)
 
 
+def test_where_the_task_wants_to_read_counts_though_nothing_was_read_there(
+    bootstrap: str, topic: str, watchers: Watchers
+) -> None:
+    """Paused at once, it rests before the first record from there; what it joins for now and then must not forget that."""
+    create(bootstrap, topic)
+    write(bootstrap, topic, numbers(5))
+    it = Sleeper(bootstrap, topic, watchers, round_s=0.5)
+    it.until(5)
+    it.commit()
+    until(lambda: it.read() and not it.consumer.commits)
+    it.consumer.hold()
+    it.consumer.seek(TopicPartition(topic, 0), 3)
+    for _ in range(2):
+        it.rest()
+        until(lambda: it.read() and not it.consumer.resting and bool(it.consumer.assignment))
+    it.rest()
+    it.consumer.release()
+    it.until(7)
+    assert it.values == [*numbers(5), "4", "5"]
+    # Forward, too.
+    it.commit()
+    until(lambda: it.read() and not it.consumer.commits)
+    write(bootstrap, topic, ["6", "7"])
+    it.until(9)
+    it.consumer.hold()
+    it.commit()
+    until(lambda: it.read() and not it.consumer.commits)
+    write(bootstrap, topic, ["8", "9"])
+    it.consumer.seek(TopicPartition(topic, 0), 8)
+    it.rest()
+    it.consumer.release()
+    it.until(10)
+    assert it.values[7:] == ["6", "7", "9"]
+    it.consumer.close(60)
+
+
+def test_in_open_the_task_has_its_partitions_and_may_pause_them(bootstrap: str, topic: str, watchers: Watchers) -> None:
+    create(bootstrap, topic)
+    write(bootstrap, topic, numbers(2))
+    it = Sleeper(bootstrap, topic, watchers)
+    it.until(2)
+    it.rest()
+    place = TopicPartition(topic, 0)
+    seen: list[Any] = []
+
+    def opened() -> None:
+        seen.append(set(it.consumer.assignment))
+        it.consumer.pause([place])
+
+    it.listener.on_assigned = opened
+    write(bootstrap, topic, ["3"])
+    until(lambda: it.read() and not it.consumer.resting and not it.consumer.commits)
+    assert it.consumer.read(100, 0.5) == []
+    assert seen == [{place}]
+    it.consumer.resume([place])
+    it.until(3)
+    it.consumer.close(60)
+
+
+def test_a_partition_that_comes_while_it_joins_repeats_nothing(slow_groups: Broker, topic: str, watchers: Watchers) -> None:
+    bootstrap = slow_groups.bootstrap_servers
+    create(bootstrap, topic)
+    write(bootstrap, topic, numbers(2))
+    it = Sleeper(bootstrap, topic, watchers)
+    it.until(2)
+    it.rest()
+    write(bootstrap, topic, ["3"])
+    it.until(3)
+    assert it.consumer.commits
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(60)
+    until(lambda: it.read() and len(it.consumer.assignment) == 2)
+    write(bootstrap, topic, ["4"], 1)
+    write(bootstrap, topic, ["5"], 0)
+    it.until(5)
+    assert sorted(it.values) == numbers(5)
+    assert "lost" not in it.listener.names
+    it.consumer.close(60)
+
+
+def test_a_watch_that_comes_late_is_told_of_what_another_was_told(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    place = TopicPartition(topic, 0)
+    called: list[str] = []
+    watchers = Watchers(look_s=0.1)
+    client = {"bootstrap.servers": bootstrap, "group.id": topic, "fetch.wait.max.ms": 100}
+
+    def tell_first() -> None:
+        # From within the watcher's thread: it has read the record, and still has the partition.
+        called.append("first")
+        watchers.watch(client, {place: 0}, lambda: called.append("second"))
+
+    watchers.watch(client, {place: 0}, tell_first)
+    write(bootstrap, topic, ["1"])
+    until(lambda: called == ["first", "second"])
+    # With nothing to watch it ends after some looks, and another begins when it is needed.
+    until(lambda: not any(thread.name == "watcher" for thread in threading.enumerate()))
+    watchers.watch(client, {place: 1}, lambda: called.append("third"))
+    write(bootstrap, topic, ["2"])
+    until(lambda: called[2:] == ["third"])
+    watchers.close()
+
+
+def test_a_watcher_without_a_client_leaves_nobody_waiting() -> None:
+    called: list[str] = []
+    watchers = Watchers(look_s=0.1)
+    watchers.watch({"group.id": "g", "no.such.setting": "1"}, {TopicPartition("t", 0): 0}, lambda: called.append("called"))
+    until(lambda: called == ["called"])
+    watchers.close()
+
+
 def test_brokers_may_go_away_meanwhile(tmp_path: Path, topic: str, watchers: Watchers) -> None:
     broker = Broker(tmp_path).start()
     try:
@@ -322,6 +434,15 @@ class TestTask:
         unit = host.unit({"name": f"sink-{topic}", "connector.class": "Shelf", "topics": topic, **config})
         until(lambda: made and any(name == "open" for name, _ in made[0].calls))
         return host, unit, made
+
+    def test_a_task_that_rests_may_want_to_read_elsewhere(self, bootstrap: str, topic: str) -> None:
+        create(bootstrap, topic)
+        write(bootstrap, topic, numbers(5))
+        _, unit, [shelf] = self.unit(bootstrap, topic)
+        until(lambda: shelf.values == numbers(5) and "close" in [name for name, _ in shelf.calls])
+        shelf.context.offset(TopicPartition(topic, 0), 3)
+        until(lambda: shelf.values == [*numbers(5), "4", "5"])
+        assert end(unit) < 30
 
     def test_it_rests_and_is_woken_again_and_again(self, bootstrap: str, topic: str) -> None:
         create(bootstrap, topic)

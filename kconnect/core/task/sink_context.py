@@ -59,9 +59,9 @@ class SinkContext:
         return self._errant
 
     @property
-    def asks(self) -> bool:
-        """Whether a commit or another offset was asked for, and has not been done."""
-        return self.commit_requested or bool(self._rewinds)
+    def wants_to_go_elsewhere(self) -> bool:
+        """Whether an offset was asked for that has not been gone to."""
+        return bool(self._rewinds)
 
     def take_timeout(self) -> float:
         """The pause in seconds that it asked for before its `put` is called again, once; else the usual one."""

@@ -178,7 +178,8 @@ class SinkPump:
     @property
     def settled(self) -> bool:
         """Whether all that was read is delivered and committed, and nobody asked for anything."""
-        waits = bool(self._batch) or self._retrying or self.context.asks
+        asked = self.context.commit_requested or self.context.wants_to_go_elsewhere
+        waits = bool(self._batch) or self._retrying or asked
         return not waits and not self._consumer.commits and not self._offsets.open(self._ends)
 
     def skip(self) -> None:
