@@ -220,7 +220,9 @@ def test_a_sink_that_commits_its_offsets_in_transactions_repeats_nothing(
 ) -> None:
     topic, copy = connectors._unique("java-original"), connectors._unique("java-copy")
     connectors.make(rig.NUMBERS, topic=topic, limit=5_000, batch=10)
-    sink = connectors.make(rig.COPYING, topics=topic, to=copy, servers=broker.bootstrap_servers)
+    # What the source was about to commit when it was killed comes again, and must not have been read before.
+    committed = {"consumer.override.isolation.level": "read_committed"}
+    sink = connectors.make(rig.COPYING, topics=topic, to=copy, servers=broker.bootstrap_servers, **committed)
     wait_until(lambda: connectors.sent(copy) > 500, WAIT_S)
     for host in java_hosts(java_worker):
         os.kill(host.pid, signal.SIGKILL)
