@@ -12,7 +12,6 @@ what others see. Read next: `consumer.py`.
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -29,11 +28,6 @@ from kconnect.kafka.watch import Watch, Watchers
 
 log = logging.getLogger(__name__)
 
-_ROUND_S = 600.0
-"""
-After so long one that rests joins its group for a moment. So the group's offsets do not expire (brokers keep those of an empty
-group for `offsets.retention.minutes`), and those that somebody else has altered are noticed.
-"""
 _AGAIN_S = 5.0
 _CLOSE_S = 5.0
 _ANSWER_S = 1.0
@@ -45,6 +39,9 @@ class RestingConsumer:
     """
     A `ports.Consumer`, with `read` and `rest`. `make` makes a member of the group; `client` are its settings. Without
     `watchers` it never rests.
+
+    After each `round_s` seconds of rest it joins the group for a moment. So the group's offsets do not expire (brokers keep
+    those of an empty group for `offsets.retention.minutes`), and those that somebody else has altered are noticed.
     """
 
     def __init__(
@@ -53,7 +50,7 @@ class RestingConsumer:
         make: Callable[[Listener], TaskConsumer],
         listener: Listener,
         watchers: Watchers | None,
-        round_s: float = _ROUND_S,
+        round_s: float,
     ) -> None:
         self._client, self._make, self._listener, self._watchers, self._round_s = client, make, listener, watchers, round_s
         self._held = False
@@ -123,8 +120,7 @@ class RestingConsumer:
             starts[place] = ck.OFFSET_BEGINNING if at.position is None else at.position
         self._left = {place: Standing(start, standing[place].committed) for place, start in starts.items()}
         self._lags = member.lags()
-        # Not all at once: those that have the same topic have come to rest together.
-        self._called, self._rise_at = False, time.monotonic() + self._round_s * random.uniform(0.8, 1)
+        self._called, self._rise_at = False, time.monotonic() + self._round_s
         try:
             member.close(_CLOSE_S)
         finally:

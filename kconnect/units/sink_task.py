@@ -10,6 +10,7 @@ direction, `source_task.py`.
 from __future__ import annotations
 
 import logging
+import random
 import time
 from math import inf
 from typing import Any
@@ -43,8 +44,8 @@ _BYTES = 1 << 20
 About as much is read at once, of which the newest message's size tells how many that are: Java's max.partition.fetch.bytes. A
 batch of five times as much took twice the CPU, in memory that the system gave and took back each time.
 """
-_RELUCTANT_S = 10.0
-"""After so long one that could not rest tries again."""
+_RELUCTANT_S, _ROUND_S = 10.0, 600.0
+"""After so long one that could not rest tries again; one that rests joins its group for a moment."""
 _WAIT_S, _QUIET_WAIT_S, _QUIET_S = 0.5, 5.0, 30.0
 """
 How often the task's `put` is called when nothing comes, which is the clock of many tasks, and how often once the loop has read
@@ -83,7 +84,11 @@ class SinkLoop:
 
         def consumer(listener: Listener) -> RestingConsumer:
             watchers = unit.ports.watchers if self._rest_s < inf else None
-            self._consumer = RestingConsumer(client, lambda member: TaskConsumer(client, config, member), listener, watchers)
+            # Not all at once: sinks of one topic come to rest together.
+            round_s = _ROUND_S * random.uniform(0.8, 1)
+            self._consumer = RestingConsumer(
+                client, lambda member: TaskConsumer(client, config, member), listener, watchers, round_s
+            )
             return self._consumer
 
         self._pump = SinkPump(ports, intake, consumer, properties)
