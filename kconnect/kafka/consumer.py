@@ -2,10 +2,10 @@
 The consumer of one sink task: a member of the connector's group that reads in batches.
 
 Made and read by `resting.py`, which stands between it and a sink task, and which is its listener: that is called from within
-`read` and `close`. From the task's thread only. No call
-waits for the brokers without a limit: after an outage a client of librdkafka 2.16 may find none of them again (its issue
-5301; seen after a lone broker had been suspended for a minute), and a commit that waits for the answer never returns. A
-client that has given no sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
+`read` and `close`. From the task's thread only. No call waits for the brokers without a limit: after an outage a client of
+librdkafka 2.16 may find none of them again (its issue 5301; seen after a lone broker had been suspended for a minute), and a
+commit that waits for the answer never returns. A client that has given no sign of life for too long is replaced by a new one,
+as soon as a new one reaches the brokers.
 """
 
 from __future__ import annotations
@@ -206,32 +206,29 @@ class TaskConsumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on at `offset`. ConnectError if the partition can't be read there."""
-        try:
-            self._consumer.seek(ck.TopicPartition(*partition, offset))
-        except ck.KafkaException as error:
-            raise ConnectError(f"Can't read {tuple(partition)} from offset {offset}: {error.args[0].str()}") from error
+        seek(self._consumer, partition, offset)
         self._begun[partition] = offset
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         self._paused.update(partitions)
         if not self._held:
-            self._consumer.pause(_places(partitions))
+            self._consumer.pause(places(partitions))
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
         self._paused.difference_update(partitions)
         if not self._held:
-            self._consumer.resume(_places(partitions))
+            self._consumer.resume(places(partitions))
 
     def hold(self) -> None:
         """Read nothing, and remain in the group."""
         if not self._held:
             self._held = True
-            self._consumer.pause(_places(self.assignment))
+            self._consumer.pause(places(self.assignment))
 
     def release(self) -> None:
         if self._held:
             self._held = False
-            self._consumer.resume(_places(self.assignment - self._paused))
+            self._consumer.resume(places(self.assignment - self._paused))
 
     def lags(self) -> dict[TopicPartition, int | None]:
         """
@@ -240,15 +237,16 @@ class TaskConsumer:
         Where nothing has been read yet the group's offset counts, which is asked for once, for a second at most.
         """
         positions = {
-            TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(_places(self.assignment))
+            TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(places(self.assignment))
         }
         self._starts = {place: at for place, at in self._starts.items() if place in positions}
-        unread = [place for place, at in positions.items() if at < 0 and place not in self._starts]
+        known = self._starts.keys() | self._begun.keys()
+        unread = [place for place, at in positions.items() if at < 0 and place not in known]
         if unread and time.monotonic() >= self._ask_at:
             self._find_starts(unread)
         lags: dict[TopicPartition, int | None] = {}
         for place, position in positions.items():
-            at = position if position >= 0 else self._starts.get(place, -1)
+            at = position if position >= 0 else self._begun.get(place, self._starts.get(place, -1))
             _, high = self._consumer.get_watermark_offsets(ck.TopicPartition(*place), cached=True)
             if high >= 0 and at < 0 and self._from_end:
                 at = high
@@ -258,13 +256,13 @@ class TaskConsumer:
     def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """What the group has committed of these, those left out that have no offset. ConnectError if no broker says it."""
         try:
-            found = self._consumer.committed(_places(partitions), timeout=_GROUP_S) if partitions else []
+            found = self._consumer.committed(places(partitions), timeout=_GROUP_S) if partitions else []
         except ck.KafkaException as error:
             raise ConnectError(f"The group's offsets can't be read: {error.args[0].str()}") from error
         for at in found:
             if at.error is not None:
                 raise ConnectError(f"The group's offset in {at.topic}-{at.partition} can't be read: {at.error.str()}")
-        return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+        return known_offsets(found)
 
     def standing(self) -> dict[TopicPartition, Standing] | None:
         """
@@ -276,7 +274,7 @@ class TaskConsumer:
             return None
         try:
             known = [self._consumer.list_topics(topic, timeout=_STANDING_S).topics[topic] for topic in self._topics]
-            group = self._consumer.committed(_places(self.assignment), timeout=_STANDING_S)
+            group = self._consumer.committed(places(self.assignment), timeout=_STANDING_S)
         except ck.KafkaException as error:
             log.debug("Where the group stands can't be read: %s", error.args[0].str())
             return None
@@ -284,7 +282,7 @@ class TaskConsumer:
         # A topic without partitions may be made at any time.
         if there != self.assignment or not all(topic.partitions for topic in known) or any(at.error for at in group):
             return None
-        committed = {TopicPartition(at.topic, at.partition): at.offset for at in group if at.offset >= 0}
+        committed = known_offsets(group)
         positions = {TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(group)}
         found = {}
         for place, at in positions.items():
@@ -301,7 +299,7 @@ class TaskConsumer:
 
     def _find_starts(self, unread: list[TopicPartition]) -> None:
         try:
-            found = self._consumer.committed(_places(unread), timeout=_START_S)
+            found = self._consumer.committed(places(unread), timeout=_START_S)
         except ck.KafkaException as error:
             log.debug("The group's offsets can't be read: %s", error.args[0].str())
             self._ask_at = time.monotonic() + _PROBE_PAUSE_S
@@ -318,7 +316,7 @@ class TaskConsumer:
         which brokers take nothing once somebody else owns the partitions.
         """
         if self.assignment:
-            self._take_away(self._listener.revoked, _places(self.assignment))
+            self._take_away(self._listener.revoked, places(self.assignment))
         with self._waking:
             self._closed = True
             self._wakeups.detach(self._consumer)
@@ -357,7 +355,7 @@ class TaskConsumer:
             self._asked_at = time.monotonic() - self._patience_s + _PROBE_PAUSE_S
             return
         log.warning("The group has not answered for %.0f s, but its brokers do: rejoining it", self._patience_s)
-        self._take_away(self._listener.lost, _places(self.assignment))
+        self._take_away(self._listener.lost, places(self.assignment))
         old, self._consumer = self._consumer, fresh
         self._wakeups.detach(old)
         self._wakeups.attach(fresh)
@@ -414,7 +412,7 @@ class TaskConsumer:
             self._consumer.incremental_assign(partitions)
         else:
             self._consumer.assign(partitions)
-        self._consumer.pause(_places(new if held else self._paused.intersection(new)))
+        self._consumer.pause(places(new if held else self._paused.intersection(new)))
 
     def _revoked(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if not self._is_old(consumer):
@@ -451,8 +449,21 @@ class TaskConsumer:
             raise error
 
 
-def _places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
+def places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
     return [ck.TopicPartition(*partition) for partition in partitions]
+
+
+def known_offsets(found: Iterable[ck.TopicPartition]) -> dict[TopicPartition, int]:
+    """Of an answer about a group, as far as it has offsets."""
+    return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+
+def seek(consumer: ck.Consumer, partition: TopicPartition, offset: int) -> None:
+    """ConnectError if the partition can't be read there."""
+    try:
+        consumer.seek(ck.TopicPartition(*partition, offset))
+    except ck.KafkaException as error:
+        raise ConnectError(f"Can't read {tuple(partition)} from offset {offset}: {error.args[0].str()}") from error
 
 
 def _committed(answer: Iterable[ck.TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:

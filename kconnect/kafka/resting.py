@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from typing import Any
 
 import confluent_kafka as ck
@@ -22,7 +22,7 @@ import confluent_kafka as ck
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
-from kconnect.kafka.consumer import Standing, TaskConsumer
+from kconnect.kafka.consumer import Standing, TaskConsumer, known_offsets, places, seek
 from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watch, Watchers
 
@@ -173,12 +173,7 @@ class RestingConsumer:
             reader.close()
             return
         self._early = reader
-        try:
-            reader.begin(self._listener.assigned(list(self._left)))
-        except BaseException:
-            self._early = None
-            reader.close()
-            raise
+        reader.begin(self._listener.assigned(list(self._left)))
 
     def _still_left(self, reader: _Reader) -> bool:
         """Whether the group's offsets are what they were; what somebody has set since counts, when the group is joined."""
@@ -226,38 +221,32 @@ class RestingConsumer:
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         self._joined().commit(offsets)
 
+    def _reading(self) -> TaskConsumer | _Reader:
+        return self._early if self._early is not None else self._joined()
+
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        if self._early is not None:
-            self._early.seek(partition, offset)
-        else:
-            self._joined().seek(partition, offset)
+        self._reading().seek(partition, offset)
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
-        if self._early is not None:
-            self._early.pause(partitions)
-        elif partitions:
-            self._joined().pause(partitions)
+        if partitions:
+            self._reading().pause(partitions)
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
-        if self._early is not None:
-            self._early.resume(partitions)
-        elif partitions:
-            self._joined().resume(partitions)
+        if partitions:
+            self._reading().resume(partitions)
 
     def hold(self) -> None:
         self._held = True
-        if self._early is not None:
-            self._early.hold(True)
-        if self._member is not None:
-            self._member.hold()
+        for each in (self._early, self._member):
+            if each is not None:
+                each.hold()
 
     def release(self) -> None:
         self._held = False
-        if self._early is not None:
-            self._early.hold(False)
-        if self._member is not None:
-            self._member.release()
-        elif self._watch is None:
+        for each in (self._early, self._member):
+            if each is not None:
+                each.release()
+        if self._member is None and self._watch is None:
             self._called = True
 
     def lags(self) -> dict[TopicPartition, int | None]:
@@ -338,63 +327,59 @@ class _Reader:
             for topic in {place.topic for place in self.places}:
                 # Otherwise a client that has asked something else before looks for a topic it is to read after a second only.
                 self._consumer.list_topics(topic, timeout=_ANSWER_S)
-            found = self._consumer.committed(_places(self.places), timeout=_ANSWER_S)
+            found = self._consumer.committed(places(self.places), timeout=_ANSWER_S)
         except ck.KafkaException as error:
             log.debug("The group's offsets can't be read: %s", error.args[0].str())
             return None
         if any(at.error is not None for at in found):
             return None
-        return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+        return known_offsets(found)
 
     def begin(self, starts: Mapping[TopicPartition, int]) -> None:
         self.at.update(starts)
         self._wakeups.attach(self._consumer)
         self._consumer.assign([ck.TopicPartition(*place, start) for place, start in self.at.items()])
         self._begun = True
-        self._consumer.pause(_places(self.places if self._held else self.paused))
+        self._consumer.pause(places(self.places if self._held else self.paused))
 
     def read(self, limit: int, timeout: float) -> list[ck.Message] | None:
         """None if something can't be read, which is for the task's member to settle."""
         first = self._wakeups.next(self._consumer, timeout)
         if first is None:
             return []
-        messages: list[ck.Message] = [first, *self._consumer.consume(limit - 1, timeout=0)] if limit > 1 else [first]
+        messages: list[Any] = [first, *self._consumer.consume(limit - 1, timeout=0)] if limit > 1 else [first]
         if any(map(ck.Message.error, messages)):
             return None
         for message in messages:
-            self.at[TopicPartition(message.topic(), message.partition())] = message.offset() + 1  # type: ignore[arg-type,operator]
+            self.at[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
         return messages
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        try:
-            self._consumer.seek(ck.TopicPartition(*partition, offset))
-        except ck.KafkaException as error:
-            raise ConnectError(f"Can't read {tuple(partition)} from offset {offset}: {error.args[0].str()}") from error
+        seek(self._consumer, partition, offset)
         self.at[partition] = offset
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         self.paused.update(partitions)
         if self._begun:
-            self._consumer.pause(_places(partitions))
+            self._consumer.pause(places(partitions))
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
         self.paused.difference_update(partitions)
         if self._begun and not self._held:
-            self._consumer.resume(_places(partitions))
+            self._consumer.resume(places(partitions))
 
-    def hold(self, hold: bool) -> None:
-        self._held = hold
-        if self._begun and hold:
-            self._consumer.pause(_places(self.places))
-        elif self._begun:
-            self._consumer.resume(_places(self.places - self.paused))
+    def hold(self) -> None:
+        self._held = True
+        if self._begun:
+            self._consumer.pause(places(self.places))
+
+    def release(self) -> None:
+        self._held = False
+        if self._begun:
+            self._consumer.resume(places(self.places - self.paused))
 
     def close(self) -> None:
         self._wakeups.detach(self._consumer)
         self._wakeups.close()
         threading.Thread(target=self._consumer.close, name="early reader", daemon=True).start()
         del self._consumer
-
-
-def _places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
-    return [ck.TopicPartition(*place) for place in partitions]

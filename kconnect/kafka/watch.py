@@ -76,11 +76,12 @@ class Watchers:
                 watcher = self._watchers[key] = _Watcher(whole, self._look_s, lambda idle: self._retire(key, idle))
             return watcher.add(starts, call)
 
-    def _retire(self, key: object, watcher: _Watcher) -> None:
+    def _retire(self, key: frozenset[tuple[str, str]], watcher: _Watcher) -> None:
         """One that has had nothing to do for a while ends: settings like its may never come again."""
         with self._lock:
-            if watcher.stop_if_idle():
-                del self._watchers[key]  # type: ignore[arg-type]
+            # After a `close` it is not there any more.
+            if watcher.stop_if_idle() and self._watchers.get(key) is watcher:
+                del self._watchers[key]
 
     def close(self) -> None:
         with self._lock:
@@ -237,6 +238,6 @@ class _Watcher:
 
 
 def _give_memory_back() -> None:
-    """What clients that have been closed leave behind is a third of a host's memory, and glibc keeps it. It takes 1 or 2 ms."""
+    """Clients that were closed leave up to half of a host's memory behind, which glibc keeps. It takes 1 or 2 ms."""
     if hasattr(library := ctypes.CDLL(None), "malloc_trim"):
         library.malloc_trim(0)

@@ -3,8 +3,8 @@ The thread of a sink task: it reads, waits, pauses and stops, and steps the pump
 
 `core/task/sink_pump.py` is where a record goes from Kafka to the connector; here its ports are made. The task is an ordinary
 member of the consumer group `connect-<name>`, so its partitions, its lag and its offsets are Kafka's business, and a partition
-has one owner even while a task moves. Run by `task_unit.py`. Read next: that pump, `kafka/consumer.py`; for the other
-direction, `source_task.py`.
+has one owner even while a task moves. One that has read nothing for long leaves that group until there is something. Run by
+`task_unit.py`. Read next: that pump, `kafka/resting.py`; for the other direction, `source_task.py`.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ def main() -> None:
     with stage.opened("density") as on:
         Topics(on.servers).create(TOPIC)
         for side in options.side or results.SIDES:
-            rest_ms = {"sink.rest.after.ms": str(round(options.rest_after * 1000))} if side == results.KCONNECT else {}
-            worker = on.worker(side, properties=rest_ms)
+            worker = on.worker(side, properties=resting(side, options.rest_after))
             add = partial(found.add, f"{options.connectors} idle connectors", side)
             settle_s = 5 + 2 * max(0.0, options.rest_after)
             measure(worker, on.directory / side, options.connectors, settle_s, options.idle_seconds, add)
@@ -77,6 +76,11 @@ def measure(
     add("memory a connector", "MiB", (memory - before) / count / 2**20)
     add("CPU, idle", "% of a core", used * 100)
     add("deleted, statuses gone", "s", deleted)
+
+
+def resting(side: str, after_s: float) -> dict[str, str]:
+    """A worker's properties."""
+    return {"sink.rest.after.ms": str(round(after_s * 1000))} if side == results.KCONNECT else {}
 
 
 def sink(directory: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import confluent_kafka as ck
 import psutil
-from density import TOPIC, count_running, sink
+from density import TOPIC, count_running, resting, sink
 from latency import SHARES, Flows
 
 from kconnect.testing.processes import WorkerProcess
@@ -38,8 +38,7 @@ def main() -> None:
     found = results.Results("growth", options.json)
     with stage.opened("growth") as on:
         Topics(on.servers).create(TOPIC)
-        rest = {"sink.rest.after.ms": str(round(_REST_S * 1000))} if options.side == results.KCONNECT else {}
-        worker = on.worker(options.side, GROUP, rest)
+        worker = on.worker(options.side, GROUP, resting(options.side, _REST_S))
         # Spark takes some seconds to start: what is measured is a worker that is up.
         worker.client.create("first", sink(on.directory))
         worker.client.wait_for("first", "RUNNING", tasks=1, timeout=120)

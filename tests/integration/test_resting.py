@@ -100,6 +100,8 @@ def test_one_that_rests_has_left_its_group_and_reads_on_where_it_was(bootstrap: 
     it = Sleeper(bootstrap, topic, watchers)
     it.until(3)
     for number in range(4, 7):
+        it.commit()
+        until(lambda: it.read() and set(it.consumer.lags().values()) == {0})
         it.rest()
         until(lambda: it.members() == 0)
         assert set(it.consumer.lags().values()) == {0}
@@ -130,6 +132,8 @@ def test_records_need_not_wait_for_the_group_and_are_committed_by_a_member(
     it.until(5)
     until(lambda: it.read() and not it.consumer.commits)
     assert it.listener.names.count("assigned") == 2
+    # The group has committed nothing of that yet; what the task has had is not behind it any more.
+    until(lambda: it.read() and it.consumer.lags() == {TopicPartition(topic, 0): 0})
     write(bootstrap, topic, ["6"])
     it.until(6)
     it.commit()
@@ -449,20 +453,25 @@ class TestTask:
     def test_it_rests_and_is_woken_again_and_again(self, bootstrap: str, topic: str) -> None:
         create(bootstrap, topic)
         host, unit, [shelf] = self.unit(bootstrap, topic)
+
+        def resting() -> bool:
+            return shelf.calls[-1][0] == "close"
+
         for number in range(1, 4):
-            until(lambda: [name for name, _ in shelf.calls].count("close") == number)  # noqa: B023
+            until(resting)
             write(bootstrap, topic, [str(number)])
             until(lambda: len(shelf.values) == number)  # noqa: B023
         unit.set_target_state(TargetState.PAUSED)
-        until(lambda: host.states[-1] == "PAUSED")
-        until(lambda: [name for name, _ in shelf.calls].count("close") == 4)
+        until(lambda: host.states[-1] == "PAUSED" and resting())
         write(bootstrap, topic, ["4"])
         unit.set_target_state(TargetState.STARTED)
         until(lambda: len(shelf.values) == 4)
         assert end(unit) < 30
         assert shelf.values == numbers(4)
         calls = [name for name, _ in shelf.calls]
-        assert calls == ["start", *["open", "close"] * 5, "stop"]
+        # Each record ended a rest; one that began before the pause is ended by the record, too, and begins again.
+        assert calls.count("open") >= 5
+        assert calls == ["start", *["open", "close"] * calls.count("open"), "stop"]
         assert committed(bootstrap, f"connect-sink-{topic}", topic) == {0: 4}
 
     @pytest.mark.parametrize(
