@@ -22,7 +22,7 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _NOT_SECRET = re.compile(
-    r"token\.endpoint\.url|\.(class|type|location|ms|seconds|enabled?|algorithm|file|source)$", re.IGNORECASE
+    r"token\.(endpoint\.)?url|\.(class|type|location|ms|seconds|enabled?|algorithm|file|source|property)$", re.IGNORECASE
 )
 _IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@|[?&;]\w*(?:password|passwd|pwd|secret|token)=([^&;\s\"']+)", re.IGNORECASE)
 """What a URL may hold of secrets: after the user's name, or as a parameter."""

@@ -1,0 +1,91 @@
+"""
+Values of records as JSON documents, for systems that take such: HTTP services, search indexes.
+
+A struct is an object, a decimal a number with all its digits. Dates and times are texts as in ISO 8601, bytes are in base64.
+What a schema asks for is worked out once for each schema. Used by `http/requests.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from kconnect.api import DataError, Schema, SchemaType, Struct, schema, values
+
+_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def to_json(value: Any, own: Schema | None) -> bytes:
+    """DataError if JSON has no such value."""
+    try:
+        return orjson.dumps(to_plain(value, own), _other, _OPTIONS)
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise DataError(f"The value has no JSON: {error}") from None
+
+
+def to_plain(value: Any, own: Schema | None) -> Any:
+    """The value in what `to_json` makes JSON of, with dicts for structs."""
+    convert = None if own is None else _conversion(own)
+    return value if convert is None or value is None else convert(value)
+
+
+@functools.lru_cache(maxsize=1000)
+def _conversion(own: Schema) -> Callable[[Any], Any] | None:
+    """None for a value that stays as it is."""
+    if own.name == schema.DATE:
+        return lambda value: _time(value)[:10]
+    if own.name == schema.TIME:
+        return lambda value: _time(value)[11:-1]
+    if own.type is SchemaType.STRUCT:
+        return _of_struct([(field.name, _conversion(field.schema)) for field in own.fields])
+    inner = _conversion(own.value_schema) if own.value_schema is not None else None
+    if inner is None:
+        return None
+    if own.type is SchemaType.ARRAY:
+        return lambda value: [each if each is None else inner(each) for each in value]
+    return lambda value: {key: each if each is None else inner(each) for key, each in value.items()}
+
+
+def _of_struct(fields: list[tuple[str, Callable[[Any], Any] | None]]) -> Callable[[Struct], dict[str, Any]]:
+    names = [name for name, _ in fields]
+    converted = [(name, convert) for name, convert in fields if convert is not None]
+
+    def convert_struct(value: Struct) -> dict[str, Any]:
+        made = dict(zip(names, value.values))
+        for name, convert in converted:
+            if made[name] is not None:
+                made[name] = convert(made[name])
+        return made
+
+    return convert_struct
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, decimal.Decimal):
+        # As a float it would lose digits.
+        return orjson.Fragment(format(value, "f"))
+    if isinstance(value, datetime.datetime):
+        return _time(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Struct):
+        return to_plain(value, value.schema)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, tuple):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is not a type of Connect's")
+
+
+def _time(value: Any) -> str:
+    if isinstance(value, values.FarDate):
+        raise TypeError("a date that is not in the years 1 to 9999")
+    return str(value.isoformat(timespec="milliseconds").replace("+00:00", "Z"))

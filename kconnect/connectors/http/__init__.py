@@ -1,0 +1,6 @@
+"""
+HTTP: a sink that sends records to a service, on httpx, which kconnect has anyway.
+
+`settings.py` has what a config may say, `templates.py` the texts with `${…}` in them. `requests.py` makes the requests of
+records, `service.py` sends one and says what became of it, `sink.py` has the connector and its task, which decide what follows.
+"""

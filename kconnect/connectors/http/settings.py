@@ -1,0 +1,329 @@
+"""
+The settings of the HTTP sink. Names are those of the HTTP sink that people know, as far as it has them.
+
+Read by `sink.py`, which checks them against each other, and by `requests.py` and `service.py`, which do what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+
+URL, METHOD, HEADERS, SEPARATOR = "http.api.url", "request.method", "headers", "header.separator"
+FORMAT, TEMPLATE, NULLS = "request.body.format", "request.body.template", "behavior.on.null.values"
+BATCH, PREFIX, SUFFIX, BETWEEN = "batch.max.size", "batch.prefix", "batch.suffix", "batch.separator"
+AUTH, USER, PASSWORD = "auth.type", "connection.user", "connection.password"
+TOKEN_URL, CLIENT_ID, CLIENT_SECRET = "oauth2.token.url", "oauth2.client.id", "oauth2.client.secret"
+SCOPE, TOKEN_PROPERTY, CLIENT_MODE = "oauth2.client.scope", "oauth2.token.property", "oauth2.client.auth.mode"
+ON_ERROR, RETRIES, BACKOFF, RETRY_ON = "behavior.on.error", "max.retries", "retry.backoff.ms", "retry.on.status.codes"
+RATE, CONNECT_TIMEOUT, TIMEOUT = "requests.per.second", "http.connect.timeout.ms", "http.request.timeout.ms"
+PROXY, CA, CERTIFICATE, KEY = "http.proxy.url", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
+
+_WHERE, _WHAT, _LOGIN, _TROUBLE, _TLS = "Service", "Requests", "Login", "Trouble and limits", "TLS and proxy"
+
+
+def codes(text: str) -> list[range]:
+    """Of `408,429,500-`: single codes, and ranges whose end may be open. ConfigError if it is anything else."""
+    found = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        first, dash, last = part.partition("-")
+        try:
+            found.append(range(int(first), 600 if dash and not last else int(last or first) + 1))
+        except ValueError:
+            raise ConfigError(RETRY_ON, text, "Codes are numbers and ranges, such as 408,429,500-") from None
+    return found
+
+
+def _are_codes(name: str, value: Any) -> None:
+    codes(value or "")
+
+
+def _auth_is(*types: str) -> Any:
+    return lambda name, values: (values.get(AUTH) or "").upper() in types
+
+
+def _password_of_headers(name: str, values: Mapping[str, Any]) -> bool:
+    return bool(values.get(HEADERS))
+
+
+CONFIG = ConfigDef(
+    ConfigKey(
+        URL,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="The address that requests go to. ${topic}, ${partition}, ${offset}, ${key} and fields of the value, such as ${id} "
+        "or ${address.city}, stand for those of the record; records of one request have the same address.",
+        validator=NonEmptyString(),
+        group=_WHERE,
+        order=1,
+        width=Width.LONG,
+    ),
+    ConfigKey(
+        METHOD,
+        Type.STRING,
+        "POST",
+        Importance.HIGH,
+        "The method of requests. What is deleted by behavior.on.null.values=delete is so by DELETE.",
+        OneOf(("POST", "PUT", "PATCH", "DELETE"), ignore_case=True),
+        group=_WHERE,
+        order=2,
+        recommender=lambda name, values: ["POST", "PUT", "PATCH", "DELETE"],
+    ),
+    ConfigKey(
+        HEADERS,
+        Type.PASSWORD,
+        "",
+        Importance.MEDIUM,
+        "Headers of each request, as name:value, separated by header.separator. They may have ${…}, as the address.",
+        group=_WHERE,
+        order=3,
+        width=Width.LONG,
+        dependents=(SEPARATOR,),
+    ),
+    ConfigKey(
+        SEPARATOR,
+        Type.STRING,
+        "|",
+        Importance.LOW,
+        "What is between two headers.",
+        NonEmptyString(),
+        group=_WHERE,
+        order=4,
+        visible=_password_of_headers,
+    ),
+    ConfigKey(
+        FORMAT,
+        Type.STRING,
+        "json",
+        Importance.MEDIUM,
+        "json: the value as a JSON document. string: a text or bytes as they are, anything else as Connect shows it.",
+        OneOf(("json", "string"), ignore_case=True),
+        group=_WHAT,
+        order=1,
+        recommender=lambda name, values: ["json", "string"],
+    ),
+    ConfigKey(
+        TEMPLATE,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "A text with ${…} in place of the value: ${value} is all of it, the rest as in http.api.url. With the format json, "
+        "what is put in is JSON, quotes included.",
+        group=_WHAT,
+        order=2,
+        width=Width.LONG,
+    ),
+    ConfigKey(
+        NULLS,
+        Type.STRING,
+        "ignore",
+        Importance.MEDIUM,
+        "What a record without a value does: nothing, a DELETE request without a body, or it is refused as a bad record.",
+        OneOf(("ignore", "delete", "fail"), ignore_case=True),
+        group=_WHAT,
+        order=3,
+        recommender=lambda name, values: ["ignore", "delete", "fail"],
+    ),
+    ConfigKey(
+        BATCH,
+        Type.INT,
+        1,
+        Importance.HIGH,
+        "How many records one request has at most. From 2 on, its body is batch.prefix, the records with batch.separator "
+        "between them, and batch.suffix, for single records, too.",
+        Range.between(1, 100_000),
+        group=_WHAT,
+        order=4,
+        dependents=(PREFIX, SUFFIX, BETWEEN),
+    ),
+    ConfigKey(
+        PREFIX,
+        Type.STRING,
+        None,
+        Importance.LOW,
+        "What a body of several records begins with. By default [ with the format json.",
+        group=_WHAT,
+        order=5,
+        visible=lambda name, values: (values.get(BATCH) or 1) > 1,
+    ),
+    ConfigKey(
+        BETWEEN,
+        Type.STRING,
+        ",",
+        Importance.LOW,
+        "What is between two records of a body.",
+        group=_WHAT,
+        order=6,
+        visible=lambda name, values: (values.get(BATCH) or 1) > 1,
+    ),
+    ConfigKey(
+        SUFFIX,
+        Type.STRING,
+        None,
+        Importance.LOW,
+        "What a body of several records ends with. By default ] with the format json.",
+        group=_WHAT,
+        order=7,
+        visible=lambda name, values: (values.get(BATCH) or 1) > 1,
+    ),
+    ConfigKey(
+        AUTH,
+        Type.STRING,
+        "NONE",
+        Importance.HIGH,
+        "How requests are authenticated. OAUTH2 gets a token by client credentials, and a new one when that is over.",
+        OneOf(("NONE", "BASIC", "OAUTH2"), ignore_case=True),
+        group=_LOGIN,
+        order=1,
+        dependents=(USER, PASSWORD, TOKEN_URL, CLIENT_ID, CLIENT_SECRET, SCOPE, TOKEN_PROPERTY, CLIENT_MODE),
+        recommender=lambda name, values: ["NONE", "BASIC", "OAUTH2"],
+    ),
+    ConfigKey(USER, Type.STRING, "", Importance.MEDIUM, "The user.", group=_LOGIN, order=2, visible=_auth_is("BASIC")),
+    ConfigKey(
+        PASSWORD, Type.PASSWORD, "", Importance.MEDIUM, "The password.", group=_LOGIN, order=3, visible=_auth_is("BASIC")
+    ),
+    ConfigKey(
+        TOKEN_URL,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "Where tokens come from.",
+        group=_LOGIN,
+        order=4,
+        visible=_auth_is("OAUTH2"),
+    ),
+    ConfigKey(CLIENT_ID, Type.STRING, "", Importance.MEDIUM, "The client.", group=_LOGIN, order=5, visible=_auth_is("OAUTH2")),
+    ConfigKey(
+        CLIENT_SECRET, Type.PASSWORD, "", Importance.MEDIUM, "Its secret.", group=_LOGIN, order=6, visible=_auth_is("OAUTH2")
+    ),
+    ConfigKey(
+        SCOPE,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "The scope to ask for; by default none is asked for.",
+        group=_LOGIN,
+        order=7,
+        visible=_auth_is("OAUTH2"),
+    ),
+    ConfigKey(
+        TOKEN_PROPERTY,
+        Type.STRING,
+        "access_token",
+        Importance.LOW,
+        "The property of the answer that is the token.",
+        NonEmptyString(),
+        group=_LOGIN,
+        order=8,
+        visible=_auth_is("OAUTH2"),
+    ),
+    ConfigKey(
+        CLIENT_MODE,
+        Type.STRING,
+        "header",
+        Importance.LOW,
+        "Whether client and secret are sent in the header of the request for a token, as HTTP Basic has it, or in its body.",
+        OneOf(("header", "url"), ignore_case=True),
+        group=_LOGIN,
+        order=9,
+        visible=_auth_is("OAUTH2"),
+        recommender=lambda name, values: ["header", "url"],
+    ),
+    ConfigKey(
+        ON_ERROR,
+        Type.STRING,
+        "fail",
+        Importance.MEDIUM,
+        "What follows when the service refuses a request for good. fail: its records go to the dead letter queue if there is "
+        "one, else the task fails. log, ignore: they are passed over, with a line in the log or without.",
+        OneOf(("fail", "log", "ignore"), ignore_case=True),
+        group=_TROUBLE,
+        order=1,
+        recommender=lambda name, values: ["fail", "log", "ignore"],
+    ),
+    ConfigKey(
+        RETRY_ON,
+        Type.STRING,
+        "408,425,429,500-",
+        Importance.MEDIUM,
+        "The status codes after which a request is made again: numbers and ranges, separated by commas. It is made again also "
+        "when the service can't be reached.",
+        _are_codes,
+        group=_TROUBLE,
+        order=2,
+    ),
+    ConfigKey(
+        RETRIES,
+        Type.INT,
+        10,
+        Importance.MEDIUM,
+        "How many times in a row a request is made again before the task fails. -1: without end.",
+        Range.at_least(-1),
+        group=_TROUBLE,
+        order=3,
+    ),
+    ConfigKey(
+        BACKOFF,
+        Type.INT,
+        3000,
+        Importance.MEDIUM,
+        "The pause before a request is made again, in ms. A Retry-After of the service is heeded if it asks for longer.",
+        Range.at_least(0),
+        group=_TROUBLE,
+        order=4,
+    ),
+    ConfigKey(
+        RATE,
+        Type.DOUBLE,
+        0.0,
+        Importance.MEDIUM,
+        "How many requests a second each task makes at most. 0: no limit.",
+        Range.at_least(0),
+        group=_TROUBLE,
+        order=5,
+    ),
+    ConfigKey(
+        CONNECT_TIMEOUT,
+        Type.INT,
+        10_000,
+        Importance.LOW,
+        "How long it may take to connect, in ms.",
+        Range.at_least(1),
+        group=_TROUBLE,
+        order=6,
+    ),
+    ConfigKey(
+        TIMEOUT,
+        Type.INT,
+        30_000,
+        Importance.LOW,
+        "How long the service may take to answer, in ms.",
+        Range.at_least(1),
+        group=_TROUBLE,
+        order=7,
+    ),
+    ConfigKey(
+        CA,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "A file in PEM with the certificates that the service's must be signed by. By default those that httpx brings along.",
+        group=_TLS,
+        order=1,
+    ),
+    ConfigKey(
+        CERTIFICATE, Type.STRING, "", Importance.LOW, "A file in PEM with the client's certificate.", group=_TLS, order=2
+    ),
+    ConfigKey(
+        KEY,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "A file in PEM with its key, if that is not in the same file. It has no passphrase.",
+        group=_TLS,
+        order=3,
+    ),
+    ConfigKey(PROXY, Type.STRING, "", Importance.LOW, "The URL of an HTTP proxy.", group=_TLS, order=4),
+)

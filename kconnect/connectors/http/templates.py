@@ -1,0 +1,58 @@
+"""
+Texts with `${…}` in them, which stands for a part of a record: its topic, partition, offset, key, value, or a field of that.
+
+Called by `requests.py`, with a function that says how a part is written where it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kconnect.api import DataError, Schema, SinkRecord, Struct
+
+_PART = re.compile(r"\$\{([^{}]*)\}")
+Part = tuple[Any, Schema | None]
+_OWN: Mapping[str, Callable[[SinkRecord], Part]] = {
+    "topic": lambda record: (record.topic, None),
+    "partition": lambda record: (record.original_partition, None),
+    "offset": lambda record: (record.original_offset, None),
+    "timestamp": lambda record: (record.timestamp, None),
+    "key": lambda record: (record.key, record.key_schema),
+    "value": lambda record: (record.value, record.value_schema),
+}
+
+
+class Template:
+    def __init__(self, text: str) -> None:
+        self._pieces = _PART.split(text)
+        """Texts and names of parts, in turns."""
+
+    @property
+    def is_constant(self) -> bool:
+        return len(self._pieces) == 1
+
+    def fill(self, record: SinkRecord, write: Callable[[Any, Schema | None], str]) -> str:
+        """The text for a record; `write` gets each part with its schema. DataError if it has no such part."""
+        pieces = self._pieces
+        if len(pieces) == 1:
+            return pieces[0]
+        return "".join(write(*part(record, each)) if number % 2 else each for number, each in enumerate(pieces))
+
+
+def part(record: SinkRecord, name: str) -> Part:
+    """What `${name}` stands for, and its schema: `address.city` is a field of a field."""
+    own = _OWN.get(name)
+    if own is not None:
+        return own(record)
+    found: Any = record.value
+    schema: Schema | None = None
+    for step in name.split("."):
+        if isinstance(found, Struct) and (field := found.schema.field(step)) is not None:
+            found, schema = found.get(step), field.schema
+        elif isinstance(found, dict) and step in found:
+            found, schema = found[step], None
+        else:
+            raise DataError(f"${{{name}}} stands for nothing: the record's value has no such field")
+    return found, schema
