@@ -10,15 +10,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping
-from typing import Any
-
-import httpx
 
 import kconnect
 from kconnect.api import (
     Config,
     ConfigDef,
-    ConfigError,
     ConfigValue,
     ConnectError,
     DataError,
@@ -28,14 +24,12 @@ from kconnect.api import (
     SinkTask,
     TopicPartition,
 )
-from kconnect.connectors.http import requests, settings
+from kconnect.connectors.http import checks, settings
 from kconnect.connectors.http.requests import Maker, Request
-from kconnect.connectors.http.service import LoginError, Service
-from kconnect.connectors.http.templates import Template
+from kconnect.connectors.http.service import Patience, Service
 
 log = logging.getLogger(__name__)
 
-_PROBE_S = 5.0
 _LONGEST_PUT_S = 20.0
 """A put that waits for its rate for longer gives way: a group takes a member for dead that reads nothing for minutes."""
 
@@ -69,9 +63,7 @@ class HttpSinkConnector(SinkConnector):
         by_name = {each.name: each for each in found.values}
         if any(each.errors for each in found.values):
             return found
-        problems = _mismatches({name: each.value for name, each in by_name.items()})
-        problems = problems or _problems_of_service({name: each.value for name, each in by_name.items()})
-        for name, text in problems:
+        for name, text in checks.problems({name: each.value for name, each in by_name.items()}):
             by_name[name].errors.append(text)
         return found
 
@@ -89,55 +81,11 @@ _INSTEAD = {
 """Settings of other HTTP sinks that would change what is sent, and what does so here."""
 
 
-def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = []
-    needed = {"BASIC": [settings.USER], "OAUTH2": [settings.TOKEN_URL, settings.CLIENT_ID, settings.CLIENT_SECRET]}
-    for name in needed.get(config[settings.AUTH].upper(), ()):
-        value = config[name]
-        if not (value if isinstance(value, str) else value.value):
-            found.append((name, f"{name} is missing: {settings.AUTH} is {config[settings.AUTH]}."))
-    for name in (settings.URL, settings.TOKEN_URL):
-        try:
-            url = httpx.URL(config[name])
-        except httpx.InvalidURL as error:
-            found.append((name, f"It is no URL: {error}."))
-            continue
-        if config[name] and (url.scheme not in ("http", "https") or not url.host):
-            found.append((name, "It is no address of HTTP: it must begin with http:// or https:// and a host."))
-    try:
-        requests.headers_of(config)
-    except ConfigError as error:
-        found.append((settings.HEADERS, str(error)))
-    return found
-
-
-def _problems_of_service(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a HEAD request to it comes to. Any answer will do, but that who asks is unknown."""
-    if not Template(config[settings.URL]).is_constant:
-        return []
-    try:
-        service = Service({**config, settings.RETRY_ON: ""}, longest_s=_PROBE_S)
-    except ConnectError as error:
-        return [(next(name for name in (settings.CA, settings.CERTIFICATE, settings.PROXY) if name in str(error)), f"{error}.")]
-    try:
-        answer = service.send(Request([], "HEAD", config[settings.URL], requests.headers_of(config), None))
-    except LoginError as error:
-        return [(settings.CLIENT_SECRET, f"{error}.")]
-    finally:
-        service.close()
-    if answer.passing:
-        return [(settings.TOKEN_URL if "gives tokens" in answer.problem else settings.URL, f"{answer.problem}.")]
-    if " answers 401 " in answer.problem:
-        return [(settings.AUTH, f"{answer.problem}: check the login.")]
-    return []
-
-
 class HttpSinkTask(SinkTask):
     def __init__(self) -> None:
         self._service: Service | None = None
         self._done: dict[TopicPartition, int] = {}
         """The first offset of each partition that was not sent yet: a put that is made again has some that were."""
-        self._failures, self._failing_since = 0, 0.0
         self._free_at = 0.0
 
     def version(self) -> str:
@@ -148,8 +96,7 @@ class HttpSinkTask(SinkTask):
         self._maker = Maker(config)
         self._service = Service(config)
         self._on_error: str = config[settings.ON_ERROR].lower()
-        self._retries: int = config[settings.RETRIES]
-        self._backoff_s: float = config[settings.BACKOFF] / 1000
+        self._patience = Patience(config)
         self._pause_s = 1 / config[settings.RATE] if config[settings.RATE] else 0.0
 
     def stop(self) -> None:
@@ -192,8 +139,10 @@ class HttpSinkTask(SinkTask):
         assert self._service is not None
         answer = self._service.send(request)
         if answer.passing:
-            self._again(answer.problem, max(self._backoff_s, answer.after_s))
-        self._failures = 0
+            error, pause_s = self._patience.failed(answer)
+            self.context.timeout(round(pause_s * 1000))
+            raise error
+        self._patience.succeeded()
         if not answer.problem:
             for record in request.records:
                 self._did(record)
@@ -205,16 +154,6 @@ class HttpSinkTask(SinkTask):
                         self._send(made)
         else:
             self._bad(request.records[0], DataError(answer.problem))
-
-    def _again(self, problem: str, pause_s: float) -> None:
-        now = time.time()
-        self._failures += 1
-        self._failing_since = now if self._failures == 1 else self._failing_since
-        if 0 <= self._retries < self._failures:
-            since = f"{now - self._failing_since:.0f} s"
-            raise ConnectError(f"{problem}. It has been so for {since}, and {settings.RETRIES} is {self._retries}.")
-        self.context.timeout(round(pause_s * 1000))
-        raise RetriableError(problem)
 
     def _bad(self, record: SinkRecord, error: DataError) -> None:
         if self._on_error == "fail":

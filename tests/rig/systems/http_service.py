@@ -2,7 +2,7 @@
 A service that takes requests over HTTP, in a thread of this process, and keeps them: for what sends to such.
 
 It answers as it is told. `/token` gives tokens for OAuth 2's client credentials; requests with another one are refused while
-`token` is set. Used by the tests of the HTTP sink.
+`token` is set. Used by the tests of the HTTP connectors.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import socket
 import threading
 import urllib.parse
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 CLIENT, SECRET = "client-7", "canary-secret-5512"
 
@@ -42,6 +44,8 @@ class HttpService:
         self.tokens_given = 0
         self.wants = ""
         """The Authorization header that it asks for; without it the answer is 401."""
+        self.items: Callable[[Taken], tuple[dict[str, str], Any]] | None = None
+        """What it has at `/items`: headers and an answer for a request."""
         self._server: ThreadingHTTPServer | None = None
         self._connections: set[socket.socket] = set()
         self.port = 0
@@ -81,6 +85,9 @@ class HttpService:
             status, headers, body = self.answers.popleft()
             if status >= 300:
                 return status, headers, body
+        if request.path.startswith("/items") and self.items is not None:
+            headers, answer = self.items(request)
+            return 200, headers, json.dumps(answer)
         if self.refuses is not None and self.refuses in request.body:
             return 400, {}, "one of them is bad"
         self.taken.append(request)

@@ -1,0 +1,68 @@
+"""
+What is wrong with a parsed config, beyond single values: settings that do not fit each other, a service that can't be reached.
+
+Called by `sink.py` and `source.py` when a config is validated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from kconnect.api import ConfigError, ConnectError
+from kconnect.connectors.http import requests, settings
+from kconnect.connectors.http.requests import Request
+from kconnect.connectors.http.service import LoginError, Service
+from kconnect.connectors.http.templates import Template
+
+_PROBE_S = 5.0
+
+
+def problems(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Settings, and what is wrong with them."""
+    return _mismatches(config) or _problems_of_service(config)
+
+
+def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    needed = {"BASIC": [settings.USER], "OAUTH2": [settings.TOKEN_URL, settings.CLIENT_ID, settings.CLIENT_SECRET]}
+    for name in needed.get(config[settings.AUTH].upper(), ()):
+        value = config[name]
+        if not (value if isinstance(value, str) else value.value):
+            found.append((name, f"{name} is missing: {settings.AUTH} is {config[settings.AUTH]}."))
+    for name in (settings.URL, settings.TOKEN_URL):
+        try:
+            url = httpx.URL(config[name])
+        except httpx.InvalidURL as error:
+            found.append((name, f"It is no URL: {error}."))
+            continue
+        if config[name] and (url.scheme not in ("http", "https") or not url.host):
+            found.append((name, "It is no address of HTTP: it must begin with http:// or https:// and a host."))
+    try:
+        requests.headers_of(config)
+    except ConfigError as error:
+        found.append((settings.HEADERS, str(error)))
+    return found
+
+
+def _problems_of_service(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a HEAD request to it comes to. Any answer will do, but that who asks is unknown."""
+    if not Template(config[settings.URL]).is_constant:
+        return []
+    try:
+        service = Service({**config, settings.RETRY_ON: ""}, longest_s=_PROBE_S)
+    except ConnectError as error:
+        return [(next(name for name in (settings.CA, settings.CERTIFICATE, settings.PROXY) if name in str(error)), f"{error}.")]
+    try:
+        answer = service.send(Request([], "HEAD", config[settings.URL], requests.headers_of(config), None))
+    except LoginError as error:
+        return [(settings.CLIENT_SECRET, f"{error}.")]
+    finally:
+        service.close()
+    if answer.passing:
+        return [(settings.TOKEN_URL if "gives tokens" in answer.problem else settings.URL, f"{answer.problem}.")]
+    if " answers 401 " in answer.problem:
+        return [(settings.AUTH, f"{answer.problem}: check the login.")]
+    return []

@@ -1,0 +1,169 @@
+"""
+Pages: what is asked for where the connector is, what of an answer is new, and where it is then.
+
+A `Position` is what a source offset holds. Within a round `since` stays as it was at its begin, and `newest` is the greatest
+that was seen. With each there are marks of the records that had it, since services give these once more. Called by `source.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import httpx
+import orjson
+
+from kconnect.api import ConnectError, DataError
+from kconnect.connectors.http import requests, settings, source_settings
+from kconnect.connectors.http.requests import Request
+
+_MARKS = 200
+"""How many records that are equally new are told from each other."""
+
+
+@dataclass(frozen=True)
+class Position:
+    since: str | int | float | None = None
+    seen: str = ""
+    newest: str | int | float | None = None
+    seen_newest: str = ""
+    cursor: str | None = None
+    """Or the address of the next page."""
+    offset_of_page: int = 0
+    page: int = 0
+
+    def offset(self) -> dict[str, Any]:
+        """As it is stored, without what is not set."""
+        return {name: value for name in _NAMES if (value := getattr(self, name)) not in (None, "", 0)} or {"page": 0}
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Position:
+        """ConnectError, saying what there may be, if it is no offset of this connector."""
+        kinds: dict[str, Any] = {"since": str | int | float, "newest": str | int | float}
+        kinds |= dict.fromkeys(("seen", "seen_newest", "cursor"), str)
+        for name, value in stored.items():
+            if name not in _NAMES or (value is not None and not isinstance(value, kinds.get(name, int))):
+                raise ConnectError(
+                    f"An offset of this connector has {', '.join(_NAMES)}, of which since alone is enough: the newest that was "
+                    f"read. {name} is none of these, or its value does not fit."
+                )
+        return cls(**{name: value for name, value in stored.items() if value is not None})
+
+
+_NAMES = tuple(each.name for each in fields(Position))
+
+
+class Pages:
+    """By a parsed config."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._url: str = config[settings.URL]
+        self._method: str = config[settings.METHOD].upper()
+        self._body: str = config[source_settings.BODY]
+        self._headers = {"Accept": "application/json", **requests.headers_of(config)}
+        if self._method == "POST":
+            self._headers.setdefault("Content-Type", "application/json")
+        self._mode: str = config[source_settings.PAGES].lower()
+        self._size: int = config[source_settings.SIZE]
+        self._first: int = config[source_settings.FIRST]
+        self._since_first: str = config[source_settings.SINCE_FIRST] or ""
+        paths = (source_settings.RECORDS, source_settings.CURSOR, source_settings.SINCE)
+        self._records, self._cursor, self._since = (source_settings.compiled(name, config[name]) for name in paths)
+
+    def first(self) -> Position:
+        return Position(page=self._first)
+
+    def request(self, position: Position) -> Request:
+        parts: dict[str, Any] = {
+            "since": self._since_first if position.since is None else position.since,
+            "cursor": position.cursor or "",
+            "offset": position.offset_of_page,
+            "page": position.page,
+            "size": self._size,
+        }
+        url, body = self._url, self._body
+        for name, value in parts.items():
+            url = url.replace(f"${{{name}}}", urllib.parse.quote(str(value), safe=""))
+            body = body.replace(f"${{{name}}}", orjson.dumps(value).decode())
+        if position.cursor and "${cursor}" not in self._url + self._body:
+            # It is an address, maybe one relative to that of the page before.
+            url = str(httpx.URL(url).join(position.cursor))
+        return Request([], self._method, url, self._headers, body.encode() if self._method == "POST" else None)
+
+    def read(self, position: Position, response: httpx.Response) -> tuple[list[Any], Position, bool]:
+        """What is new, where the connector is then, and whether that was the last page of its round."""
+        try:
+            document = orjson.loads(response.content)
+        except orjson.JSONDecodeError as error:
+            raise ConnectError(f"The service's answer is not JSON: {error}") from None
+        found = self._records.search(document)
+        every = found if isinstance(found, list) else [] if found is None else [found]
+        new = self._new(position, every)
+        newest, seen = self._newest(position, new)
+        cursor = self._next(document, response)
+        ended = len(every) < self._size
+        last = {"none": True, "offset": ended, "page": ended}.get(self._mode, cursor is None)
+        if last:
+            return new, Position(newest, seen, newest, seen, page=self._first), True
+        offset, page = position.offset_of_page + len(every), position.page + 1
+        after = replace(position, newest=newest, seen_newest=seen, cursor=cursor, offset_of_page=offset, page=page)
+        return new, after, False
+
+    def _next(self, document: Any, response: httpx.Response) -> str | None:
+        if self._mode == "link":
+            return response.links.get("next", {}).get("url")
+        if self._mode != "cursor":
+            return None
+        found = self._cursor.search(document)
+        return None if found in (None, "", False) else str(found)
+
+    def _new(self, position: Position, records: Sequence[Any]) -> list[Any]:
+        """Those that were not read in an earlier round."""
+        if self._since is None:
+            return list(records)
+        seen = position.seen.split(",")
+        new = []
+        for record in records:
+            before, equal = _compared(self._at(record), position.since)
+            if not before and not (equal and _mark(record) in seen):
+                new.append(record)
+        return new
+
+    def _newest(self, position: Position, records: Sequence[Any]) -> tuple[Any, str]:
+        """The greatest `since` so far, and the marks of the records that have it."""
+        if self._since is None:
+            return None, ""
+        newest, seen = position.newest, position.seen_newest.split(",") if position.seen_newest else []
+        for record in records:
+            at = self._at(record)
+            before, equal = _compared(at, newest)
+            if not before:
+                seen = [*(seen if equal else ()), _mark(record)]
+                newest = at
+        return newest, ",".join(seen[-_MARKS:])
+
+    def _at(self, record: Any) -> Any:
+        found = self._since.search(record)
+        if isinstance(found, bool) or not isinstance(found, str | int | float):
+            raise DataError(f"{source_settings.SINCE} finds no text and no number in a record, but {_shown(found)}")
+        return found
+
+
+def _mark(record: Any) -> str:
+    return hashlib.blake2b(orjson.dumps(record, option=orjson.OPT_SORT_KEYS), digest_size=6).hexdigest()
+
+
+def _compared(at: Any, other: Any) -> tuple[bool, bool]:
+    """Whether it is less, and whether it is the same. Nothing is less than none."""
+    if other is None:
+        return False, False
+    if isinstance(at, str) is not isinstance(other, str):
+        raise DataError(f"{source_settings.SINCE} finds {_shown(at)}, which can't be compared with {_shown(other)} before it")
+    return at < other, at == other
+
+
+def _shown(value: Any) -> str:
+    return orjson.dumps(value).decode()[:100]

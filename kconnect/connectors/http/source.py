@@ -1,0 +1,159 @@
+"""
+HttpSourceConnector and its task: asks a service again and again, and makes records of its answers.
+
+A round is all pages from the first to the last. Where the connector is in it is its offset (`pages.py`), so that a task that
+starts anew asks for the page that was not yet written as a whole. With exactly-once sources a page is a transaction.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+import kconnect
+from kconnect.api import (
+    Config,
+    ConfigDef,
+    ConnectError,
+    DataError,
+    ExactlyOnceSupport,
+    SourceConnector,
+    SourceRecord,
+    SourceTask,
+)
+from kconnect.connectors.http import checks, settings, source_settings
+from kconnect.connectors.http.pages import Pages, Position
+from kconnect.connectors.http.service import Patience, Service
+
+_WAIT_S = 0.5
+URL = "url"
+"""The part of a source partition that names the service."""
+
+
+class HttpSourceConnector(SourceConnector):
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        self._props = dict(props)
+
+    def stop(self) -> None:
+        """Nothing was taken."""
+
+    def task_class(self) -> type[SourceTask]:
+        return HttpSourceTask
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        """One task, whatever is allowed: pages come one after the other."""
+        return [dict(self._props)]
+
+    def config(self) -> ConfigDef:
+        return source_settings.CONFIG
+
+    def validate(self, props: dict[str, str]) -> Config:
+        found = super().validate(props)
+        by_name = {each.name: each for each in found.values}
+        if any(each.errors for each in found.values):
+            return found
+        parsed = {name: each.value for name, each in by_name.items()}
+        problems = checks.problems(parsed)
+        if parsed[source_settings.PAGES].lower() == "cursor" and not parsed[source_settings.CURSOR]:
+            text = f"{source_settings.CURSOR} is missing: {source_settings.PAGES} is cursor."
+            problems = [(source_settings.CURSOR, text), *problems]
+        for name, text in problems:
+            by_name[name].errors.append(text)
+        return found
+
+    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def alter_offsets(
+        self,
+        connector_config: dict[str, str],
+        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    ) -> bool:
+        for partition, offset in offsets:
+            if offset is None:
+                continue
+            if partition is None or not isinstance(partition.get(URL), str):
+                raise ConnectError(f'A partition of this connector is {{"{URL}": …}}, with its {settings.URL}')
+            Position.of(offset)
+        return True
+
+
+class HttpSourceTask(SourceTask):
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._service: Service | None = None
+        self._next_at = 0.0
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        config = source_settings.CONFIG.parse(props)
+        self._pages = Pages(config)
+        self._service = Service(config)
+        self._patience = Patience(config)
+        self._topic: str = config[source_settings.TOPIC]
+        self._interval_s: float = config[source_settings.INTERVAL] / 1000
+        self._pause_s = 1 / config[settings.RATE] if config[settings.RATE] else 0.0
+        self._key = source_settings.compiled(source_settings.KEY, config[source_settings.KEY])
+        self._timestamp = source_settings.compiled(source_settings.TIMESTAMP, config[source_settings.TIMESTAMP])
+        self._partition = {URL: config[settings.URL]}
+        stored = self.context.offsets.offset(self._partition)
+        self._position = self._pages.first() if stored is None else Position.of(stored)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def poll(self) -> list[SourceRecord] | None:
+        assert self._service is not None
+        wait = self._next_at - time.monotonic()
+        if wait > 0:
+            self._stopped.wait(min(wait, _WAIT_S))
+            return None
+        answer = self._service.send(self._pages.request(self._position))
+        if answer.response is None:
+            if not answer.passing:
+                raise ConnectError(f"{answer.problem}. Check {settings.URL} and {settings.AUTH}.")
+            error, pause_s = self._patience.failed(answer)
+            self._next_at = time.monotonic() + pause_s
+            raise error
+        self._patience.succeeded()
+        found, after, last = self._pages.read(self._position, answer.response)
+        records = [self._record(each) for each in found]
+        for record in records:
+            record.source_offset = self._position.offset()
+        if records:
+            records[-1].source_offset = after.offset()
+        self._position = after
+        self._next_at = time.monotonic() + (self._interval_s if last else self._pause_s)
+        return records
+
+    def _record(self, value: Any) -> SourceRecord:
+        key = None if self._key is None else self._key.search(value)
+        moment = int(time.time() * 1000)
+        if self._timestamp is not None:
+            moment = _milliseconds(self._timestamp.search(value))
+        return SourceRecord(self._partition, None, self._topic, None, None, key, None, value, moment)
+
+
+def _milliseconds(value: Any) -> int:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value)
+    try:
+        # Python 3.10 does not read a Z.
+        text = value[:-1] + "+00:00" if value.endswith("Z") else value
+        found = datetime.datetime.fromisoformat(text)
+    except (AttributeError, TypeError, ValueError):
+        shown = orjson.dumps(value).decode()[:100]
+        raise DataError(
+            f"{source_settings.TIMESTAMP} finds {shown}, which is neither a number nor a time in ISO 8601"
+        ) from None
+    return round((found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp() * 1000)

@@ -1,0 +1,220 @@
+"""
+The settings of the HTTP source. How a service is reached is set as for the sink; what is asked for, and what of the answers are
+records, is described here. Read by `source.py` and `pages.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.connectors.http import settings
+
+TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.template"
+RECORDS, KEY, TIMESTAMP = "records.path", "key.path", "timestamp.path"
+PAGES, CURSOR, FIRST, SIZE = "page.mode", "page.cursor.path", "page.first", "page.size"
+SINCE, SINCE_FIRST = "since.path", "since.first"
+
+_WHAT, _PAGES = "Records", "Pages and what is new"
+
+
+def compiled(name: str, text: str | None) -> Any:
+    """The path, None if it is empty. ConfigError, naming the setting, if it is none."""
+    if not text:
+        return None
+    try:
+        import jmespath
+    except ImportError:
+        needed = "jmespath is not installed here: pip install 'kconnect[http]' on every machine of the cluster"
+        raise ConfigError(name, text, needed) from None
+    try:
+        return jmespath.compile(text)
+    except jmespath.exceptions.JMESPathError as error:
+        raise ConfigError(name, text, f"It is no JMESPath: {' '.join(str(error).split())}") from None
+
+
+def _path(name: str, value: Any) -> None:
+    compiled(name, value)
+
+
+def _mode_is(*modes: str) -> Any:
+    return lambda name, values: (values.get(PAGES) or "").lower() in modes
+
+
+def _has_since(name: str, values: Mapping[str, Any]) -> bool:
+    return bool(values.get(SINCE))
+
+
+_OF_SERVICE = (
+    settings.HEADERS,
+    settings.SEPARATOR,
+    settings.AUTH,
+    settings.USER,
+    settings.PASSWORD,
+    settings.TOKEN_URL,
+    settings.CLIENT_ID,
+    settings.CLIENT_SECRET,
+    settings.SCOPE,
+    settings.TOKEN_PROPERTY,
+    settings.CLIENT_MODE,
+    settings.RETRY_ON,
+    settings.RETRIES,
+    settings.BACKOFF,
+    settings.RATE,
+    settings.CONNECT_TIMEOUT,
+    settings.TIMEOUT,
+    settings.CA,
+    settings.CERTIFICATE,
+    settings.KEY,
+    settings.PROXY,
+)
+
+CONFIG = ConfigDef(
+    ConfigKey(
+        settings.URL,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="The address to ask. ${since}, ${cursor}, ${offset}, ${page} and ${size} stand for where the connector is, and are "
+        "percent-encoded.",
+        validator=NonEmptyString(),
+        group="Service",
+        order=1,
+        width=Width.LONG,
+    ),
+    ConfigKey(
+        settings.METHOD,
+        Type.STRING,
+        "GET",
+        Importance.MEDIUM,
+        "The method of requests.",
+        OneOf(("GET", "POST"), ignore_case=True),
+        group="Service",
+        order=2,
+        recommender=lambda name, values: ["GET", "POST"],
+        dependents=(BODY,),
+    ),
+    ConfigKey(
+        BODY,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "With the method POST: the body of requests, in JSON. It may have ${…} as the address, which are put in as JSON.",
+        group="Service",
+        order=2,
+        width=Width.LONG,
+        visible=lambda name, values: (values.get(settings.METHOD) or "").upper() == "POST",
+    ),
+    *[settings.CONFIG.keys[name] for name in _OF_SERVICE],
+    ConfigKey(
+        TOPIC,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="The topic to write to.",
+        validator=NonEmptyString(),
+        group=_WHAT,
+        order=1,
+    ),
+    ConfigKey(
+        INTERVAL,
+        Type.LONG,
+        15_000,
+        Importance.HIGH,
+        "How long after the last page the service is asked again, in ms.",
+        Range.at_least(0),
+        group=_WHAT,
+        order=2,
+    ),
+    ConfigKey(
+        RECORDS,
+        Type.STRING,
+        "@",
+        Importance.HIGH,
+        "The JMESPath of the list of records in an answer, which is JSON. @ is all of it. A value that is no list is one "
+        "record; null is none.",
+        _path,
+        group=_WHAT,
+        order=3,
+    ),
+    ConfigKey(KEY, Type.STRING, "", Importance.MEDIUM, "The JMESPath of the key in a record.", _path, group=_WHAT, order=4),
+    ConfigKey(
+        TIMESTAMP,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "The JMESPath of the timestamp in a record: milliseconds since 1970, or a time in ISO 8601. By default the time of the "
+        "answer.",
+        _path,
+        group=_WHAT,
+        order=5,
+    ),
+    ConfigKey(
+        PAGES,
+        Type.STRING,
+        "none",
+        Importance.HIGH,
+        "How the next page is found. cursor: the answer has what ${cursor} is next, or the next address, at page.cursor.path. "
+        "link: its header Link has an address with rel=next. offset: ${offset} is how many records came before. page: ${page} "
+        "is a number. The last two end with a page that has fewer than page.size records.",
+        OneOf(("none", "cursor", "link", "offset", "page"), ignore_case=True),
+        group=_PAGES,
+        order=1,
+        dependents=(CURSOR, FIRST, SIZE),
+        recommender=lambda name, values: ["none", "cursor", "link", "offset", "page"],
+    ),
+    ConfigKey(
+        CURSOR,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "The JMESPath of the cursor, or of the next address, in an answer. Where it finds null, there is no next page.",
+        _path,
+        group=_PAGES,
+        order=2,
+        visible=_mode_is("cursor"),
+    ),
+    ConfigKey(
+        FIRST,
+        Type.INT,
+        1,
+        Importance.LOW,
+        "The number of the first page.",
+        Range.at_least(0),
+        group=_PAGES,
+        order=3,
+        visible=_mode_is("page"),
+    ),
+    ConfigKey(
+        SIZE,
+        Type.INT,
+        100,
+        Importance.MEDIUM,
+        "How many records a page has, for ${size}.",
+        Range.at_least(1),
+        group=_PAGES,
+        order=4,
+        visible=_mode_is("offset", "page"),
+    ),
+    ConfigKey(
+        SINCE,
+        Type.STRING,
+        "",
+        Importance.HIGH,
+        "The JMESPath, in a record, of what says how new it is, such as an updated_at or an id that grows. The greatest one "
+        "that was seen is ${since} of the next round. Without it each round is all there is.",
+        _path,
+        group=_PAGES,
+        order=5,
+        dependents=(SINCE_FIRST,),
+    ),
+    ConfigKey(
+        SINCE_FIRST,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "What ${since} is in the first round.",
+        group=_PAGES,
+        order=6,
+        visible=_has_since,
+    ),
+)
