@@ -100,7 +100,7 @@ def test_it_goes_on_with_the_page_that_was_not_yet_written(service: HttpService,
 
 
 def test_what_is_new_comes_once_though_the_service_gives_it_again(service: HttpService) -> None:
-    there = [{"id": 1, "at": "2026-01-01"}, {"id": 2, "at": "2026-01-02"}]
+    there: list[dict[str, Any]] = [{"id": 1, "at": "2026-01-01"}, {"id": 2, "at": "2026-01-02"}]
     asked: list[str] = []
 
     def new(request: Taken) -> tuple[dict[str, str], Any]:
