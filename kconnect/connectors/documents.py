@@ -38,10 +38,8 @@ def to_plain(value: Any, own: Schema | None) -> Any:
 @functools.lru_cache(maxsize=1000)
 def _conversion(own: Schema) -> Callable[[Any], Any] | None:
     """None for a value that stays as it is."""
-    if own.name == schema.DATE:
-        return lambda value: _time(value)[:10]
-    if own.name == schema.TIME:
-        return lambda value: _time(value)[11:-1]
+    if own.name in (schema.DATE, schema.TIME, schema.TIMESTAMP):
+        return functools.partial(time_text, name=own.name)
     if own.type is SchemaType.STRUCT:
         return _of_struct([(field.name, _conversion(field.schema)) for field in own.fields])
     inner = _conversion(own.value_schema) if own.value_schema is not None else None
@@ -50,6 +48,12 @@ def _conversion(own: Schema) -> Callable[[Any], Any] | None:
     if own.type is SchemaType.ARRAY:
         return lambda value: [each if each is None else inner(each) for each in value]
     return lambda value: {key: each if each is None else inner(each) for key, each in value.items()}
+
+
+def time_text(value: datetime.datetime, name: str) -> str:
+    """As ISO 8601 has it; `name` is that of a Date's, Time's or Timestamp's schema."""
+    text = _time(value)
+    return text[:10] if name == schema.DATE else text[11:-1] if name == schema.TIME else text
 
 
 def _of_struct(fields: list[tuple[str, Callable[[Any], Any] | None]]) -> Callable[[Struct], dict[str, Any]]:

@@ -100,6 +100,20 @@ class Postgres:
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory = None
 
+    def end(self) -> None:
+        """End the server, whose data stay for `begin`."""
+        self._run("pg_ctl", "stop", "-D", self._data, "-m", "immediate", "-w", "-t", _START_S)
+        if self._guard is not None:
+            self._guard.release()
+            self._guard = None
+
+    def begin(self) -> None:
+        """Start it again, at its port."""
+        result = self._run("pg_ctl", "start", "-D", self._data, "-l", self._log, "-w", "-t", _START_S)
+        if result.returncode != 0:
+            raise ConnectError(f"PostgreSQL does not start again: {_reason(self._log.read_text('utf-8', 'replace'))}")
+        self._guard = Guard(int((self._data / "postmaster.pid").read_text().split()[0]), str(self._data))
+
     def jdbc_url(self, database: str) -> str:
         """Without user and password."""
         return f"jdbc:postgresql://{self.host}:{self.port}/{database}"

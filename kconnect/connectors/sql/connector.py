@@ -1,0 +1,124 @@
+"""
+SqlSinkConnector: whether a config can be used, and what the database says to it. The rows: `task.py`.
+
+SQLAlchemy and the drivers are imported where a database is needed, so that without them all else works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import kconnect
+from kconnect.api import Config, ConfigDef, ConfigError, ConnectError, SinkConnector, SinkTask, TopicPartition
+from kconnect.connectors.sql import settings
+
+_PROBE_S = 5.0
+_INSTALL = "SQLAlchemy is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
+
+
+class SqlSinkConnector(SinkConnector):
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        self._props = dict(props)
+
+    def stop(self) -> None:
+        """Nothing was taken."""
+
+    def task_class(self) -> type[SinkTask]:
+        from kconnect.connectors.sql.task import SqlSinkTask
+
+        return SqlSinkTask
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        return [dict(self._props) for _ in range(max_tasks)]
+
+    def config(self) -> ConfigDef:
+        return settings.CONFIG
+
+    def validate(self, props: dict[str, str]) -> Config:
+        found = super().validate(props)
+        by_name = {each.name: each for each in found.values}
+        if any(each.errors for each in found.values):
+            return found
+        parsed = {name: each.value for name, each in by_name.items()}
+        problems = _mismatches(parsed)
+        if not problems:
+            topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
+            problems = _problems_of_database(parsed, topics)
+        for name, text in problems:
+            by_name[name].errors.append(text)
+        return found
+
+    def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        config = settings.CONFIG.parse(connector_config)
+        if config[settings.OFFSETS]:
+            from sqlalchemy.exc import SQLAlchemyError
+
+            from kconnect.connectors.sql import database
+            from kconnect.connectors.sql.offsets import Offsets
+
+            engine = database.made_engine(config, _PROBE_S)
+            try:
+                Offsets(engine, config[settings.OFFSETS], connector_config["name"]).alter(offsets)
+            except SQLAlchemyError as error:
+                raise ConnectError(
+                    f"The offsets in the table {config[settings.OFFSETS]} can't be changed: {database.reason(error)}"
+                ) from None
+            finally:
+                engine.dispose()
+        return True
+
+
+def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    mode, pk_mode = config[settings.MODE].lower(), config[settings.PK_MODE].lower()
+    fields = config[settings.PK_FIELDS]
+    found = []
+    if mode in ("upsert", "update") and pk_mode == "none":
+        found.append(
+            (settings.PK_MODE, f"{settings.MODE}={mode} needs a primary key: {settings.PK_MODE} says where it comes from.")
+        )
+    if config[settings.DELETE] and pk_mode != "record_key":
+        found.append((settings.DELETE, f"Rows can be deleted with {settings.PK_MODE}=record_key only, but it is {pk_mode}."))
+    if pk_mode == "kafka" and len(fields) not in (0, 3):
+        found.append((settings.PK_FIELDS, "With pk.mode=kafka there are three: for topic, partition and offset, or none."))
+    return found
+
+
+def _problems_of_database(config: Mapping[str, Any], topics: list[str]) -> list[tuple[str, str]]:
+    try:
+        from kconnect.connectors.sql import database
+    except ImportError:
+        return [(settings.URL, f"{_INSTALL}.")]
+    import sqlalchemy as sa
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from kconnect.connectors.sql.tables import Tables
+
+    try:
+        engine = database.made_engine(config, _PROBE_S)
+    except ConfigError as error:
+        return [(settings.URL, f"{error}.")]
+    try:
+        with engine.connect() as connection:
+            connection.execute(sa.select(1))
+        tables = Tables(engine, config)
+        missing = [topic for topic in topics if not config[settings.CREATE] and tables.existing(topic) is None]
+    except SQLAlchemyError as error:
+        return [(_setting_of(error), f"The {database.shown(engine)} says: {database.reason(error)}.")]
+    finally:
+        engine.dispose()
+    if missing:
+        names = ", ".join(".".join(filter(None, tables.name_of(topic))) for topic in missing)
+        return [(settings.TABLE, f"There is no table {names}: create it, or set {settings.CREATE}=true.")]
+    return []
+
+
+def _setting_of(error: Exception) -> str:
+    """That which the database complains of."""
+    text = str(getattr(error, "orig", error)).lower()
+    if "password" in text or "access denied" in text or "authentication" in text:
+        return settings.PASSWORD
+    return settings.USER if "role" in text and "does not exist" in text else settings.URL

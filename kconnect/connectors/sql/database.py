@@ -1,0 +1,141 @@
+"""
+A database: its engine, and what its errors mean.
+
+Errors that may pass lead to another try, bad rows to the dead letters, all others to a failed task. SQLAlchemy names errors
+alike for all drivers, but only the drivers know which of them pass. Made by `task.py` and `connector.py`. Read next: `urls.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+    StatementError,
+)
+
+from kconnect.api import ConfigError, ConnectError
+from kconnect.connectors.sql import settings
+from kconnect.connectors.sql.urls import url_of
+
+_PASSING_STATES = ("08", "40", "53", "55P03", "57014", "57P")
+"""What the SQLSTATEs of PostgreSQL begin with: lost connections, rolled back transactions, no resources, locks, shutdowns."""
+_PASSING_CODES = frozenset(
+    (1040, 1041, 1053, 1105, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1317, 1927, 2002, 2003, 2006, 2013, 3101)
+)
+"""Of MySQL and MariaDB: the same."""
+_BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
+"""Of rows that the table does not take; some come as errors of operation."""
+
+
+def made_engine(config: Mapping[str, Any], timeout_s: float | None = None) -> sa.Engine:
+    """
+    An engine without connections. ConfigError if the URL can't be used, or its driver is not installed. `timeout_s` is how long
+    it may take to connect, if the URL does not say.
+    """
+    url = url_of(config)
+    try:
+        # The task has one connection, and knows when it is lost; another one may look at tables meanwhile.
+        engine = sa.create_engine(
+            url, pool_size=1, max_overflow=1, hide_parameters=True, connect_args=_arguments(url, timeout_s)
+        )
+    except NoSuchModuleError:
+        text = f"There is no dialect {url.drivername} here: install SQLAlchemy's for this database"
+        raise ConfigError(settings.URL, "[hidden]", text) from None
+    except ImportError as error:
+        text = (
+            f"The driver of {url.drivername} is not installed here ({error}): for PostgreSQL, MySQL and MariaDB it comes with "
+        )
+        raise ConfigError(settings.URL, "[hidden]", f"{text}pip install 'kconnect[sql]'") from None
+    if engine.dialect.name == "sqlite":
+        # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
+        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine
+
+
+def _arguments(url: URL, timeout_s: float | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if (
+        timeout_s is not None
+        and url.get_backend_name() in ("postgresql", "mysql", "mariadb")
+        and "connect_timeout" not in url.query
+    ):
+        found["connect_timeout"] = max(1, round(timeout_s))
+    if url.get_backend_name() == "postgresql":
+        found["application_name"] = "kconnect"
+    if url.get_backend_name() == "sqlite":
+        found["isolation_level"] = None
+    return found
+
+
+def shown(engine: sa.Engine) -> str:
+    """Where it is, without secrets."""
+    url = engine.url
+    place = f"{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database or ''}" if url.host else url.database or ""
+    return f"{url.get_backend_name()} at {place}"
+
+
+def passes(error: Exception) -> bool:
+    """Whether another try may succeed."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    original = error.orig
+    state = getattr(original, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_PASSING_STATES)
+    code = _code(original)
+    if code is not None:
+        return code in _PASSING_CODES
+    if "locked" in str(original) or "disk I/O" in str(original):
+        return True
+    # Without a code, PostgreSQL's client did not reach the server, or lost it.
+    module = type(original).__module__
+    return module.startswith("psycopg") and isinstance(error, OperationalError | InterfaceError)
+
+
+def is_bad_row(error: Exception) -> bool:
+    """Whether it is a row's own fault."""
+    if isinstance(error, StatementError) and not isinstance(error, DBAPIError):
+        return True  # A value that the type of its column does not take.
+    if not isinstance(error, DBAPIError) or passes(error):
+        return False
+    if isinstance(error, DataError | IntegrityError):
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(("22", "23")) or state == "42804"
+    return _code(error.orig) in _BAD_CODES or "datatype mismatch" in str(error.orig)
+
+
+def reason(error: Exception) -> str:
+    """What the database says, in one line, without the statement and its values."""
+    original = getattr(error, "orig", None) or error
+    diagnosis = getattr(original, "diag", None)
+    text = getattr(diagnosis, "message_primary", None)
+    if text:
+        column = getattr(diagnosis, "column_name", None)
+        return f"{text} (column {column})" if column and column not in text else str(text)
+    arguments: Any = getattr(original, "args", ())
+    if len(arguments) == 2 and isinstance(arguments[0], int):
+        return str(arguments[1])
+    return " ".join(str(original).split()) or type(original).__name__
+
+
+def _code(original: Any) -> int | None:
+    """MySQL's."""
+    arguments: Any = getattr(original, "args", ())
+    return arguments[0] if arguments and isinstance(arguments[0], int) else None
+
+
+class LostError(ConnectError):
+    """The database says that another task has this one's partitions."""

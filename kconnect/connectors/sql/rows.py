@@ -1,0 +1,225 @@
+"""
+Rows: what records of one topic that are alike become, as a list of values for each column.
+
+Which columns there are, and how a value gets into one, is worked out once for each pair of schemas. Made by `task.py`. Read
+next: `statements.py`, which writes rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkRecord, schema
+from kconnect.connectors.sql import settings, types
+from kconnect.connectors.sql.tables import Tables, Wanted
+
+_KAFKA = ("__connect_topic", "__connect_partition", "__connect_offset")
+_KAFKA_SCHEMAS = (schema.STRING_SCHEMA, schema.INT32_SCHEMA, schema.INT64_SCHEMA)
+_KEPT = 500
+"""Plans; where each record has other fields, as maps may, there would be ever more."""
+
+Bad = tuple[SinkRecord, Exception]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Values for `names`, one list each, of which the first `keys` are the primary key; `records` are what they came from."""
+
+    table: sa.Table
+    names: tuple[str, ...]
+    keys: int
+    columns: Sequence[Sequence[Any]]
+    records: Sequence[SinkRecord]
+    deletes: bool = False
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def only(self, places: Sequence[int]) -> Rows:
+        columns = [[column[at] for at in places] for column in self.columns]
+        return Rows(self.table, self.names, self.keys, columns, [self.records[at] for at in places], self.deletes)
+
+    def cut(self, begin: int, end: int) -> Rows:
+        columns = [column[begin:end] for column in self.columns]
+        return Rows(self.table, self.names, self.keys, columns, self.records[begin:end], self.deletes)
+
+    def last_of_each_key(self) -> Rows:
+        """A statement may touch a row once only."""
+        keys = list(zip(*self.columns[: self.keys]))
+        if len(set(keys)) == len(keys):
+            return self
+        return self.only(sorted({key: at for at, key in enumerate(keys)}.values()))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A column, and where its values come from: a field's name, or None for the whole key."""
+
+    wanted: Wanted
+    of_key: bool
+    field: str | None
+
+
+class Maker:
+    """Makes rows by a parsed config."""
+
+    def __init__(self, config: Mapping[str, Any], tables: Tables, backend: str) -> None:
+        self._tables, self._backend = tables, backend
+        self._pk_mode: str = config[settings.PK_MODE].lower()
+        self._pk_fields: list[str] = config[settings.PK_FIELDS]
+        self._whitelist = set(config[settings.FIELDS])
+        self._delete: bool = config[settings.DELETE]
+        self._zone = ZoneInfo(config[settings.ZONE])
+        self._plans: dict[Any, tuple[sa.Table, list[_Source], list[types.Convert | None]]] = {}
+
+    def forget(self) -> None:
+        """After the tables have been forgotten."""
+        self._plans.clear()
+
+    def rows(self, topic: str, key: Column, value: Column, records: Sequence[SinkRecord]) -> tuple[Rows | None, list[Bad]]:
+        """
+        Rows of records that are alike, and those records that there is no row for. A column of nulls is one of deletions.
+
+        ConnectError if the table does not fit, and can't be made to.
+        """
+        deletes = value.schema is None and all(each is None for each in value.values)
+        try:
+            if deletes and not (self._delete and self._pk_mode == "record_key"):
+                raise DataError(f"It has no value, and {settings.DELETE}=true with {settings.PK_MODE}=record_key is not set")
+            keys, fields = self._parts(key, value, deletes)
+            table, sources, conversions = self._plan(topic, key.schema, value.schema, tuple(keys), tuple(fields), deletes)
+        except DataError as error:
+            return None, [(record, error) for record in records]
+        columns = [self._column(source, keys, fields, key, records) for source in sources]
+        bad: dict[int, Exception] = {}
+        for at, (source, convert) in enumerate(zip(sources, conversions)):
+            columns[at] = _converted(columns[at], source.wanted, convert, bad)
+        names = tuple(self._name(table, source) for source in sources)
+        count = sum(source.wanted.key for source in sources)
+        made = Rows(table, names, count, columns, records, deletes)
+        if bad:
+            made = made.only([at for at in range(len(records)) if at not in bad])
+        return made if len(made) else None, [(records[at], error) for at, error in sorted(bad.items())]
+
+    def _parts(self, key: Column, value: Column, deletes: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The fields of keys and values, with a column each; none for a key that is no struct, or where none is needed."""
+        keys: dict[str, Any] = {}
+        if self._pk_mode == "record_key" and _is_object(key):
+            keys = dict(zip(*key.fields()))
+        if deletes:
+            return keys, {}
+        if not _is_object(value):
+            raise DataError("Its value is no struct and no object, so it has no columns: the transform HoistField makes one")
+        return keys, dict(zip(*value.fields()))
+
+    def _plan(
+        self,
+        topic: str,
+        key: Schema | None,
+        value: Schema | None,
+        keys: tuple[str, ...],
+        fields: tuple[str, ...],
+        deletes: bool,
+    ) -> tuple[sa.Table, list[_Source], list[types.Convert | None]]:
+        name = (topic, key, value, keys if key is None else (), fields if value is None else (), deletes)
+        known = self._plans.get(name)
+        if known is None:
+            sources = self._sources(key, value, keys, fields, deletes)
+            table = self._tables.ensure(topic, [source.wanted for source in sources])
+            conversions = []
+            for source in sources:
+                column = self._tables.column(table, source.wanted.name)
+                assert column is not None
+                conversions.append(types.conversion(source.wanted.schema, column, self._backend, self._zone))
+            if len(self._plans) >= _KEPT:
+                self._plans.clear()
+            known = self._plans[name] = (table, sources, conversions)
+        return known
+
+    def _sources(
+        self, key: Schema | None, value: Schema | None, keys: tuple[str, ...], fields: tuple[str, ...], deletes: bool
+    ) -> list[_Source]:
+        found: list[_Source] = []
+        if self._pk_mode == "kafka":
+            names = self._pk_fields or list(_KAFKA)
+            found = [_Source(Wanted(name, own, True), True, None) for name, own in zip(names, _KAFKA_SCHEMAS)]
+        elif self._pk_mode == "record_key" and keys:
+            for name in self._pk_fields or keys:
+                found.append(_Source(Wanted(name, _schema_of(key, name, keys, "key"), True), True, name))
+        elif self._pk_mode == "record_key":
+            found.append(_Source(Wanted(self._pk_fields[0] if self._pk_fields else "", key, True), True, None))
+            if len(self._pk_fields) != 1:
+                raise ConnectError(f"The keys of records are single values: {settings.PK_FIELDS} must name one column for them")
+        elif self._pk_mode == "record_value":
+            for name in self._pk_fields or fields:
+                found.append(_Source(Wanted(name, _schema_of(value, name, fields, "value"), True), False, name))
+        taken = {source.wanted.name for source in found}
+        for name in fields:
+            if name not in taken and (not self._whitelist or name in self._whitelist):
+                found.append(_Source(Wanted(name, _schema_of(value, name, fields, "value")), False, name))
+        if not found:
+            raise DataError("It has no field that is a column")
+        return found
+
+    def _column(
+        self, source: _Source, keys: Mapping[str, Any], fields: Mapping[str, Any], key: Column, records: Sequence[SinkRecord]
+    ) -> Sequence[Any]:
+        if source.field is not None:
+            found: Sequence[Any] = (keys if source.of_key else fields)[source.field]
+            return found
+        if self._pk_mode == "record_key":
+            return key.values
+        place = [own for own, each in zip(("topic", "partition", "offset"), _KAFKA_SCHEMAS) if each is source.wanted.schema]
+        return [getattr(record, f"original_{place[0]}") for record in records]
+
+    def _name(self, table: sa.Table, source: _Source) -> str:
+        column = self._tables.column(table, source.wanted.name)
+        assert column is not None
+        return column.name
+
+
+def _is_object(column: Column) -> bool:
+    if column.schema is not None:
+        return column.schema.type is SchemaType.STRUCT
+    return bool(len(column)) and isinstance(column.values[0], dict)
+
+
+def _schema_of(own: Schema | None, name: str, there: Sequence[str], where: str) -> Schema | None:
+    if name not in there:
+        raise DataError(f"Its {where} has no field {name}, which {settings.PK_FIELDS} names")
+    field = own.field(name) if own is not None else None
+    return None if field is None else field.schema
+
+
+def _converted(
+    column: Sequence[Any], wanted: Wanted, convert: types.Convert | None, bad: dict[int, Exception]
+) -> Sequence[Any]:
+    """As the column of the table takes them; `bad` gets those that it does not take, by their places."""
+    default = None if wanted.schema is None else wanted.schema.default
+    has_nulls = None in column
+    if has_nulls and default is not None:
+        column = [default if each is None else each for each in column]
+        has_nulls = False
+    if has_nulls and wanted.key:
+        for at, each in enumerate(column):
+            if each is None:
+                bad.setdefault(at, DataError(f"Its {wanted.name}, which is of the primary key, is null"))
+    if convert is None:
+        return column
+    try:
+        return [None if each is None else convert(each) for each in column] if has_nulls else list(map(convert, column))
+    except Exception:  # noqa: BLE001 - which one it is, is found out next
+        return [_one(each, wanted, convert, bad, at) for at, each in enumerate(column)]
+
+
+def _one(value: Any, wanted: Wanted, convert: types.Convert, bad: dict[int, Exception], at: int) -> Any:
+    try:
+        return None if value is None else convert(value)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with the value, the others are written
+        bad.setdefault(at, DataError(f"Its {wanted.name} does not fit the column: {error}"))
+        return None

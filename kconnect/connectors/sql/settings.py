@@ -1,0 +1,230 @@
+"""
+The settings of the SQL sink: those of the JDBC sink that people know, and `offsets.table`.
+
+Read by `connector.py`, which checks them against each other, and by the modules that do what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+
+URL, USER, PASSWORD = "connection.url", "connection.user", "connection.password"
+ATTEMPTS, CONNECT_BACKOFF, DIALECT = "connection.attempts", "connection.backoff.ms", "dialect.name"
+MODE, BATCH, DELETE, TABLE = "insert.mode", "batch.size", "delete.enabled", "table.name.format"
+PK_MODE, PK_FIELDS, FIELDS = "pk.mode", "pk.fields", "fields.whitelist"
+CREATE, EVOLVE, QUOTE, ZONE = "auto.create", "auto.evolve", "quote.sql.identifiers", "db.timezone"
+RETRIES, BACKOFF, OFFSETS = "max.retries", "retry.backoff.ms", "offsets.table"
+
+_WHERE, _WRITES, _MAPPING, _TABLES, _RETRIES = "Connection", "Writes", "Rows and columns", "Tables", "Retries and offsets"
+
+
+def _zone(name: str, value: Any) -> None:
+    try:
+        ZoneInfo(value or "")
+    except (KeyError, ValueError, OSError):
+        raise ConfigError(name, value, "There is no such time zone; names are such as UTC or Europe/Berlin") from None
+
+
+def _needs_key(name: str, values: Mapping[str, Any]) -> bool:
+    return (values.get(PK_MODE) or "none").lower() != "none"
+
+
+CONFIG = ConfigDef(
+    ConfigKey(
+        URL,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="The database: a URL as JDBC has it, for PostgreSQL, MySQL, MariaDB or SQLite (jdbc:postgresql://host/shop), or as "
+        "SQLAlchemy has it, for these and others whose driver is installed (postgresql+psycopg://host/shop).",
+        validator=NonEmptyString(),
+        group=_WHERE,
+        order=1,
+        width=Width.LONG,
+    ),
+    ConfigKey(USER, Type.STRING, "", Importance.HIGH, "The user.", group=_WHERE, order=2, width=Width.MEDIUM),
+    ConfigKey(PASSWORD, Type.PASSWORD, "", Importance.HIGH, "The user's password.", group=_WHERE, order=3, width=Width.MEDIUM),
+    ConfigKey(
+        DIALECT,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "Not needed: the URL says what database it is. Taken as the JDBC sink's configs have it, and not looked at.",
+        group=_WHERE,
+        order=4,
+    ),
+    ConfigKey(
+        ATTEMPTS,
+        Type.INT,
+        3,
+        Importance.LOW,
+        "How often a task tries to connect when it starts, before it fails.",
+        Range.at_least(1),
+        group=_WHERE,
+        order=5,
+    ),
+    ConfigKey(
+        CONNECT_BACKOFF,
+        Type.LONG,
+        10_000,
+        Importance.LOW,
+        "The pause between these, in ms.",
+        Range.at_least(0),
+        group=_WHERE,
+        order=6,
+    ),
+    ConfigKey(
+        MODE,
+        Type.STRING,
+        "insert",
+        Importance.HIGH,
+        "insert: each record is a new row. upsert: a record replaces the row with its key, or is a new one. update: it "
+        "replaces that row, if there is one.",
+        OneOf(("insert", "upsert", "update"), ignore_case=True),
+        group=_WRITES,
+        order=1,
+        recommender=lambda name, values: ["insert", "upsert", "update"],
+    ),
+    ConfigKey(
+        BATCH,
+        Type.INT,
+        3000,
+        Importance.MEDIUM,
+        "How many rows one statement writes at most. All records of a put are one transaction.",
+        Range.at_least(1),
+        group=_WRITES,
+        order=2,
+    ),
+    ConfigKey(
+        DELETE,
+        Type.BOOLEAN,
+        False,
+        Importance.MEDIUM,
+        "Whether a record without a value deletes the row with its key; that needs pk.mode=record_key. Otherwise such a record "
+        "is a bad one.",
+        group=_WRITES,
+        order=3,
+        dependents=(PK_MODE,),
+    ),
+    ConfigKey(
+        PK_MODE,
+        Type.STRING,
+        "none",
+        Importance.HIGH,
+        "Where the primary key comes from. none: there is none. kafka: topic, partition and offset. record_key: the record's "
+        "key, a struct's fields or one value. record_value: fields of the value.",
+        OneOf(("none", "kafka", "record_key", "record_value"), ignore_case=True),
+        group=_MAPPING,
+        order=1,
+        dependents=(PK_FIELDS,),
+        recommender=lambda name, values: ["none", "kafka", "record_key", "record_value"],
+    ),
+    ConfigKey(
+        PK_FIELDS,
+        Type.LIST,
+        "",
+        Importance.MEDIUM,
+        "The columns of the primary key. With pk.mode=kafka three names, by default __connect_topic, __connect_partition and "
+        "__connect_offset; with record_key and a key that is one value, the name of its column; with structs the fields to "
+        "take, by default all.",
+        group=_MAPPING,
+        order=2,
+        width=Width.LONG,
+        visible=_needs_key,
+    ),
+    ConfigKey(
+        FIELDS,
+        Type.LIST,
+        "",
+        Importance.MEDIUM,
+        "The fields of the value that are written, beside the key; by default all.",
+        group=_MAPPING,
+        order=3,
+        width=Width.LONG,
+    ),
+    ConfigKey(
+        ZONE,
+        Type.STRING,
+        "UTC",
+        Importance.MEDIUM,
+        "The zone of timestamps in columns that have none.",
+        _zone,
+        group=_MAPPING,
+        order=4,
+        recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
+    ),
+    ConfigKey(
+        TABLE,
+        Type.STRING,
+        "${topic}",
+        Importance.MEDIUM,
+        "The table of a topic's records; ${topic} stands for its name. A dot separates a schema, such as shop.${topic}.",
+        NonEmptyString(),
+        group=_TABLES,
+        order=1,
+        width=Width.LONG,
+    ),
+    ConfigKey(
+        CREATE,
+        Type.BOOLEAN,
+        False,
+        Importance.MEDIUM,
+        "Whether a table that is missing is made, by the schema of the records.",
+        group=_TABLES,
+        order=2,
+    ),
+    ConfigKey(
+        EVOLVE,
+        Type.BOOLEAN,
+        False,
+        Importance.MEDIUM,
+        "Whether columns that are missing are added. Their fields must be optional or have a default, for the rows there are.",
+        group=_TABLES,
+        order=3,
+    ),
+    ConfigKey(
+        QUOTE,
+        Type.STRING,
+        "always",
+        Importance.MEDIUM,
+        "always: names of tables and columns are as they are written. never: the database folds them as it likes.",
+        OneOf(("always", "never"), ignore_case=True),
+        group=_TABLES,
+        order=4,
+        recommender=lambda name, values: ["always", "never"],
+    ),
+    ConfigKey(
+        RETRIES,
+        Type.INT,
+        10,
+        Importance.MEDIUM,
+        "How many times in a row a put is tried again, after what may pass, before the task fails. -1: without end.",
+        Range.at_least(-1),
+        group=_RETRIES,
+        order=1,
+    ),
+    ConfigKey(
+        BACKOFF,
+        Type.INT,
+        3000,
+        Importance.MEDIUM,
+        "The pause before that, in ms.",
+        Range.at_least(0),
+        group=_RETRIES,
+        order=2,
+    ),
+    ConfigKey(
+        OFFSETS,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "A table in which the sink keeps its offsets, in the transactions of the rows: then each record is written exactly "
+        "once. It is made if it is missing. Empty: at least once.",
+        group=_RETRIES,
+        order=3,
+        width=Width.MEDIUM,
+    ),
+)

@@ -1,0 +1,162 @@
+"""
+Tables: that of a topic, as the database has it, made or widened if the config allows that.
+
+What the database says of a table is kept until something goes wrong with it. Used by `task.py` through `rows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, NoSuchTableError
+
+from kconnect.api import ConnectError, DataError, Schema
+from kconnect.connectors.sql import database, settings, types
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column that rows have; `schema` is that of its values, None if they have none."""
+
+    name: str
+    schema: Schema | None
+    key: bool = False
+
+
+class Tables:
+    def __init__(self, engine: sa.Engine, config: Mapping[str, Any]) -> None:
+        self._engine = engine
+        self._backend = engine.dialect.name
+        self._format: str = config[settings.TABLE]
+        self._create: bool = config[settings.CREATE]
+        self._evolve: bool = config[settings.EVOLVE]
+        self._quote = config[settings.QUOTE].lower() == "always"
+        self._known: dict[str, sa.Table] = {}
+
+    def forget(self) -> None:
+        """Look at all tables anew when they are needed next."""
+        self._known.clear()
+
+    def name_of(self, topic: str) -> tuple[str | None, str]:
+        """The schema, if the format has one, and the name."""
+        schema, _, name = self._format.rpartition(".")
+        return self._written(schema.replace("${topic}", topic)) or None, self._written(name.replace("${topic}", topic))
+
+    def column(self, table: sa.Table, name: str) -> sa.Column[Any] | None:
+        """As it is written, or without quotes in whatever case the database has it."""
+        found = table.columns.get(name)
+        if found is None and not self._quote:
+            found = next((each for each in table.columns if each.name.lower() == name.lower()), None)
+        return found
+
+    def existing(self, topic: str) -> sa.Table | None:
+        """None if there is none."""
+        known = self._known.get(topic)
+        if known is None:
+            schema, name = self.name_of(topic)
+            try:
+                known = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine)
+            except NoSuchTableError:
+                return None
+            self._known[topic] = known
+        return known
+
+    def ensure(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
+        """The table with all these columns. ConnectError if it has not, and the config does not allow to change that."""
+        found = self.existing(topic)
+        table = self._created(topic, wanted) if found is None else found
+        missing = [each for each in wanted if self.column(table, each.name) is None]
+        if missing:
+            # Another task may have added them.
+            self._known.pop(topic, None)
+            found = self.existing(topic)
+            table = table if found is None else found
+            missing = [each for each in missing if self.column(table, each.name) is None]
+        return self._widened(topic, table, missing) if missing else table
+
+    def _created(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
+        schema, name = self.name_of(topic)
+        if not self._create:
+            raise ConnectError(
+                f"There is no table {_full(schema, name)} in the {database.shown(self._engine)}: create it, or set "
+                f"{settings.CREATE}=true"
+            )
+        columns = [self._made(each, each.key) for each in wanted]
+        made = sa.Table(name, sa.MetaData(), *columns, schema=schema, quote=self._quote)
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(sa.schema.CreateTable(made, if_not_exists=True))
+        except DBAPIError as error:
+            # Two tasks that do so at once: one is refused, though the table is there then.
+            if database.passes(error) or self.existing(topic) is None:
+                raise
+        found = self.existing(topic)
+        if found is None:
+            raise ConnectError(f"The table {_full(schema, name)} was made, but is not there: check the rights of the user")
+        return found
+
+    def _widened(self, topic: str, table: sa.Table, missing: Sequence[Wanted]) -> sa.Table:
+        names = ", ".join(each.name for each in missing)
+        if not self._evolve:
+            raise ConnectError(
+                f"The table {table.fullname} has no column {names}, which records of {topic} have: add it, set "
+                f"{settings.EVOLVE}=true, or leave it out by {settings.FIELDS}"
+            )
+        for each in missing:
+            if each.key or each.schema is None or not (each.schema.optional or each.schema.default is not None):
+                raise ConnectError(
+                    f"The column {each.name} can't be added to the table {table.fullname}: its field is neither optional nor "
+                    "has a default, and the rows there are have no value for it. Add it by hand."
+                )
+        compiler = self._engine.dialect.ddl_compiler(self._engine.dialect, None)  # type: ignore[arg-type]
+        place = self._engine.dialect.identifier_preparer.format_table(table)
+        for each in missing:
+            column = self._made(each, False)
+            sa.Table(table.name, sa.MetaData(), column, schema=table.schema)
+            statement = f"ALTER TABLE {place} ADD COLUMN {compiler.get_column_specification(column)}"
+            try:
+                with self._engine.begin() as connection:
+                    connection.exec_driver_sql(statement)
+            except DBAPIError as error:
+                self._known.pop(topic, None)
+                found = self.existing(topic)
+                if database.passes(error) or found is None or self.column(found, each.name) is None:
+                    raise
+        self._known.pop(topic, None)
+        changed = self.existing(topic)
+        return table if changed is None else changed
+
+    def _made(self, wanted: Wanted, key: bool) -> sa.Column[Any]:
+        if wanted.schema is None:
+            raise ConnectError(
+                f"The column {wanted.name} can't be made, since the record has no schema that says what it holds: create the "
+                "table by hand, or use a converter with schemas"
+            )
+        try:
+            kind = types.column_type(wanted.schema, self._backend, key)
+        except DataError as error:
+            raise ConnectError(f"The column {wanted.name}: {error}") from None
+        default = None if key else types.default_of(wanted.schema)
+        # A text of MySQL can't have a default.
+        default = None if isinstance(kind, sa.Text) and self._backend in ("mysql", "mariadb") else default
+        nullable = not key and (wanted.schema.optional or wanted.schema.default is not None)
+        return sa.Column(
+            wanted.name,
+            kind,
+            primary_key=key,
+            nullable=nullable,
+            server_default=default,
+            autoincrement=False,
+            quote=self._quote,
+        )
+
+    def _written(self, name: str) -> str:
+        # PostgreSQL takes names without quotes for small letters; SQLAlchemy looks for a name as it is.
+        return name if self._quote or self._backend != "postgresql" else name.lower()
+
+
+def _full(schema: str | None, name: str) -> str:
+    return f"{schema}.{name}" if schema else name

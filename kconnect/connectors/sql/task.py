@@ -1,0 +1,221 @@
+"""
+SqlSinkTask: writes what a put has in one transaction, all of it or nothing.
+
+Records that are alike become rows together. If the database refuses some rows for one of them, they are written by halves
+until that one is found. What may pass is tried again with the same records, over a new connection. Started by `connector.py`.
+Read next: `rows.py`, `statements.py`, `offsets.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+import kconnect
+from kconnect.api import Column, ConnectError, RetriableError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.connectors.sql import database, settings
+from kconnect.connectors.sql.database import LostError
+from kconnect.connectors.sql.offsets import Offsets
+from kconnect.connectors.sql.rows import Bad, Maker, Rows
+from kconnect.connectors.sql.statements import Writer
+from kconnect.connectors.sql.tables import Tables
+
+log = logging.getLogger(__name__)
+
+Group = tuple[str, Column, Column, Sequence[SinkRecord]]
+
+
+class SqlSinkTask(SinkTask):
+    def __init__(self) -> None:
+        self._engine: sa.Engine | None = None
+        self._connection: sa.Connection | None = None
+        self._offsets: Offsets | None = None
+        self._failures, self._failing_since = 0, 0.0
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        config = settings.CONFIG.parse(props)
+        engine = self._engine = database.made_engine(config)
+        self._batch: int = config[settings.BATCH]
+        self._retries: int = config[settings.RETRIES]
+        self._backoff_ms: int = config[settings.BACKOFF]
+        self._tables = Tables(engine, config)
+        self._maker = Maker(config, self._tables, engine.dialect.name)
+        self._writer = Writer(engine, config[settings.MODE].lower())
+        self._connect(config[settings.ATTEMPTS], config[settings.CONNECT_BACKOFF] / 1000)
+        if config[settings.OFFSETS]:
+            self._offsets = Offsets(engine, config[settings.OFFSETS], props["name"])
+            self._offsets.create()
+
+    def _connect(self, attempts: int, pause_s: float) -> None:
+        assert self._engine is not None
+        for attempt in range(1, attempts + 1):
+            try:
+                self._connection = self._engine.connect()
+            except SQLAlchemyError as error:
+                text = f"The {database.shown(self._engine)} can't be reached: {database.reason(error)}"
+                if attempt == attempts:
+                    raise ConnectError(f"{text}. It was tried {attempts} times ({settings.ATTEMPTS})") from None
+                log.warning("%s. It is tried again in %g s", text, pause_s)
+                time.sleep(pause_s)
+            else:
+                return
+
+    def stop(self) -> None:
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        with contextlib.suppress(SQLAlchemyError):
+            if self._connection is not None:
+                self._connection.close()
+        self._connection = None
+        if self._engine is not None:
+            self._engine.dispose()
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        if self._offsets is not None:
+            for partition, offset in self._offsets.take(partitions).items():
+                if offset >= 0:
+                    self.context.offset(partition, offset)
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        if self._offsets is not None:
+            self._offsets.leave(partitions)
+
+    def put(self, records: list[SinkRecord]) -> None:
+        if records:
+            self._put(records, lambda some: _groups(some))
+
+    def put_batch(self, batch: SinkBatch) -> None:
+        records = batch.records()
+
+        def grouped(some: Sequence[SinkRecord]) -> list[Group]:
+            return [(batch.topic, batch.key, batch.value, some)] if len(some) == len(records) else _groups(some)
+
+        self._put(records, grouped)
+
+    def _put(self, records: Sequence[SinkRecord], grouped: Any) -> None:
+        try:
+            self._write(records, grouped)
+        except LostError:
+            raise
+        except SQLAlchemyError as error:
+            self._tables.forget()
+            self._maker.forget()
+            self._writer.forget()
+            self._failed(error)
+        self._failures = 0
+
+    def _write(self, records: Sequence[SinkRecord], grouped: Any) -> None:
+        assert self._engine is not None
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        bad: list[Bad] = []
+        if self._offsets is None:
+            rows = self._rows(grouped(records), bad)
+            with self._connection.begin():
+                self._statements(rows, bad)
+                self._report(bad)
+            return
+        ends = {TopicPartition(each.original_topic, each.original_partition): each.original_offset + 1 for each in records}
+        # Tables are made before: some databases end a transaction for that.
+        rows = self._rows(grouped(records), bad)
+        with self._connection.begin():
+            begins = self._offsets.lock(self._connection, ends)
+            new = [each for each in records if each.original_offset >= begins[_place(each)]]
+            if len(new) < len(records):
+                bad.clear()
+                rows = self._rows(grouped(new), bad)
+            self._statements(rows, bad)
+            self._report(bad)
+            self._offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
+
+    def _rows(self, groups: Sequence[Group], bad: list[Bad]) -> list[Rows]:
+        found = []
+        for topic, key, value, records in groups:
+            rows, without = self._maker.rows(topic, key, value, records)
+            bad += without
+            if rows is not None:
+                found.append(rows)
+        return found
+
+    def _statements(self, rows: Sequence[Rows], bad: list[Bad]) -> None:
+        for each in rows:
+            for begin in range(0, len(each), self._batch):
+                self._statement(each.cut(begin, begin + self._batch) if len(each) > self._batch else each, bad)
+
+    def _statement(self, rows: Rows, bad: list[Bad]) -> None:
+        assert self._connection is not None
+        try:
+            with self._connection.begin_nested():
+                self._writer.write(self._connection, rows)
+        except Exception as error:
+            if not database.is_bad_row(error):
+                raise
+            if len(rows) == 1:
+                reason = f"The table {rows.table.fullname} refuses it: {database.reason(error)}"
+                bad.append((rows.records[0], ConnectError(reason)))
+            else:
+                half = len(rows) // 2
+                self._statement(rows.cut(0, half), bad)
+                self._statement(rows.cut(half, len(rows)), bad)
+
+    def _report(self, bad: Sequence[Bad]) -> None:
+        """Before the rows are committed: a record may be reported twice, but it is not lost."""
+        reporter = self.context.errant_record_reporter() if bad else None
+        for record, error in bad:
+            if reporter is None:
+                where = f"The record at offset {record.original_offset} of {record.original_topic}-{record.original_partition}"
+                raise ConnectError(f"{where} can't be written: {error}. A dead letter queue would take it.") from error
+            reporter.report(record, error)
+
+    def _failed(self, error: SQLAlchemyError) -> None:
+        assert self._engine is not None
+        text = f"The {database.shown(self._engine)} says: {database.reason(error)}"
+        self._disconnect()
+        if not database.passes(error):
+            raise ConnectError(text) from None
+        now = time.time()
+        self._failures += 1
+        self._failing_since = now if self._failures == 1 else self._failing_since
+        if 0 <= self._retries < self._failures:
+            for_s = f"{now - self._failing_since:.0f} s"
+            raise ConnectError(f"{text}. It has been so for {for_s}, and {settings.RETRIES} is {self._retries}.") from None
+        self.context.timeout(self._backoff_ms)
+        raise RetriableError(text) from None
+
+
+def _place(record: SinkRecord) -> TopicPartition:
+    return TopicPartition(record.original_topic, record.original_partition)
+
+
+def _groups(records: Sequence[SinkRecord]) -> list[Group]:
+    """Records that come one after the other and are alike, together."""
+    found: list[Group] = []
+    for (topic, *_), group in itertools.groupby(records, key=_likeness):
+        some = list(group)
+        key = Column(some[0].key_schema, [each.key for each in some])
+        value = Column(some[0].value_schema, [each.value for each in some])
+        found.append((topic, key, value, some))
+    return found
+
+
+def _likeness(record: SinkRecord) -> tuple[Any, ...]:
+    key, value = record.key, record.value
+    return (
+        record.topic,
+        id(record.key_schema),
+        id(record.value_schema),
+        # Maps are alike if they have the same names.
+        tuple(key) if isinstance(key, dict) else key is None,
+        tuple(value) if isinstance(value, dict) else value is None,
+    )

@@ -1,0 +1,182 @@
+"""
+Types: which column a schema's field gets, and what a value is in a column that there is.
+
+Used by `tables.py` and `rows.py`. A column decides: a timestamp for a column without a zone is one of `db.timezone`, a decimal
+for one of integers is the database's to refuse.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+from kconnect.api import DataError, Schema, SchemaType, Struct, schema, values
+from kconnect.connectors import documents
+
+_SIMPLE: dict[SchemaType, sa.types.TypeEngine[Any]] = {
+    SchemaType.INT8: sa.SmallInteger(),
+    SchemaType.INT16: sa.SmallInteger(),
+    SchemaType.INT32: sa.Integer(),
+    SchemaType.INT64: sa.BigInteger(),
+    SchemaType.FLOAT32: sa.REAL().with_variant(mysql.FLOAT(), "mysql", "mariadb"),
+    SchemaType.FLOAT64: sa.Double(),
+    SchemaType.BOOLEAN: sa.Boolean(),
+    SchemaType.STRING: sa.Text(),
+    SchemaType.BYTES: sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb"),
+}
+_MYSQL_KEYS: dict[SchemaType, sa.types.TypeEngine[Any]] = {
+    # It indexes no text without a length.
+    SchemaType.STRING: sa.String(256),
+    SchemaType.BYTES: sa.VARBINARY(256),
+}
+
+Convert = Callable[[Any], Any]
+
+
+def column_type(own: Schema, backend: str, key: bool) -> sa.types.TypeEngine[Any]:
+    """For a new column. DataError if a column can't hold such values."""
+    of_mysql = backend in ("mysql", "mariadb")
+    if own.name == schema.DECIMAL:
+        # Of any precision where there is such a type; elsewhere the greatest, or what SQLite makes of it.
+        if backend == "postgresql":
+            return sa.Numeric()
+        return sa.Numeric(65 if of_mysql else 38, schema.decimal_scale(own)) if backend != "sqlite" else sa.Text()
+    if own.name == schema.DATE:
+        return sa.Date()
+    if own.name == schema.TIME:
+        return mysql.TIME(fsp=3) if of_mysql else sa.Time()
+    if own.name == schema.TIMESTAMP:
+        return mysql.DATETIME(fsp=3) if of_mysql else sa.DateTime()
+    if own.type is SchemaType.ARRAY and backend == "postgresql" and own.value_schema is not None:
+        from sqlalchemy.dialects.postgresql import ARRAY
+
+        return ARRAY(column_type(own.value_schema, backend, False))
+    if own.type not in _SIMPLE:
+        raise DataError(f"a column can't be made for values of type {own.type.value}: {_REMEDY}")
+    return _MYSQL_KEYS[own.type] if of_mysql and key and own.type in _MYSQL_KEYS else _SIMPLE[own.type]
+
+
+_REMEDY = "flatten it with the transform Flatten, or make a column of type JSON for it"
+
+
+def conversion(own: Schema | None, column: sa.Column[Any], backend: str, zone: ZoneInfo) -> Convert | None:
+    """
+    How values of a schema, or without one, become those of a column; None if they are so already. They are never null. What it
+    makes raises a DataError for a value that does not fit.
+    """
+    kind = column.type
+    # MariaDB's JSON is a long text.
+    if isinstance(kind, sa.JSON) or (isinstance(kind, mysql.LONGTEXT) and not (own is not None and own.type.is_primitive)):
+        return _of_json(own, isinstance(kind, sa.JSON) and backend != "postgresql")
+    if own is None:
+        return _of_any(kind, backend, zone)
+    if own.name == schema.DECIMAL:
+        return (lambda value: format(value, "f")) if isinstance(kind, sa.String) else None
+    if own.name in (schema.DATE, schema.TIME, schema.TIMESTAMP):
+        return _of_time(own.name, kind, zone)
+    if own.type is SchemaType.ARRAY and isinstance(kind, sa.ARRAY):
+        return _of_array(own, kind, column, backend, zone)
+    if not own.type.is_primitive:
+        raise DataError(f"the column {column.name} can't hold values of type {own.type.value}: {_REMEDY}")
+    if own.type is SchemaType.BYTES:
+        return bytes
+    if own.type is SchemaType.STRING and backend == "postgresql":
+        return _without_nul
+    return None
+
+
+def _of_json(own: Schema | None, plain: bool) -> Convert:
+    """A text is JSON already. `plain`: SQLAlchemy makes the text."""
+    if plain:
+        return lambda value: orjson.loads(value) if isinstance(value, str) else documents.to_plain(value, own)
+    return lambda value: value if isinstance(value, str) else documents.to_json(value, own).decode()
+
+
+def _of_array(own: Schema, kind: Any, column: sa.Column[Any], backend: str, zone: ZoneInfo) -> Convert:
+    inner = conversion(own.value_schema, sa.Column(column.name, kind.item_type), backend, zone)
+    if inner is None:
+        return list
+    return lambda value: [each if each is None else inner(each) for each in value]
+
+
+def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
+    def checked(value: Any) -> datetime.datetime:
+        if isinstance(value, values.FarDate):
+            raise DataError("it is a date that is not in the years 1 to 9999")
+        found: datetime.datetime = value
+        return found
+
+    if isinstance(kind, sa.String):
+        return lambda value: documents.time_text(checked(value), name)
+    if isinstance(kind, sa.Date) or (name == schema.DATE and not isinstance(kind, sa.DateTime)):
+        return lambda value: checked(value).date()
+    if isinstance(kind, sa.Time) or name == schema.TIME:
+        return lambda value: checked(value).time()
+    if isinstance(kind, sa.DateTime) and not kind.timezone and name == schema.TIMESTAMP:
+        if zone.key == "UTC":
+            return lambda value: checked(value).replace(tzinfo=None)
+        return lambda value: checked(value).astimezone(zone).replace(tzinfo=None)
+    return checked
+
+
+def _of_any(kind: Any, backend: str, zone: ZoneInfo) -> Convert:
+    """For values without a schema, by the column: dates may be texts, decimals numbers."""
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, dict | list | Struct):
+            raise DataError(f"an object or a list has no place in a column of type {kind}: {_REMEDY}")
+        if isinstance(kind, sa.DateTime | sa.Date | sa.Time) and isinstance(value, str):
+            return _parsed(kind, value, zone)
+        if isinstance(kind, sa.DateTime) and isinstance(value, datetime.datetime):
+            return _of_time(schema.TIMESTAMP, kind, zone)(value)
+        if isinstance(kind, sa.Numeric) and not isinstance(kind, sa.Float) and isinstance(value, float):
+            return decimal.Decimal(repr(value))
+        if isinstance(kind, sa.String) and not isinstance(value, str):
+            return values.to_text(value)
+        if isinstance(value, str) and backend == "postgresql":
+            return _without_nul(value)
+        return value
+
+    return convert
+
+
+def _parsed(kind: Any, text: str, zone: ZoneInfo) -> Any:
+    try:
+        if isinstance(kind, sa.Date):
+            return datetime.date.fromisoformat(text)
+        if isinstance(kind, sa.Time):
+            return datetime.time.fromisoformat(text)
+        # Python 3.10 does not read a Z.
+        found = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    except ValueError:
+        raise DataError(f"{text[:40]!r} is no {kind} in ISO 8601") from None
+    if kind.timezone:
+        return found if found.tzinfo else found.replace(tzinfo=zone)
+    return found.astimezone(zone).replace(tzinfo=None) if found.tzinfo else found
+
+
+def _without_nul(value: Any) -> Any:
+    if "\0" in value:
+        raise DataError("PostgreSQL's texts can't have the character NUL")
+    return value
+
+
+def default_of(own: Schema) -> str | None:
+    """The default of a schema as a database takes it; None if there is none, or it has to be left to the records."""
+    value = own.default
+    if (
+        value is None
+        or own.name is not None
+        or own.type in (SchemaType.BYTES, SchemaType.ARRAY, SchemaType.MAP, SchemaType.STRUCT)
+    ):
+        return None
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return str(value)
