@@ -26,6 +26,7 @@ from kconnect.api import (
     TIME_SCHEMA,
     TIMESTAMP_SCHEMA,
     ConnectError,
+    RetriableError,
     Schema,
     SchemaType,
     SinkRecord,
@@ -38,6 +39,7 @@ from kconnect.connectors.sql.database import LostError
 from kconnect.testing import SinkRunner, check_plugin
 from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
+from tests.rig.systems.postgres import Postgres
 
 UTC = datetime.timezone.utc
 ROW = schema.struct({"id": INT32_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
@@ -452,3 +454,22 @@ def test_the_plugin_keeps_to_the_rules(table: Table) -> None:
         **KEYED,
     }
     check_plugin(SqlSinkConnector, config, [table.row(1), table.row(2)])
+
+
+@only_postgresql
+def test_the_server_ends_and_comes_back(table: Table, postgres: Postgres) -> None:
+    with table.sink(offsets_table="kconnect_offsets", retry_backoff_ms="50", max_retries="1") as sink:
+        sink.put([table.row(1)])
+        again = [table.row(2), table.row(3)]
+        postgres.end()
+        try:
+            with pytest.raises(RetriableError, match="The postgresql at 127.0.0.1:.* says: ") as raised:
+                sink.put(again)
+            assert postgres.password not in str(raised.value)
+            assert sink.timeout_ms == 50
+            with pytest.raises(ConnectError, match=r"It has been so for .*, and max\.retries is 1"):
+                sink.put(again)
+        finally:
+            postgres.begin()
+        sink.put(again)
+    assert table.rows() == [(1, "n"), (2, "n"), (3, "n")]

@@ -32,9 +32,12 @@ from tests.support import wait_until
 
 PARTITIONS = 3
 _LIMIT_S = 240.0
-_JSON = {
+_COMMON = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    # Of a task that was killed its group hears when this is over.
+    "consumer.override.session.timeout.ms": "6000",
+    "consumer.override.heartbeat.interval.ms": "1500",
 }
 _FIELDS = [{"field": "id", "type": "int64"}, {"field": "note", "type": "string", "optional": True}]
 _MORE = {"field": "more", "type": "string", "optional": True}
@@ -91,7 +94,7 @@ class Trial:
 
     def configure(self, tasks: int, **more: str) -> None:
         settings = {name.replace("_", "."): value for name, value in more.items()}
-        config = {**_JSON, "topics": self.name, "tasks.max": str(tasks), **self.target.config(self.name), **settings}
+        config = {**_COMMON, "topics": self.name, "tasks.max": str(tasks), **self.target.config(self.name), **settings}
         self.client.put_config(self.name, config)
 
     def write(self, count: int, note: Any = "n", more: str | None = None) -> None:
@@ -225,9 +228,8 @@ def schema_change(trial: Trial) -> None:
 
 
 def many(trial: Trial) -> None:
-    trial.write(1)
     with trial.running(tasks=2):
-        trial.write(999_999)
+        trial.write(1_000_000)
         trial.arrived(timeout=900)
 
 
