@@ -169,7 +169,10 @@ class SinkBatch(Protocol):
     def __len__(self) -> int: ...
 
     def every(self, name: str) -> Sequence[Any]:
-        """Each record's `topic`, `partition`, `offset`, or `timestamp`."""
+        """
+        Each record's `topic`, `partition`, `offset` or `timestamp`, or its `original_topic`, `original_partition` or
+        `original_offset`, which transforms don't change.
+        """
         ...
 
     def records(self) -> list[SinkRecord]:

@@ -19,6 +19,7 @@ from sqlalchemy.exc import (
     InterfaceError,
     NoSuchModuleError,
     OperationalError,
+    ProgrammingError,
     StatementError,
 )
 
@@ -114,6 +115,8 @@ def is_bad_row(error: Exception) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return str(state).startswith(("22", "23")) or state == "42804"
+    if isinstance(error, ProgrammingError) and type(error.orig).__module__.startswith("psycopg"):
+        return True  # A value of a type that the driver does not know.
     return _code(error.orig) in _BAD_CODES or "datatype mismatch" in str(error.orig)
 
 

@@ -8,13 +8,13 @@ next: `statements.py`, which writes rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkRecord, schema
+from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkBatch, SinkRecord, schema, values
 from kconnect.connectors.sql import settings, types
 from kconnect.connectors.sql.tables import Tables, Wanted
 
@@ -26,27 +26,66 @@ _KEPT = 500
 Bad = tuple[SinkRecord, Exception]
 
 
+class Origins:
+    """Where rows came from. Records themselves are made only if somebody asks for one: a bad one, mostly."""
+
+    def __init__(self, batch: SinkBatch | Sequence[SinkRecord]) -> None:
+        self._batch = batch
+        self._records: Sequence[SinkRecord] | None = None
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def every(self, name: str) -> Sequence[Any]:
+        """Each record's `original_topic`, `original_partition` or `original_offset`."""
+        if isinstance(self._batch, Sequence):
+            return [getattr(record, name) for record in self._batch]
+        return self._batch.every(name)
+
+    @property
+    def records(self) -> Sequence[SinkRecord]:
+        if self._records is None:
+            self._records = self._batch if isinstance(self._batch, Sequence) else self._batch.records()
+        return self._records
+
+
+@dataclass(frozen=True)
+class Group:
+    """Records of one topic that are alike."""
+
+    topic: str
+    key: Column
+    value: Column
+    origins: Origins
+
+
 @dataclass(frozen=True)
 class Rows:
-    """Values for `names`, one list each, of which the first `keys` are the primary key; `records` are what they came from."""
+    """
+    Values for `names`, one list each, of which the first `keys` are the primary key. `places` says which of the records of
+    `origins` they came from.
+    """
 
     table: sa.Table
     names: tuple[str, ...]
     keys: int
     columns: Sequence[Sequence[Any]]
-    records: Sequence[SinkRecord]
+    origins: Origins
+    places: Sequence[int]
     deletes: bool = False
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self.places)
 
-    def only(self, places: Sequence[int]) -> Rows:
-        columns = [[column[at] for at in places] for column in self.columns]
-        return Rows(self.table, self.names, self.keys, columns, [self.records[at] for at in places], self.deletes)
+    def record(self, at: int) -> SinkRecord:
+        return self.origins.records[self.places[at]]
+
+    def only(self, wanted: Sequence[int]) -> Rows:
+        columns = [[column[at] for at in wanted] for column in self.columns]
+        return replace(self, columns=columns, places=[self.places[at] for at in wanted])
 
     def cut(self, begin: int, end: int) -> Rows:
-        columns = [column[begin:end] for column in self.columns]
-        return Rows(self.table, self.names, self.keys, columns, self.records[begin:end], self.deletes)
+        return replace(self, columns=[column[begin:end] for column in self.columns], places=self.places[begin:end])
 
     def last_of_each_key(self) -> Rows:
         """A statement may touch a row once only."""
@@ -81,30 +120,32 @@ class Maker:
         """After the tables have been forgotten."""
         self._plans.clear()
 
-    def rows(self, topic: str, key: Column, value: Column, records: Sequence[SinkRecord]) -> tuple[Rows | None, list[Bad]]:
+    def rows(self, group: Group) -> tuple[Rows | None, list[Bad]]:
         """
-        Rows of records that are alike, and those records that there is no row for. A column of nulls is one of deletions.
+        The rows of a group, and those of its records that there is no row for. A column of nulls is one of deletions.
 
         ConnectError if the table does not fit, and can't be made to.
         """
-        deletes = value.schema is None and all(each is None for each in value.values)
+        topic, key, value, origins = group.topic, group.key, group.value, group.origins
+        deletes = value.has_nulls
         try:
             if deletes and not (self._delete and self._pk_mode == "record_key"):
                 raise DataError(f"It has no value, and {settings.DELETE}=true with {settings.PK_MODE}=record_key is not set")
             keys, fields = self._parts(key, value, deletes)
             table, sources, conversions = self._plan(topic, key.schema, value.schema, tuple(keys), tuple(fields), deletes)
         except DataError as error:
-            return None, [(record, error) for record in records]
-        columns = [self._column(source, keys, fields, key, records) for source in sources]
+            return None, [(record, error) for record in origins.records]
+        columns = [self._column(source, keys, fields, key, origins) for source in sources]
         bad: dict[int, Exception] = {}
         for at, (source, convert) in enumerate(zip(sources, conversions)):
             columns[at] = _converted(columns[at], source.wanted, convert, bad)
         names = tuple(self._name(table, source) for source in sources)
         count = sum(source.wanted.key for source in sources)
-        made = Rows(table, names, count, columns, records, deletes)
+        made = Rows(table, names, count, columns, origins, range(len(origins)), deletes)
+        without = [(made.record(at), error) for at, error in sorted(bad.items())]
         if bad:
-            made = made.only([at for at in range(len(records)) if at not in bad])
-        return made if len(made) else None, [(records[at], error) for at, error in sorted(bad.items())]
+            made = made.only([at for at in range(len(origins)) if at not in bad])
+        return made if len(made) else None, without
 
     def _parts(self, key: Column, value: Column, deletes: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of keys and values, with a column each; none for a key that is no struct, or where none is needed."""
@@ -167,7 +208,7 @@ class Maker:
         return found
 
     def _column(
-        self, source: _Source, keys: Mapping[str, Any], fields: Mapping[str, Any], key: Column, records: Sequence[SinkRecord]
+        self, source: _Source, keys: Mapping[str, Any], fields: Mapping[str, Any], key: Column, origins: Origins
     ) -> Sequence[Any]:
         if source.field is not None:
             found: Sequence[Any] = (keys if source.of_key else fields)[source.field]
@@ -175,7 +216,7 @@ class Maker:
         if self._pk_mode == "record_key":
             return key.values
         place = [own for own, each in zip(("topic", "partition", "offset"), _KAFKA_SCHEMAS) if each is source.wanted.schema]
-        return [getattr(record, f"original_{place[0]}") for record in records]
+        return origins.every(f"original_{place[0]}")
 
     def _name(self, table: sa.Table, source: _Source) -> str:
         column = self._tables.column(table, source.wanted.name)
@@ -212,6 +253,8 @@ def _converted(
     if convert is None:
         return column
     try:
+        if wanted.schema is not None and wanted.schema.name is not None and values.FarDate in set(map(type, column)):
+            raise DataError(types.FAR)
         return [None if each is None else convert(each) for each in column] if has_nulls else list(map(convert, column))
     except Exception:  # noqa: BLE001 - which one it is, is found out next
         return [_one(each, wanted, convert, bad, at) for at, each in enumerate(column)]
@@ -219,6 +262,8 @@ def _converted(
 
 def _one(value: Any, wanted: Wanted, convert: types.Convert, bad: dict[int, Exception], at: int) -> Any:
     try:
+        if isinstance(value, values.FarDate):
+            raise DataError(types.FAR)
         return None if value is None else convert(value)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with the value, the others are written
         bad.setdefault(at, DataError(f"Its {wanted.name} does not fit the column: {error}"))

@@ -1,17 +1,18 @@
 """
 Statements: inserts, upserts, updates and deletions of many rows at once.
 
-For PostgreSQL a statement gets an array for each column, which is many times quicker than a set of parameters for each row. For
-the others the drivers make one statement of many rows. Called by `task.py`.
+PostgreSQL gets them by COPY, five times as quick as by INSERT: into the table, or into a temporary one, from which a statement
+merges them. For the others the drivers make one statement of many rows. Called by `task.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.exc import DBAPIError
 
 from kconnect.api import ConnectError
 from kconnect.connectors.sql import settings
@@ -47,9 +48,7 @@ class Writer:
 
     def _made(self, rows: Rows, mode: str) -> Callable[[sa.Connection, Rows], None]:
         if self._backend == "postgresql":
-            kinds = [_array_of(rows.table.columns[name].type) for name in rows.names]
-            if None not in kinds:
-                return _arrays(_postgresql(self._engine, rows, mode, [str(kind) for kind in kinds]))
+            return _copies(self._engine, rows, mode, f"kconnect_rows_{len(self._compiled)}")
         statement = _core(rows, mode, self._backend)
         names = rows.names if mode in ("insert", "upsert") else tuple(f"_{name}" for name in rows.names)
 
@@ -59,56 +58,44 @@ class Writer:
         return run
 
 
-def _arrays(statement: str) -> Callable[[sa.Connection, Rows], None]:
-    def run(connection: sa.Connection, rows: Rows) -> None:
-        connection.exec_driver_sql(statement, tuple(map(list, rows.columns)))
+def _copies(engine: sa.Engine, rows: Rows, mode: str, temporary: str) -> Callable[[sa.Connection, Rows], None]:
+    preparer = engine.dialect.identifier_preparer
+    table = preparer.format_table(rows.table)
+    names = [preparer.quote(name) for name in rows.names]
+    keys, others, every = names[: rows.keys], names[rows.keys :], ", ".join(names)
+    if mode == "insert":
+        return lambda connection, given: _copy(connection, f"COPY {table} ({every}) FROM STDIN", given)
+    same = " AND ".join(f"t.{name} = s.{name}" for name in keys)
+    sets = ", ".join(f"{name} = {'s' if mode == 'update' else 'excluded'}.{name}" for name in others)
+    merge = {
+        "delete": f"DELETE FROM {table} AS t USING {temporary} AS s WHERE {same}",
+        "update": f"UPDATE {table} AS t SET {sets} FROM {temporary} AS s WHERE {same}",
+        "upsert": f"INSERT INTO {table} ({every}) SELECT {every} FROM {temporary} "
+        f"ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}",
+    }[mode]
+    # Its columns have the types of the table's, and so refuse what these would.
+    make = f"CREATE TEMPORARY TABLE IF NOT EXISTS {temporary} AS SELECT {every} FROM {table} WITH NO DATA"
+
+    def run(connection: sa.Connection, given: Rows) -> None:
+        connection.exec_driver_sql(make)
+        _copy(connection, f"COPY {temporary} ({every}) FROM STDIN", given)
+        connection.exec_driver_sql(merge)
+        connection.exec_driver_sql(f"TRUNCATE {temporary}")
 
     return run
 
 
-_NAMED: Mapping[type[Any], Callable[[Any], str]] = {
-    sa.DateTime: lambda kind: "timestamptz" if kind.timezone else "timestamp",
-    sa.Time: lambda kind: "timetz" if kind.timezone else "time",
-    sa.Date: lambda kind: "date",
-    sa.Boolean: lambda kind: "boolean",
-    sa.SmallInteger: lambda kind: "smallint",
-    sa.BigInteger: lambda kind: "bigint",
-    sa.Integer: lambda kind: "integer",
-    sa.Double: lambda kind: "double precision",
-    sa.REAL: lambda kind: "real",
-    sa.Float: lambda kind: "double precision",
-    sa.Numeric: lambda kind: "numeric",
-    sa.LargeBinary: lambda kind: "bytea",
-    sa.JSON: lambda kind: "jsonb" if kind.__visit_name__ == "JSONB" else "json",
-    sa.Uuid: lambda kind: "uuid",
-    # Not varchar(10): a cast would cut off what is too long, which is to be refused.
-    sa.String: lambda kind: "text",
-}
-
-
-def _array_of(kind: Any) -> str | None:
-    """The type of an array's elements that the column takes without losing anything; None if an array can't have them."""
-    if isinstance(kind, sa.Enum):
-        return None
-    return next((named(kind) for known, named in _NAMED.items() if isinstance(kind, known)), None)
-
-
-def _postgresql(engine: sa.Engine, rows: Rows, mode: str, kinds: list[str]) -> str:
-    preparer = engine.dialect.identifier_preparer
-    table = preparer.format_table(rows.table)
-    names = [preparer.quote(name) for name in rows.names]
-    keys, others = names[: rows.keys], names[rows.keys :]
-    given = f"unnest({', '.join(f'%s::{kind}[]' for kind in kinds)}) AS s ({', '.join(names)})"
-    same = " AND ".join(f"t.{name} = s.{name}" for name in keys)
-    if mode == "delete":
-        return f"DELETE FROM {table} AS t USING {given} WHERE {same}"
-    if mode == "update":
-        return f"UPDATE {table} AS t SET {', '.join(f'{name} = s.{name}' for name in others)} FROM {given} WHERE {same}"
-    insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT * FROM {given}"
-    if mode == "insert":
-        return insert
-    sets = ", ".join(f"{name} = excluded.{name}" for name in others)
-    return f"{insert} ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
+def _copy(connection: sa.Connection, statement: str, rows: Rows) -> None:
+    """Errors of the driver come as SQLAlchemy has them."""
+    driver: Any = connection.connection.driver_connection
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement.replace("%%", "%")) as copy:
+            write = copy.write_row
+            for row in zip(*rows.columns):
+                write(row)
+    except connection.dialect.loaded_dbapi.Error as error:
+        base = connection.dialect.loaded_dbapi.Error
+        raise DBAPIError.instance(statement, None, error, base, hide_parameters=True, dialect=connection.dialect) from error
 
 
 def _core(rows: Rows, mode: str, backend: str) -> Any:
@@ -124,9 +111,7 @@ def _core(rows: Rows, mode: str, backend: str) -> Any:
     if backend in ("mysql", "mariadb"):
         made = mysql.insert(table)
         return made.on_duplicate_key_update({name: made.inserted[name] for name in others or keys})
-    from sqlalchemy.dialects import postgresql
-
-    upsert = postgresql.insert(table) if backend == "postgresql" else sqlite.insert(table)
+    upsert = sqlite.insert(table)
     if not others:
         return upsert.on_conflict_do_nothing(index_elements=list(keys))
     return upsert.on_conflict_do_update(index_elements=list(keys), set_={name: upsert.excluded[name] for name in others})

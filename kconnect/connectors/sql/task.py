@@ -21,15 +21,12 @@ from sqlalchemy.exc import SQLAlchemyError
 import kconnect
 from kconnect.api import Column, ConnectError, RetriableError, SinkBatch, SinkRecord, SinkTask, TopicPartition
 from kconnect.connectors.sql import database, settings
-from kconnect.connectors.sql.database import LostError
 from kconnect.connectors.sql.offsets import Offsets
-from kconnect.connectors.sql.rows import Bad, Maker, Rows
+from kconnect.connectors.sql.rows import Bad, Group, Maker, Origins, Rows
 from kconnect.connectors.sql.statements import Writer
 from kconnect.connectors.sql.tables import Tables
 
 log = logging.getLogger(__name__)
-
-Group = tuple[str, Column, Column, Sequence[SinkRecord]]
 
 
 class SqlSinkTask(SinkTask):
@@ -93,21 +90,14 @@ class SqlSinkTask(SinkTask):
 
     def put(self, records: list[SinkRecord]) -> None:
         if records:
-            self._put(records, lambda some: _groups(some))
+            self._put(_groups(records))
 
     def put_batch(self, batch: SinkBatch) -> None:
-        records = batch.records()
+        self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
 
-        def grouped(some: Sequence[SinkRecord]) -> list[Group]:
-            return [(batch.topic, batch.key, batch.value, some)] if len(some) == len(records) else _groups(some)
-
-        self._put(records, grouped)
-
-    def _put(self, records: Sequence[SinkRecord], grouped: Any) -> None:
+    def _put(self, groups: Sequence[Group]) -> None:
         try:
-            self._write(records, grouped)
-        except LostError:
-            raise
+            self._write(groups)
         except SQLAlchemyError as error:
             self._tables.forget()
             self._maker.forget()
@@ -115,34 +105,33 @@ class SqlSinkTask(SinkTask):
             self._failed(error)
         self._failures = 0
 
-    def _write(self, records: Sequence[SinkRecord], grouped: Any) -> None:
+    def _write(self, groups: Sequence[Group]) -> None:
         assert self._engine is not None
         if self._connection is None:
             self._connection = self._engine.connect()
         bad: list[Bad] = []
+        # Tables are made before the transaction: some databases end one for that.
+        rows = self._rows(groups, bad)
         if self._offsets is None:
-            rows = self._rows(grouped(records), bad)
             with self._connection.begin():
                 self._statements(rows, bad)
                 self._report(bad)
             return
-        ends = {TopicPartition(each.original_topic, each.original_partition): each.original_offset + 1 for each in records}
-        # Tables are made before: some databases end a transaction for that.
-        rows = self._rows(grouped(records), bad)
+        firsts, ends = _ends(groups)
         with self._connection.begin():
             begins = self._offsets.lock(self._connection, ends)
-            new = [each for each in records if each.original_offset >= begins[_place(each)]]
-            if len(new) < len(records):
+            if any(firsts[each] < begin for each, begin in begins.items()):
+                records = [record for group in groups for record in group.origins.records]
                 bad.clear()
-                rows = self._rows(grouped(new), bad)
+                rows = self._rows(_groups([each for each in records if each.original_offset >= begins[_place(each)]]), bad)
             self._statements(rows, bad)
             self._report(bad)
             self._offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
 
     def _rows(self, groups: Sequence[Group], bad: list[Bad]) -> list[Rows]:
         found = []
-        for topic, key, value, records in groups:
-            rows, without = self._maker.rows(topic, key, value, records)
+        for group in groups:
+            rows, without = self._maker.rows(group)
             bad += without
             if rows is not None:
                 found.append(rows)
@@ -163,7 +152,7 @@ class SqlSinkTask(SinkTask):
                 raise
             if len(rows) == 1:
                 reason = f"The table {rows.table.fullname} refuses it: {database.reason(error)}"
-                bad.append((rows.records[0], ConnectError(reason)))
+                bad.append((rows.record(0), ConnectError(reason)))
             else:
                 half = len(rows) // 2
                 self._statement(rows.cut(0, half), bad)
@@ -205,8 +194,22 @@ def _groups(records: Sequence[SinkRecord]) -> list[Group]:
         some = list(group)
         key = Column(some[0].key_schema, [each.key for each in some])
         value = Column(some[0].value_schema, [each.value for each in some])
-        found.append((topic, key, value, some))
+        found.append(Group(topic, key, value, Origins(some)))
     return found
+
+
+def _ends(groups: Sequence[Group]) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """The first offset of each partition, and that behind the last one."""
+    firsts: dict[Any, int] = {}
+    lasts: dict[Any, int] = {}
+    for group in groups:
+        places = list(zip(group.origins.every("original_topic"), group.origins.every("original_partition")))
+        offsets = group.origins.every("original_offset")
+        firsts = {**dict(zip(reversed(places), reversed(offsets))), **firsts}
+        lasts |= dict(zip(places, offsets))
+    return {TopicPartition(*each): at for each, at in firsts.items()}, {
+        TopicPartition(*each): at + 1 for each, at in lasts.items()
+    }
 
 
 def _likeness(record: SinkRecord) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import operator
 from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -38,6 +39,10 @@ _MYSQL_KEYS: dict[SchemaType, sa.types.TypeEngine[Any]] = {
 }
 
 Convert = Callable[[Any], Any]
+
+FAR = "it is a date that is not in the years 1 to 9999"
+_WITHOUT_ZONE = operator.methodcaller("replace", tzinfo=None)
+"""Half the time of a function in Python; who calls it looks for a FarDate before."""
 
 
 def column_type(own: Schema, backend: str, key: bool) -> sa.types.TypeEngine[Any]:
@@ -109,7 +114,7 @@ def _of_array(own: Schema, kind: Any, column: sa.Column[Any], backend: str, zone
 def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
     def checked(value: Any) -> datetime.datetime:
         if isinstance(value, values.FarDate):
-            raise DataError("it is a date that is not in the years 1 to 9999")
+            raise DataError(FAR)
         found: datetime.datetime = value
         return found
 
@@ -121,7 +126,7 @@ def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
         return lambda value: checked(value).time()
     if isinstance(kind, sa.DateTime) and not kind.timezone and name == schema.TIMESTAMP:
         if zone.key == "UTC":
-            return lambda value: checked(value).replace(tzinfo=None)
+            return _WITHOUT_ZONE
         return lambda value: checked(value).astimezone(zone).replace(tzinfo=None)
     return checked
 

@@ -94,9 +94,11 @@ class Messages(Batch):
     def every(self, name: str) -> Sequence[Any]:
         if name == "topic":
             return [self.topic] * len(self)
-        if name == "partition":
+        if name == "original_topic":
+            return [self._original_topic] * len(self)
+        if name in ("partition", "original_partition"):
             return [message.partition() for message in self.messages]
-        if name == "offset":
+        if name in ("offset", "original_offset"):
             return [message.offset() for message in self.messages]
         if name == "timestamp":
             return [at if kind else None for kind, at in [message.timestamp() for message in self.messages]]

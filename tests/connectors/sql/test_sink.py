@@ -33,6 +33,7 @@ from kconnect.api import (
     Struct,
     TopicPartition,
     schema,
+    values,
 )
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.connectors.sql.database import LostError
@@ -325,6 +326,16 @@ def test_objects_have_no_place_in_other_columns(table: Table) -> None:
         sink.put([table.record(value)])
 
 
+def test_a_date_without_a_year_that_databases_have_is_a_bad_row(table: Table) -> None:
+    own = schema.struct({"id": INT32_SCHEMA, "moment": TIMESTAMP_SCHEMA, "day": DATE_SCHEMA})
+    far, near = values.date_of(10**15), VALUES["moment"]
+    cases = [(near, far), (far, near), (near, near)]
+    with table.sink(**_(TOLERANT)) as sink:
+        sink.put([table.record(Struct(own, {"id": at, "moment": m, "day": d})) for at, (m, d) in enumerate(cases)])
+        assert ["years 1 to 9999" in str(error) for _record, error in sink.reported] == [True, True]
+    assert table.rows("id", "1") == [(2,)]
+
+
 @pytest.mark.parametrize("count", [3, 300])
 def test_one_bad_row_among_many_is_found(table: Table, count: int) -> None:
     table.database.execute(f"create table {table.topic} (id int primary key, name varchar(5) not null check (name <> 'bad'))")
@@ -463,7 +474,7 @@ def test_the_server_ends_and_comes_back(table: Table, postgres: Postgres) -> Non
         again = [table.row(2), table.row(3)]
         postgres.end()
         try:
-            with pytest.raises(RetriableError, match="The postgresql at 127.0.0.1:.* says: ") as raised:
+            with pytest.raises(RetriableError, match=r"The postgresql at 127\.0\.0\.1:.* says: ") as raised:
                 sink.put(again)
             assert postgres.password not in str(raised.value)
             assert sink.timeout_ms == 50
