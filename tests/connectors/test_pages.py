@@ -1,5 +1,5 @@
 """
-The tables of settings in docs/connectors are what the connectors define, and each setting says what it is.
+The settings in docs/connectors are what the connectors define: each setting says what it is, configs have no other.
 
 `.venv/bin/python -m tests.connectors.test_pages` writes the tables anew.
 """
@@ -7,6 +7,7 @@ The tables of settings in docs/connectors are what the connectors define, and ea
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pytest
 
 from kconnect.api import ConfigDef, ConfigKey, Connector, OneOf, Type
 from kconnect.api.config import to_text
-from tests.docs.pages import DOCS
+from kconnect.core.settings.connector import framework_config
+from tests.docs.pages import DOCS, blocks
 
 PAGES = sorted((DOCS / "connectors").glob("*.md"))
 _TABLE = re.compile(r"(<!-- settings of ([\w.]+):(\w+): begin -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -63,6 +65,20 @@ def test_every_setting_says_what_it_is(page: Path) -> None:
             assert key.doc.endswith("."), key.name
             assert key.group is not None and key.order > 0, key.name
             assert key.type is not Type.STRING or "password" not in key.name, key.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_configs_have_settings_that_there_are(page: Path) -> None:
+    shown = [json.loads(block.text)["config"] for block in blocks(f"connectors/{page.name}") if block.language == "json"]
+    assert shown
+    known: set[str] = set()
+    for _, module, name, _ in _TABLE.findall(page.read_text("utf-8")):
+        connector: Connector = getattr(importlib.import_module(module), name)()
+        known |= connector.config().keys.keys()
+    for config in shown:
+        framework = {*framework_config("sink" if "topics" in config else "source").keys, "connector.class"}
+        own = {name for name in config if not re.match(r"(key|value)\.converter\.", name)}
+        assert own - known - framework == set()
 
 
 if __name__ == "__main__":

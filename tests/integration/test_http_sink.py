@@ -15,6 +15,8 @@ from tests.rig.systems.http_service import HttpService
 
 class Service(Target):
     poison = "a bad one"
+    loses, doubles = -1, -1
+    """The id of a record that it forgets, and of one that it has twice: what the trials are there to find."""
 
     def __init__(self) -> None:
         self.service = HttpService()
@@ -33,7 +35,8 @@ class Service(Target):
         return [value for each in list(self.service.taken) for value in json.loads(each.body)]
 
     def numbers(self, topic: str) -> list[int]:
-        return [int(str(value["id"])) for value in self._values()]
+        found = [int(str(value["id"])) for value in self._values()]
+        return [each for each in found if each != self.loses] + [each for each in found if each == self.doubles]
 
     def more(self, topic: str) -> int:
         return sum("more" in value for value in self._values())
@@ -50,6 +53,20 @@ def target() -> Iterator[Service]:
     made = Service()
     yield made
     made.end()
+
+
+@pytest.mark.parametrize(("name", "says"), [("loses", "not all records arrived"), ("doubles", "1 records are there more than")])
+def test_the_harness_finds_what_it_looks_for(
+    worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Service, name: str, says: str
+) -> None:
+    trial = Trial(worker, bootstrap, unique("http"), target)
+    with trial.running():
+        trial.write(100)
+        trial.arrived()
+        setattr(target, name, 50)
+        target.once = True
+        with pytest.raises(AssertionError, match=says):
+            trial.arrived(timeout=2)
 
 
 @pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(sinks.many, marks=pytest.mark.long)])

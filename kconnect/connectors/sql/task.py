@@ -12,11 +12,11 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 import kconnect
 from kconnect.api import Column, ConnectError, RetriableError, SinkBatch, SinkRecord, SinkTask, TopicPartition
@@ -27,6 +27,8 @@ from kconnect.connectors.sql.statements import Writer
 from kconnect.connectors.sql.tables import Tables
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class SqlSinkTask(SinkTask):
@@ -48,24 +50,27 @@ class SqlSinkTask(SinkTask):
         self._tables = Tables(engine, config)
         self._maker = Maker(config, self._tables, engine.dialect.name)
         self._writer = Writer(engine, config[settings.MODE].lower())
-        self._connect(config[settings.ATTEMPTS], config[settings.CONNECT_BACKOFF] / 1000)
+        self._attempts: int = config[settings.ATTEMPTS]
+        self._pause_s: float = config[settings.CONNECT_BACKOFF] / 1000
+        self._connection = self._patiently(engine.connect)
         if config[settings.OFFSETS]:
             self._offsets = Offsets(engine, config[settings.OFFSETS], props["name"])
-            self._offsets.create()
+            self._patiently(self._offsets.create)
 
-    def _connect(self, attempts: int, pause_s: float) -> None:
+    def _patiently(self, call: Callable[[], T]) -> T:
+        """Outside of a put the framework tries nothing again. ConnectError after `connection.attempts`."""
         assert self._engine is not None
-        for attempt in range(1, attempts + 1):
+        for attempt in range(1, self._attempts + 1):
             try:
-                self._connection = self._engine.connect()
+                return call()
             except SQLAlchemyError as error:
-                text = f"The {database.shown(self._engine)} can't be reached: {database.reason(error)}"
-                if attempt == attempts:
-                    raise ConnectError(f"{text}. It was tried {attempts} times ({settings.ATTEMPTS})") from None
-                log.warning("%s. It is tried again in %g s", text, pause_s)
-                time.sleep(pause_s)
-            else:
-                return
+                text = f"The {database.shown(self._engine)} says: {database.reason(error)}"
+                # Two tasks that note a new partition at once: one of them is refused.
+                if attempt == self._attempts or not (database.passes(error) or isinstance(error, IntegrityError)):
+                    raise ConnectError(f"{text}. It was tried {attempt} times ({settings.ATTEMPTS})") from None
+                log.warning("%s. It is tried again in %g s", text, self._pause_s)
+                time.sleep(self._pause_s)
+        raise AssertionError("there is at least one attempt")
 
     def stop(self) -> None:
         self._disconnect()
@@ -79,8 +84,9 @@ class SqlSinkTask(SinkTask):
             self._engine.dispose()
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        if self._offsets is not None:
-            for partition, offset in self._offsets.take(partitions).items():
+        offsets = self._offsets
+        if offsets is not None:
+            for partition, offset in self._patiently(lambda: offsets.take(partitions)).items():
                 if offset >= 0:
                     self.context.offset(partition, offset)
 

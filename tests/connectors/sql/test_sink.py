@@ -468,6 +468,17 @@ def test_the_plugin_keeps_to_the_rules(table: Table) -> None:
 
 
 @only_postgresql
+def test_who_starts_while_the_server_is_away_tries_some_times(table: Table, postgres: Postgres) -> None:
+    with table.sink(offsets_table="kconnect_offsets", connection_attempts="2", connection_backoff_ms="10") as sink:
+        postgres.end()
+        try:
+            with pytest.raises(ConnectError, match=r"It was tried 2 times \(connection\.attempts\)"):
+                sink.open(TopicPartition(table.topic, 0))
+        finally:
+            postgres.begin()
+
+
+@only_postgresql
 def test_the_server_ends_and_comes_back(table: Table, postgres: Postgres) -> None:
     with table.sink(offsets_table="kconnect_offsets", retry_backoff_ms="50", max_retries="1") as sink:
         sink.put([table.row(1)])
