@@ -67,7 +67,7 @@ class SqlSinkTask(SinkTask):
                 text = f"The {database.shown(self._engine)} says: {database.reason(error)}"
                 # Two tasks that note a new partition at once: one of them is refused.
                 if attempt == self._attempts or not (database.passes(error) or isinstance(error, IntegrityError)):
-                    raise ConnectError(f"{text}. It was tried {attempt} times ({settings.ATTEMPTS})") from None
+                    raise ConnectError(f"It was tried {attempt} times ({settings.ATTEMPTS}). {text}") from None
                 log.warning("%s. It is tried again in %g s", text, self._pause_s)
                 time.sleep(self._pause_s)
         raise AssertionError("there is at least one attempt")

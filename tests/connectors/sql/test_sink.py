@@ -473,7 +473,7 @@ def test_who_starts_while_the_server_is_away_tries_some_times(table: Table, post
         postgres.end()
         try:
             with pytest.raises(ConnectError, match=r"It was tried 2 times \(connection\.attempts\)"):
-                sink.open(TopicPartition(table.topic, 0))
+                sink.task.open([TopicPartition(table.topic, 0)])
         finally:
             postgres.begin()
 
