@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkBatch, SinkRecord, schema, values
+from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkRecord, schema, values
+from kconnect.connectors.groups import Group, Origins
 from kconnect.connectors.sql import settings, types
 from kconnect.connectors.sql.tables import Tables, Wanted
 
@@ -24,39 +25,6 @@ _KEPT = 500
 """Plans; where each record has other fields, as maps may, there would be ever more."""
 
 Bad = tuple[SinkRecord, Exception]
-
-
-class Origins:
-    """Where rows came from. Records themselves are made only if somebody asks for one: a bad one, mostly."""
-
-    def __init__(self, batch: SinkBatch | Sequence[SinkRecord]) -> None:
-        self._batch = batch
-        self._records: Sequence[SinkRecord] | None = None
-
-    def __len__(self) -> int:
-        return len(self._batch)
-
-    def every(self, name: str) -> Sequence[Any]:
-        """Each record's `original_topic`, `original_partition` or `original_offset`."""
-        if isinstance(self._batch, Sequence):
-            return [getattr(record, name) for record in self._batch]
-        return self._batch.every(name)
-
-    @property
-    def records(self) -> Sequence[SinkRecord]:
-        if self._records is None:
-            self._records = self._batch if isinstance(self._batch, Sequence) else self._batch.records()
-        return self._records
-
-
-@dataclass(frozen=True)
-class Group:
-    """Records of one topic that are alike."""
-
-    topic: str
-    key: Column
-    value: Column
-    origins: Origins
 
 
 @dataclass(frozen=True)

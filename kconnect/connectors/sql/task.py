@@ -9,7 +9,6 @@ Read next: `rows.py`, `statements.py`, `offsets.py`.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -19,10 +18,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 import kconnect
-from kconnect.api import Column, ConnectError, RetriableError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.api import ConnectError, RetriableError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.sql import database, settings
 from kconnect.connectors.sql.offsets import Offsets
-from kconnect.connectors.sql.rows import Bad, Group, Maker, Origins, Rows
+from kconnect.connectors.sql.rows import Bad, Maker, Rows
 from kconnect.connectors.sql.statements import Writer
 from kconnect.connectors.sql.tables import Tables
 
@@ -96,7 +96,7 @@ class SqlSinkTask(SinkTask):
 
     def put(self, records: list[SinkRecord]) -> None:
         if records:
-            self._put(_groups(records))
+            self._put(groups_of(records))
 
     def put_batch(self, batch: SinkBatch) -> None:
         self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
@@ -129,7 +129,7 @@ class SqlSinkTask(SinkTask):
             if any(firsts[each] < begin for each, begin in begins.items()):
                 records = [record for group in groups for record in group.origins.records]
                 bad.clear()
-                rows = self._rows(_groups([each for each in records if each.original_offset >= begins[_place(each)]]), bad)
+                rows = self._rows(groups_of([each for each in records if each.original_offset >= begins[_place(each)]]), bad)
             self._statements(rows, bad)
             self._report(bad)
             self._offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
@@ -193,17 +193,6 @@ def _place(record: SinkRecord) -> TopicPartition:
     return TopicPartition(record.original_topic, record.original_partition)
 
 
-def _groups(records: Sequence[SinkRecord]) -> list[Group]:
-    """Records that come one after the other and are alike, together."""
-    found: list[Group] = []
-    for (topic, *_), group in itertools.groupby(records, key=_likeness):
-        some = list(group)
-        key = Column(some[0].key_schema, [each.key for each in some])
-        value = Column(some[0].value_schema, [each.value for each in some])
-        found.append(Group(topic, key, value, Origins(some)))
-    return found
-
-
 def _ends(groups: Sequence[Group]) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """The first offset of each partition, and that behind the last one."""
     firsts: dict[Any, int] = {}
@@ -216,15 +205,3 @@ def _ends(groups: Sequence[Group]) -> tuple[dict[TopicPartition, int], dict[Topi
     return {TopicPartition(*each): at for each, at in firsts.items()}, {
         TopicPartition(*each): at + 1 for each, at in lasts.items()
     }
-
-
-def _likeness(record: SinkRecord) -> tuple[Any, ...]:
-    key, value = record.key, record.value
-    return (
-        record.topic,
-        id(record.key_schema),
-        id(record.value_schema),
-        # Maps are alike if they have the same names.
-        tuple(key) if isinstance(key, dict) else key is None,
-        tuple(value) if isinstance(value, dict) else value is None,
-    )

@@ -1,0 +1,70 @@
+"""
+Groups: records of a put that are alike, as columns, whether they came as such or one by one.
+
+For sinks that write columns. Used by `sql/task.py` and `objects/task.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api import Column, SinkBatch, SinkRecord
+
+
+class Origins:
+    """Where columns came from. Records themselves are made only if somebody asks for one: a bad one, mostly."""
+
+    def __init__(self, batch: SinkBatch | Sequence[SinkRecord]) -> None:
+        self._batch = batch
+        self._records: Sequence[SinkRecord] | None = None
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def every(self, name: str) -> Sequence[Any]:
+        """Each record's `original_topic`, `original_partition` or `original_offset`."""
+        if isinstance(self._batch, Sequence):
+            return [getattr(record, name) for record in self._batch]
+        return self._batch.every(name)
+
+    @property
+    def records(self) -> Sequence[SinkRecord]:
+        if self._records is None:
+            self._records = self._batch if isinstance(self._batch, Sequence) else self._batch.records()
+        return self._records
+
+
+@dataclass(frozen=True)
+class Group:
+    """Records of one topic that are alike."""
+
+    topic: str
+    key: Column
+    value: Column
+    origins: Origins
+
+
+def groups_of(records: Sequence[SinkRecord]) -> list[Group]:
+    """Records that come one after the other and are alike, together."""
+    found: list[Group] = []
+    for (topic, *_), group in itertools.groupby(records, key=_likeness):
+        some = list(group)
+        key = Column(some[0].key_schema, [each.key for each in some])
+        value = Column(some[0].value_schema, [each.value for each in some])
+        found.append(Group(topic, key, value, Origins(some)))
+    return found
+
+
+def _likeness(record: SinkRecord) -> tuple[Any, ...]:
+    key, value = record.key, record.value
+    return (
+        record.topic,
+        id(record.key_schema),
+        id(record.value_schema),
+        # Maps are alike if they have the same names.
+        tuple(key) if isinstance(key, dict) else key is None,
+        tuple(value) if isinstance(value, dict) else value is None,
+    )

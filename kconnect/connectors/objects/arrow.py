@@ -1,0 +1,105 @@
+"""
+Arrow: the types of schemas, and columns of values as arrays. Used by `formats.py` for Parquet and CSV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kconnect.api import DataError, Schema, SchemaType, schema, values
+
+_SIMPLE = {
+    SchemaType.INT8: pa.int8(),
+    SchemaType.INT16: pa.int16(),
+    SchemaType.INT32: pa.int32(),
+    SchemaType.INT64: pa.int64(),
+    SchemaType.FLOAT32: pa.float32(),
+    SchemaType.FLOAT64: pa.float64(),
+    SchemaType.BOOLEAN: pa.bool_(),
+    SchemaType.STRING: pa.string(),
+    SchemaType.BYTES: pa.binary(),
+}
+_LOGICAL = {schema.DATE: pa.date32(), schema.TIME: pa.time32("ms"), schema.TIMESTAMP: pa.timestamp("ms", "UTC")}
+_FAR = "a date is not in the years 1 to 9999"
+_DIGITS = 38
+"""The most that a decimal of 128 bits has."""
+
+
+def arrow_schema(own: Schema) -> pa.Schema:
+    """Of a struct's schema. DataError for a type that Arrow has not."""
+    return pa.schema([_field(each.name, each.schema) for each in own.fields])
+
+
+def _field(name: str, own: Schema) -> pa.Field:
+    return pa.field(name, _type(own), nullable=own.optional)
+
+
+def _type(own: Schema) -> pa.DataType:
+    if own.name == schema.DECIMAL:
+        return pa.decimal128(_DIGITS, schema.decimal_scale(own))
+    if own.name in _LOGICAL:
+        return _LOGICAL[own.name]
+    if own.type is SchemaType.STRUCT:
+        return pa.struct([_field(each.name, each.schema) for each in own.fields])
+    if own.type is SchemaType.ARRAY and own.value_schema is not None:
+        return pa.list_(_field("element", own.value_schema))
+    if own.type is SchemaType.MAP and own.key_schema is not None and own.value_schema is not None:
+        return pa.map_(_type(own.key_schema), _field("value", own.value_schema))
+    if own.type not in _SIMPLE:
+        raise DataError(f"files can't have values of type {own.type.value} whose elements have no schema")
+    return _SIMPLE[own.type]
+
+
+def arrays(own: Schema, columns: Sequence[Sequence[Any]], made: pa.Schema) -> list[pa.Array]:
+    """The columns of a struct's fields. An exception if one has a value that its type has not."""
+    return [_array(each.schema, column, field.type) for each, column, field in zip(own.fields, columns, made)]
+
+
+def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    # Whether dates are such as Arrow has, the whole column is asked below.
+    convert = None if own.name == schema.TIMESTAMP else conversion(own)
+    if own.default is not None and None in column:
+        column = [own.default if each is None else each for each in column]
+    if not own.optional and None in column:
+        raise DataError("a value that is required is null")
+    if own.name is not None and values.FarDate in set(map(type, column)):
+        raise DataError(_FAR)
+    if convert is not None:
+        column = [None if each is None else convert(each) for each in column]
+    return pa.array(column, kind)
+
+
+def conversion(own: Schema) -> Callable[[Any], Any] | None:
+    """How values become such as Arrow and Avro take them; None if they are so already."""
+    if own.name == schema.DATE:
+        return lambda value: _near(value).date()
+    if own.name == schema.TIME:
+        return lambda value: _near(value).time()
+    if own.name == schema.TIMESTAMP:
+        return _near
+    if own.type is SchemaType.STRUCT:
+        fields = [(each.name, _nullable(each.schema)) for each in own.fields]
+        return lambda value: {name: convert(each) for (name, convert), each in zip(fields, value.values)}
+    if own.type is SchemaType.ARRAY and own.value_schema is not None:
+        element = _nullable(own.value_schema)
+        return lambda value: [element(each) for each in value]
+    if own.type is SchemaType.MAP and own.key_schema is not None and own.value_schema is not None:
+        inner = _nullable(own.value_schema)
+        return lambda value: {key: inner(each) for key, each in value.items()}
+    return bytes if own.type is SchemaType.BYTES and own.name is None else None
+
+
+def _near(value: Any) -> Any:
+    if isinstance(value, values.FarDate):
+        raise DataError(_FAR)
+    return value
+
+
+def _nullable(own: Schema) -> Callable[[Any], Any]:
+    convert, default = conversion(own), own.default
+    if convert is None:
+        return lambda value: default if value is None else value
+    return lambda value: default if value is None else convert(value)

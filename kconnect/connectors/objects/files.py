@@ -1,0 +1,200 @@
+"""
+Files: those of one partition of Kafka that are not whole yet, and when they are.
+
+All files of a partition become whole together, after so many records, before a time that is too late, or before another schema.
+So the offset behind them can be committed, and a task that begins there again makes the same files with the same names, which
+replace those that are there. Held by `task.py`. Read next: `partitioners.py`, `formats.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kconnect.api import Column, DataError, Schema, TopicPartition
+from kconnect.connectors.objects import formats, settings
+from kconnect.connectors.objects.formats import Writer
+from kconnect.connectors.objects.partitioners import Partitioner
+
+Bad = tuple[int, Exception]
+
+
+class Slice:
+    """Records of one partition of Kafka that are alike: of `topic` as the transforms have left it."""
+
+    def __init__(self, topic: str, value: Column, offsets: Sequence[int], timestamps: Sequence[int | None]) -> None:
+        self.topic, self.value, self.offsets, self.timestamps = topic, value, offsets, timestamps
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def only(self, places: Sequence[int]) -> Slice:
+        offsets, timestamps = [self.offsets[at] for at in places], [self.timestamps[at] for at in places]
+        return Slice(self.topic, _only(self.value, places), offsets, timestamps)
+
+    def cut(self, begin: int, end: int) -> Slice:
+        return self if (begin, end) == (0, len(self)) else self.only(range(begin, end))
+
+
+def _only(value: Column, places: Sequence[int]) -> Column:
+    if value.schema is None or not value.schema.fields:
+        every = value.values
+        return Column(value.schema, [every[at] for at in places])
+    names, columns = value.fields()
+    return Column.by_field(value.schema, names, [[column[at] for at in places] for column in columns], len(places))
+
+
+class Files:
+    def __init__(self, config: Mapping[str, Any], partitioner: Partitioner, place: TopicPartition) -> None:
+        self._config, self._partitioner, self._place = config, partitioner, place
+        self._count: int = config[settings.COUNT]
+        self._interval: int = config[settings.INTERVAL]
+        self._bytes: int = config[settings.BYTES]
+        self._directory: Path | None = None
+        self._writers: dict[tuple[str, str], tuple[Writer, str, Path]] = {}
+        self._empty: set[Path] = set()
+        """Files without records: all that were for them are bad."""
+        self._records = 0
+        self._begin: int | None = None
+        self._schema: Schema | None = None
+        self.next = -1
+        """The offset behind the last record that was taken."""
+        self.whole: list[tuple[str, Path]] = []
+        """Names and files that are to be sent."""
+        self.safe = -1
+        """The offset behind what has been sent; -1 if nothing was."""
+
+    @property
+    def committed(self) -> int | None:
+        """What may be committed; None if that is what was before."""
+        if not self.whole and not self._records:
+            return self.next if self.next >= 0 else None
+        return self.safe if self.safe >= 0 else None
+
+    def take(self, some: Slice) -> tuple[int, list[Bad]]:
+        """
+        Take records until the files are whole. How many were taken, and the offsets of those that are bad. If it is fewer than
+        there are, `whole` has files that are to be sent first.
+        """
+        if self._records and some.value.schema is not self._schema and some.value.schema != self._schema:
+            self.finish()
+            return 0, []
+        self._schema = some.value.schema
+        some = some.cut(0, min(len(some), self._count - self._records))
+        times = self._partitioner.times(some.value, lambda: some.timestamps) if self._has_times else [0] * len(some)
+        end = self._end(times)
+        if end == 0:
+            self.finish()
+            return 0, []
+        some, times = some.cut(0, end), times[:end]
+        bad = self._write(some, times)
+        self.next = some.offsets[-1] + 1
+        self._records += len(some)
+        if self._records >= self._count or 0 < self._bytes <= self._size():
+            self.finish()
+        return len(some), bad
+
+    @property
+    def _has_times(self) -> bool:
+        return self._partitioner.by_time or self._interval > 0
+
+    def _end(self, times: Sequence[int | Exception]) -> int:
+        """How many come before one that is too late."""
+        if self._interval <= 0:
+            return len(times)
+        for at, time in enumerate(times):
+            if isinstance(time, Exception):
+                continue
+            if self._begin is None:
+                self._begin = time
+            elif time - self._begin >= self._interval:
+                return at
+        return len(times)
+
+    def _write(self, some: Slice, times: Sequence[int | Exception]) -> list[Bad]:
+        folders = self._partitioner.folders(some.value, self._place.partition, times)
+        bad: list[Bad] = []
+        places: dict[str, list[int]] = {}
+        if folders.count(folders[0]) == len(folders) and not isinstance(folders[0], Exception):
+            return self._append(folders[0], some)
+        for at, folder in enumerate(folders):
+            if isinstance(folder, Exception):
+                bad.append((some.offsets[at], folder))
+            else:
+                places.setdefault(folder, []).append(at)
+        for folder, every in places.items():
+            bad += self._append(folder, some.only(every))
+        return sorted(bad, key=lambda each: each[0])
+
+    def _append(self, folder: str, some: Slice) -> list[Bad]:
+        """By halves, if one of them does not fit."""
+        try:
+            writer, _, path = self._writer(some, folder)
+            writer.write(some.value)
+            self._empty.discard(path)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a value, the others are written
+            if len(some) == 1:
+                return [
+                    (
+                        some.offsets[0],
+                        error if isinstance(error, DataError) else DataError(f"It does not fit the file: {error}"),
+                    )
+                ]
+            half = len(some) // 2
+            return [*self._append(folder, some.cut(0, half)), *self._append(folder, some.cut(half, len(some)))]
+        return []
+
+    def _writer(self, some: Slice, folder: str) -> tuple[Writer, str, Path]:
+        """By the first record, and be it a bad one: so the name is the same whichever records come together."""
+        known = self._writers.get((some.topic, folder))
+        if known is None:
+            if self._directory is None:
+                self._directory = Path(tempfile.mkdtemp(prefix="kconnect-objects-", dir=self._config[settings.SPOOL] or None))
+            path = self._directory / f"{len(self._writers)}-{some.offsets[0]}"
+            writer = formats.opened(self._config, path, some.value.schema)
+            known = self._writers[some.topic, folder] = (writer, self._name(some, folder), path)
+            self._empty.add(path)
+        return known
+
+    def _name(self, some: Slice, folder: str) -> str:
+        slash, plus = self._config[settings.SLASH], self._config[settings.PLUS]
+        offset = str(some.offsets[0]).zfill(self._config[settings.PAD])
+        file = f"{some.topic}{plus}{self._place.partition}{plus}{offset}{formats.extension(self._config)}"
+        return str(slash).join(filter(None, (self._config[settings.FOLDER], some.topic, folder, file)))
+
+    def _size(self) -> int:
+        return sum(writer.size() for writer, _, _ in self._writers.values())
+
+    def finish(self) -> None:
+        """The files are whole, and wait to be sent."""
+        for writer, name, path in self._writers.values():
+            writer.close()
+            if path in self._empty:
+                path.unlink()
+            else:
+                self.whole.append((name, path))
+        if not self.whole:
+            self.safe = self.next
+        self._writers, self._records, self._begin = {}, 0, None
+
+    def sent(self, path: Path) -> None:
+        """The first of those that were to be sent is in the store."""
+        self.whole.pop(0)
+        path.unlink()
+        if not self.whole:
+            self.safe = self.next
+
+    def drop(self) -> None:
+        """Forget all that was not sent."""
+        for writer, _, _ in self._writers.values():
+            writer.close()
+        if self._directory is not None:
+            for path in self._directory.iterdir():
+                path.unlink()
+            os.rmdir(self._directory)
+        self._writers, self.whole, self._directory = {}, [], None

@@ -1,0 +1,225 @@
+"""
+Formats: writers of files. Each writes columns of values that have one schema to a local file, a piece after the other.
+
+Made by `files.py`. Read next: `arrow.py`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import fastavro.write
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from kconnect.api import Column, DataError, Schema, SchemaType, schema
+from kconnect.connectors import documents
+from kconnect.connectors.objects import arrow, settings
+
+_KEPT_BYTES = 2 * 1024 * 1024
+"""A row group of Parquet: with hundreds of files open, greater ones would take the memory of the host."""
+
+
+class Writer(ABC):
+    """A file that is being written. `write` raises an exception, and writes nothing, if one of the values does not fit."""
+
+    @abstractmethod
+    def write(self, value: Column) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """The file is whole then."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """About how many bytes it has so far."""
+
+
+def extension(config: Mapping[str, Any]) -> str:
+    kind, compressed = settings.simple(config[settings.FORMAT]), config[settings.COMPRESSION] == "gzip"
+    if kind == "ParquetFormat":
+        return {"none": ".parquet", "gzip": ".gz.parquet"}.get(codec := config[settings.PARQUET_CODEC], f".{codec}.parquet")
+    if kind == "AvroFormat":
+        return ".avro"
+    plain = {"JsonFormat": ".json", "CsvFormat": ".csv"}.get(kind, config[settings.EXTENSION])
+    return f"{plain}.gz" if compressed else plain
+
+
+def opened(config: Mapping[str, Any], path: Path, own: Schema | None) -> Writer:
+    """DataError if the format has no files for values of this schema, or without one."""
+    kind = settings.simple(config[settings.FORMAT])
+    if kind in ("JsonFormat", "ByteArrayFormat"):
+        return _Lines(config, path, own, kind == "JsonFormat")
+    if own is None or own.type is not SchemaType.STRUCT:
+        raise DataError(f"{kind} needs a schema, that of a struct: use a converter with schemas, or JsonFormat")
+    if kind == "AvroFormat":
+        return _Avro(config, path, own)
+    return _Parquet(config, path, own) if kind == "ParquetFormat" else _Csv(config, path, own)
+
+
+class _Lines(Writer):
+    def __init__(self, config: Mapping[str, Any], path: Path, own: Schema | None, as_json: bool) -> None:
+        # The same records are to make the same bytes, whenever that is.
+        plain = open(path, "wb")  # noqa: SIM115 - closed by `close`
+        compressed = config[settings.COMPRESSION] == "gzip"
+        self._file: Any = gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if compressed else plain
+        self._plain, self._schema, self._json = plain, own, as_json
+        self._end = b"\n" if as_json or config[settings.SEPARATOR] is None else config[settings.SEPARATOR].encode()
+
+    def write(self, value: Column) -> None:
+        if self._json:
+            lines = [documents.to_json(each, self._schema) for each in value.values]
+        else:
+            lines = [_bytes(each) for each in value.values]
+        self._file.write(self._end.join([*lines, b""]))
+
+    def close(self) -> None:
+        self._file.close()
+        self._plain.close()
+
+    def size(self) -> int:
+        return self._plain.tell()
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise DataError("ByteArrayFormat takes bytes and texts: use ByteArrayConverter or StringConverter")
+    return bytes(value)
+
+
+class _Parquet(Writer):
+    def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
+        self._schema, self._arrow = own, arrow.arrow_schema(own)
+        self._writer = parquet.ParquetWriter(path, self._arrow, compression=config[settings.PARQUET_CODEC])
+        self._path = path
+        self._kept: list[pa.RecordBatch] = []
+        self._kept_bytes = 0
+
+    def write(self, value: Column) -> None:
+        made = pa.RecordBatch.from_arrays(arrow.arrays(self._schema, value.fields()[1], self._arrow), schema=self._arrow)
+        self._kept.append(made)
+        self._kept_bytes += made.nbytes
+        if self._kept_bytes >= _KEPT_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._kept:
+            self._writer.write_table(pa.Table.from_batches(self._kept))
+            self._kept, self._kept_bytes = [], 0
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def size(self) -> int:
+        return self._path.stat().st_size + self._kept_bytes
+
+
+class _Csv(Writer):
+    """With the names of columns in the first line. What is nested is JSON, bytes are in base64."""
+
+    def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
+        self._schema, self._plain = own, open(path, "wb")  # noqa: SIM115 - closed by `close`
+        self._texts = [each.index for each in own.fields if _is_no_cell(each.schema)]
+        flat = [(each.name, schema.OPTIONAL_STRING_SCHEMA if each.index in self._texts else each.schema) for each in own.fields]
+        self._flat = schema.struct(dict(flat))
+        self._arrow = arrow.arrow_schema(self._flat)
+        compressed = config[settings.COMPRESSION] == "gzip"
+        self._file: Any = gzip.GzipFile("", "wb", fileobj=self._plain, mtime=0) if compressed else self._plain
+        self._writer = csv.CSVWriter(self._file, self._arrow)
+
+    def write(self, value: Column) -> None:
+        columns = list(value.fields()[1])
+        for at in self._texts:
+            own = self._schema.fields[at].schema
+            columns[at] = [None if each is None else documents.to_json(each, own).decode().strip('"') for each in columns[at]]
+        made = arrow.arrays(self._flat, columns, self._arrow)
+        self._writer.write_batch(pa.RecordBatch.from_arrays(made, schema=self._arrow))
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.close()
+        self._plain.close()
+
+    def size(self) -> int:
+        return self._plain.tell()
+
+
+def _is_no_cell(own: Schema) -> bool:
+    return not own.type.is_primitive or (own.type is SchemaType.BYTES and own.name is None)
+
+
+class _Avro(Writer):
+    def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
+        self._file = open(path, "wb")  # noqa: SIM115 - closed by `close`
+        made = fastavro.parse_schema(_avro(own, "Record"))
+        # A mark that is random would make another file each time.
+        self._writer = fastavro.write.Writer(
+            self._file, made, codec=config[settings.AVRO_CODEC], sync_marker=b"kconnect-objects"
+        )
+        self._convert = arrow.conversion(own)
+        self._check = made
+
+    def write(self, value: Column) -> None:
+        assert self._convert is not None
+        rows: Sequence[Any] = [self._convert(each) for each in value.values]
+        for row in rows:
+            fastavro.validation.validate(row, self._check, strict=False)
+        for row in rows:
+            self._writer.write(row)
+
+    def close(self) -> None:
+        self._writer.flush()
+        self._file.close()
+
+    def size(self) -> int:
+        return self._file.tell()
+
+
+_AVRO = {
+    SchemaType.INT8: "int",
+    SchemaType.INT16: "int",
+    SchemaType.INT32: "int",
+    SchemaType.INT64: "long",
+    SchemaType.FLOAT32: "float",
+    SchemaType.FLOAT64: "double",
+    SchemaType.BOOLEAN: "boolean",
+    SchemaType.STRING: "string",
+    SchemaType.BYTES: "bytes",
+}
+_AVRO_TIMES = {
+    schema.DATE: {"type": "int", "logicalType": "date"},
+    schema.TIME: {"type": "int", "logicalType": "time-millis"},
+    schema.TIMESTAMP: {"type": "long", "logicalType": "timestamp-millis"},
+}
+
+
+def _avro(own: Schema, path: str) -> Any:
+    """Names of nested records come from where they are: in Connect they need none."""
+    made: Any
+    if own.name == schema.DECIMAL:
+        made = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": schema.decimal_scale(own)}
+    elif own.name in _AVRO_TIMES:
+        made = _AVRO_TIMES[own.name]
+    elif own.type is SchemaType.STRUCT:
+        fields = [{"name": each.name, "type": _avro(each.schema, f"{path}_{each.name}")} for each in own.fields]
+        made = {"type": "record", "name": own.name or path, "fields": fields}
+    elif own.type is SchemaType.ARRAY and own.value_schema is not None:
+        made = {"type": "array", "items": _avro(own.value_schema, f"{path}_element")}
+    elif own.type is SchemaType.MAP and own.value_schema is not None and own.key_schema is not None:
+        if own.key_schema.type is not SchemaType.STRING:
+            raise DataError("Avro's maps have texts as keys")
+        made = {"type": "map", "values": _avro(own.value_schema, f"{path}_value")}
+    elif own.type in _AVRO:
+        made = _AVRO[own.type]
+    else:
+        raise DataError(f"Avro has no type for {json.dumps(own.type.value)} without a schema of its elements")
+    return ["null", made] if own.optional else made

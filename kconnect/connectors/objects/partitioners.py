@@ -1,0 +1,154 @@
+"""
+Partitioners: the folder below its topic's that a record is for, and the time that a record has.
+
+Called by `files.py`, with all records of a slice at once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from kconnect.api import Column, ConfigError, DataError, SchemaType, Struct, values
+from kconnect.connectors.objects import settings
+
+_DAILY = "'year'=YYYY/'month'=MM/'day'=dd"
+_HOURLY = f"{_DAILY}/'hour'=HH"
+_QUARTER_MS = 15 * 60 * 1000
+_KEPT = 10_000
+_TOKEN = re.compile(r"'([^']*)'|([A-Za-z])\2*|(.)", re.DOTALL)
+_LETTERS = {"Y": "%Y", "y": "%Y", "u": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "D": "%j"}
+_WIDTHS = {"Y": (4,), "y": (4,), "u": (4,), "M": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "D": (3,)}
+
+
+def pattern(text: str) -> str:
+    """A pattern of Java's for times as `strftime` has it. ConfigError for letters that are not understood."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        quoted, letter, other = match.groups()
+        if letter is None:
+            found.append((quoted if quoted is not None else other).replace("%", "%%"))
+        elif letter in _LETTERS and len(match[0]) in _WIDTHS[letter]:
+            found.append(_LETTERS[letter])
+        else:
+            raise ConfigError(
+                settings.PATH,
+                text,
+                f"{match[0]} is not understood; it may have YYYY, MM, dd, HH, mm, ss, DDD and texts in quotes",
+            )
+    return "".join(found)
+
+
+class Partitioner:
+    """By a parsed config. `times` gives the time of each record, in ms, `folders` the folder."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        kind = settings.simple(config[settings.PARTITIONER])
+        self._slash: str = config[settings.SLASH]
+        self._kind, self._fields = kind, [each.split(".") for each in config[settings.FIELDS]]
+        self._names: list[str] = config[settings.FIELDS]
+        self.by_time = kind not in ("DefaultPartitioner", "FieldPartitioner")
+        path = {"DailyPartitioner": _DAILY, "HourlyPartitioner": _HOURLY}.get(kind, config[settings.PATH])
+        # Of days and hours the pattern says when they begin; in all zones they do so at a quarter of an hour.
+        duration = config[settings.DURATION] if kind == "TimeBasedPartitioner" else _QUARTER_MS
+        self._pattern = pattern(path) if self.by_time else ""
+        self._duration: int = duration
+        self._zone = ZoneInfo(config[settings.ZONE])
+        self._extractor = settings.simple(config[settings.EXTRACTOR]) if self.by_time else "Record"
+        self._time_field = config[settings.TIME_FIELD].split(".")
+        self._known: dict[int, str] = {}
+        self._offsets: dict[int, int] = {}
+
+    def times(self, value: Column, timestamps: Callable[[], Sequence[int | None]]) -> Sequence[int | Exception]:
+        """An exception for a record that has none."""
+        if self._extractor == "Wallclock":
+            return [int(time.time() * 1000)] * len(value)
+        if self._extractor == "RecordField":
+            return [_caught(_milliseconds, each) for each in _field(value, self._time_field)]
+        none = DataError("It has no timestamp")
+        return [none if each is None else each for each in timestamps()]
+
+    def folders(self, value: Column, partition: int, times: Sequence[int | Exception]) -> Sequence[str | Exception]:
+        """One text for all, if there is one for all."""
+        if self.by_time:
+            return [each if isinstance(each, Exception) else self._of_time(each) for each in times]
+        if self._kind == "FieldPartitioner":
+            columns = [[_caught(_text, each) for each in _field(value, path)] for path in self._fields]
+            return [self._of_fields(row) for row in zip(*columns)]
+        return [f"partition={partition}"] * len(value)
+
+    def _of_time(self, at: int) -> str:
+        ahead = self._ahead(at) if self._duration > _QUARTER_MS else 0
+        begin = (at + ahead) // self._duration * self._duration - ahead if self._duration > 0 else at
+        known = self._known.get(begin)
+        if known is None:
+            if len(self._known) > _KEPT:
+                self._known.clear()
+                self._offsets.clear()
+            moment = datetime.datetime.fromtimestamp(begin / 1000, self._zone)
+            known = self._known[begin] = moment.strftime(self._pattern).replace("/", self._slash)
+        return known
+
+    def _ahead(self, at: int) -> int:
+        """Of UTC, in ms: what is a multiple is so in the zone."""
+        quarter = at // _QUARTER_MS
+        if quarter not in self._offsets:
+            offset = datetime.datetime.fromtimestamp(quarter * _QUARTER_MS / 1000, self._zone).utcoffset()
+            self._offsets[quarter] = round((offset or datetime.timedelta()).total_seconds() * 1000)
+        return self._offsets[quarter]
+
+    def _of_fields(self, row: tuple[Any, ...]) -> str | Exception:
+        error = next((each for each in row if isinstance(each, Exception)), None)
+        return error or self._slash.join(f"{name}={each}" for name, each in zip(self._names, row))
+
+
+def _field(value: Column, path: Sequence[str]) -> list[Any]:
+    """Of each value the field at this path; an exception where there is none."""
+    return [_at(each, path) for each in value.values]
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if isinstance(value, Struct) and value.schema.field(name) is not None:
+            value = value.get(name)
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
+            return DataError(f"Its value has no field {'.'.join(path)}")
+    return DataError(f"Its field {'.'.join(path)} is null") if value is None else value
+
+
+def _caught(call: Callable[[Any], Any], value: Any) -> Any:
+    if isinstance(value, Exception):
+        return value
+    try:
+        return call(value)
+    except DataError as error:
+        return error
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Struct | dict | list):
+        raise DataError(f"Folders can't be made of values of type {SchemaType.STRUCT.value}, maps and arrays")
+    # A slash would be one more folder.
+    return urllib.parse.quote(values.to_text(value), safe=" +:,@&;()[]!$'~")
+
+
+def _milliseconds(value: Any) -> int:
+    if isinstance(value, datetime.datetime):
+        return values.milliseconds_of(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        # Python 3.10 does not read a Z.
+        found = datetime.datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith("Z") else value)
+    except (AttributeError, TypeError, ValueError):
+        raise DataError(
+            f"Its field for the time ({settings.TIME_FIELD}) is neither a time, nor an integer, nor ISO 8601"
+        ) from None
+    return round((found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp() * 1000)

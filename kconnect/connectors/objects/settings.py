@@ -1,0 +1,387 @@
+"""
+The settings of the object store sink: those of the S3 sink that people know, and `store` for other stores.
+
+Read by `connector.py`, which checks them against each other, and by the modules that do what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+
+STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
+ACCESS_KEY, SECRET_KEY, PATH_STYLE = "aws.access.key.id", "aws.secret.access.key", "s3.path.style.access.enabled"
+FOLDER, SLASH, PLUS, PAD = "topics.dir", "directory.delim", "file.delim", "filename.offset.zero.pad.width"
+FORMAT, COMPRESSION, PARQUET_CODEC, AVRO_CODEC = "format.class", "s3.compression.type", "parquet.codec", "avro.codec"
+SEPARATOR, EXTENSION = "format.bytearray.separator", "format.bytearray.extension"
+PARTITIONER, FIELDS, PATH, DURATION = "partitioner.class", "partition.field.name", "path.format", "partition.duration.ms"
+ZONE, LOCALE, EXTRACTOR, TIME_FIELD = "timezone", "locale", "timestamp.extractor", "timestamp.field"
+COUNT, INTERVAL, SCHEDULE, BYTES = "flush.size", "rotate.interval.ms", "rotate.schedule.interval.ms", "rotate.bytes"
+COMPATIBILITY, NULLS = "schema.compatibility", "behavior.on.null.values"
+RETRIES, BACKOFF, TIMEOUT, SPOOL = "s3.part.retries", "retry.backoff.ms", "request.timeout.ms", "spool.dir"
+
+FORMATS = ("JsonFormat", "ParquetFormat", "AvroFormat", "CsvFormat", "ByteArrayFormat")
+PARTITIONERS = ("DefaultPartitioner", "FieldPartitioner", "TimeBasedPartitioner", "DailyPartitioner", "HourlyPartitioner")
+
+_WHERE, _FILES, _FOLDERS, _ROTATION, _TROUBLE = "Store", "Files", "Folders", "Rotation", "Records and retries"
+
+
+def simple(name: str | None) -> str:
+    """The last part of a class's name: that is what counts, whose class it is does not."""
+    return (name or "").rpartition(".")[2]
+
+
+def _one_of(*names: str) -> Any:
+    def check(name: str, value: Any) -> None:
+        if simple(value) not in names:
+            raise ConfigError(name, value, f"It must be one of {', '.join(names)}, with a package before it or without")
+
+    return check
+
+
+def _zone(name: str, value: Any) -> None:
+    try:
+        ZoneInfo(value or "")
+    except (KeyError, ValueError, OSError):
+        raise ConfigError(name, value, "There is no such time zone; names are such as UTC or Europe/Berlin") from None
+
+
+def _partitioned_by(*names: str) -> Any:
+    return lambda name, values: simple(values.get(PARTITIONER)) in names
+
+
+def _format_is(*names: str) -> Any:
+    return lambda name, values: simple(values.get(FORMAT)) in names
+
+
+def _without_store(name: str, values: Mapping[str, Any]) -> bool:
+    return not values.get(STORE)
+
+
+_BY_TIME = PARTITIONERS[2:]
+
+CONFIG = ConfigDef(
+    ConfigKey(
+        STORE,
+        Type.STRING,
+        "",
+        Importance.HIGH,
+        "Where files go, as a URL: s3://bucket, gs://bucket, az://container, abfss://…, or file:///folder. A path behind it "
+        "is a folder for all of them. In place of s3.bucket.name. Settings that begin with store.options. are the store's own.",
+        group=_WHERE,
+        order=1,
+        width=Width.LONG,
+        dependents=(BUCKET,),
+    ),
+    ConfigKey(
+        BUCKET,
+        Type.STRING,
+        "",
+        Importance.HIGH,
+        "The bucket of S3.",
+        group=_WHERE,
+        order=2,
+        width=Width.LONG,
+        visible=_without_store,
+    ),
+    ConfigKey(REGION, Type.STRING, "us-west-2", Importance.MEDIUM, "The region of S3.", group=_WHERE, order=3),
+    ConfigKey(
+        ENDPOINT,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "The address of a server that is like S3, such as http://minio:9000.",
+        group=_WHERE,
+        order=4,
+    ),
+    ConfigKey(
+        ACCESS_KEY,
+        Type.PASSWORD,
+        "",
+        Importance.HIGH,
+        "The access key of S3. By default the environment, a profile of the machine or of its container says who asks.",
+        group=_WHERE,
+        order=5,
+    ),
+    ConfigKey(SECRET_KEY, Type.PASSWORD, "", Importance.HIGH, "The secret of that key.", group=_WHERE, order=6),
+    ConfigKey(
+        PATH_STYLE,
+        Type.BOOLEAN,
+        True,
+        Importance.LOW,
+        "Whether the bucket is in the path of addresses, or else in the name of the host.",
+        group=_WHERE,
+        order=7,
+    ),
+    ConfigKey(
+        FORMAT,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="The format of files: ParquetFormat, AvroFormat, JsonFormat (a line a record), CsvFormat or ByteArrayFormat. Only "
+        "the last part of the name counts.",
+        validator=_one_of(*FORMATS),
+        group=_FILES,
+        order=1,
+        dependents=(COMPRESSION, PARQUET_CODEC, AVRO_CODEC, SEPARATOR, EXTENSION),
+        recommender=lambda name, values: list(FORMATS),
+    ),
+    ConfigKey(
+        COMPRESSION,
+        Type.STRING,
+        "none",
+        Importance.LOW,
+        "How files of JSON, CSV or bytes are compressed.",
+        OneOf(("none", "gzip")),
+        group=_FILES,
+        order=2,
+        visible=_format_is("JsonFormat", "CsvFormat", "ByteArrayFormat"),
+        recommender=lambda name, values: ["none", "gzip"],
+    ),
+    ConfigKey(
+        PARQUET_CODEC,
+        Type.STRING,
+        "snappy",
+        Importance.LOW,
+        "How Parquet files are compressed.",
+        OneOf(("none", "snappy", "gzip", "brotli", "lz4", "zstd")),
+        group=_FILES,
+        order=3,
+        visible=_format_is("ParquetFormat"),
+        recommender=lambda name, values: ["none", "snappy", "gzip", "brotli", "lz4", "zstd"],
+    ),
+    ConfigKey(
+        AVRO_CODEC,
+        Type.STRING,
+        "null",
+        Importance.LOW,
+        "How Avro files are compressed.",
+        OneOf(("null", "deflate", "bzip2", "xz")),
+        group=_FILES,
+        order=4,
+        visible=_format_is("AvroFormat"),
+        recommender=lambda name, values: ["null", "deflate", "bzip2", "xz"],
+    ),
+    ConfigKey(
+        SEPARATOR,
+        Type.STRING,
+        None,
+        Importance.LOW,
+        "What is behind each record in a file of bytes; by default a line break.",
+        group=_FILES,
+        order=5,
+        visible=_format_is("ByteArrayFormat"),
+    ),
+    ConfigKey(
+        EXTENSION,
+        Type.STRING,
+        ".bin",
+        Importance.LOW,
+        "What names of files of bytes end with.",
+        group=_FILES,
+        order=6,
+        visible=_format_is("ByteArrayFormat"),
+    ),
+    ConfigKey(FOLDER, Type.STRING, "topics", Importance.HIGH, "The folder of all topics.", group=_FOLDERS, order=1),
+    ConfigKey(
+        PARTITIONER,
+        Type.STRING,
+        "DefaultPartitioner",
+        Importance.HIGH,
+        "How folders below that of a topic are made. DefaultPartitioner: one for each partition. FieldPartitioner: by fields. "
+        "TimeBasedPartitioner, DailyPartitioner, HourlyPartitioner: by time.",
+        _one_of(*PARTITIONERS),
+        group=_FOLDERS,
+        order=2,
+        dependents=(FIELDS, PATH, DURATION, ZONE, LOCALE, EXTRACTOR, TIME_FIELD),
+        recommender=lambda name, values: list(PARTITIONERS),
+    ),
+    ConfigKey(
+        FIELDS,
+        Type.LIST,
+        "",
+        Importance.MEDIUM,
+        "The fields whose values make folders, such as country,address.city.",
+        group=_FOLDERS,
+        order=3,
+        visible=_partitioned_by("FieldPartitioner"),
+    ),
+    ConfigKey(
+        PATH,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "The folder of a time, such as 'year'=YYYY/'month'=MM/'day'=dd/'hour'=HH.",
+        group=_FOLDERS,
+        order=4,
+        width=Width.LONG,
+        visible=_partitioned_by("TimeBasedPartitioner"),
+    ),
+    ConfigKey(
+        DURATION,
+        Type.LONG,
+        -1,
+        Importance.MEDIUM,
+        "How long the time of a folder is, in ms. It begins at a multiple of this.",
+        group=_FOLDERS,
+        order=5,
+        visible=_partitioned_by("TimeBasedPartitioner"),
+    ),
+    ConfigKey(
+        ZONE,
+        Type.STRING,
+        "UTC",
+        Importance.MEDIUM,
+        "The zone of folders, and of rotate.schedule.interval.ms.",
+        _zone,
+        group=_FOLDERS,
+        order=6,
+        recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
+    ),
+    ConfigKey(LOCALE, Type.STRING, "", Importance.LOW, "Not needed: folders have no names of months.", group=_FOLDERS, order=7),
+    ConfigKey(
+        EXTRACTOR,
+        Type.STRING,
+        "Wallclock",
+        Importance.MEDIUM,
+        "What the time of a record is. Wallclock: when it is written. Record: its timestamp. RecordField: a field.",
+        _one_of("Wallclock", "Record", "RecordField"),
+        group=_FOLDERS,
+        order=8,
+        dependents=(TIME_FIELD,),
+        visible=_partitioned_by(*_BY_TIME),
+        recommender=lambda name, values: ["Wallclock", "Record", "RecordField"],
+    ),
+    ConfigKey(
+        TIME_FIELD,
+        Type.STRING,
+        "timestamp",
+        Importance.MEDIUM,
+        "That field: a Timestamp or Date, milliseconds since 1970, or a text in ISO 8601.",
+        NonEmptyString(),
+        group=_FOLDERS,
+        order=9,
+        visible=lambda name, values: simple(values.get(EXTRACTOR)) == "RecordField",
+    ),
+    ConfigKey(SLASH, Type.STRING, "/", Importance.LOW, "What is between folders.", NonEmptyString(), group=_FOLDERS, order=10),
+    ConfigKey(
+        PLUS,
+        Type.STRING,
+        "+",
+        Importance.LOW,
+        "What is between topic, partition and first offset in the name of a file.",
+        NonEmptyString(),
+        group=_FOLDERS,
+        order=11,
+    ),
+    ConfigKey(
+        PAD,
+        Type.INT,
+        10,
+        Importance.LOW,
+        "How many digits the offset in a name has at least.",
+        Range.at_least(0),
+        group=_FOLDERS,
+        order=12,
+    ),
+    ConfigKey(
+        COUNT,
+        Type.INT,
+        importance=Importance.HIGH,
+        doc="After how many records of a partition of Kafka its files are whole, and go to the store.",
+        validator=Range.at_least(1),
+        group=_ROTATION,
+        order=1,
+    ),
+    ConfigKey(
+        INTERVAL,
+        Type.LONG,
+        -1,
+        Importance.HIGH,
+        "Before a record whose time is by so many ms later than that of the first, they are whole, too. -1: never. The time is "
+        "that of the partitioner, or else the record's timestamp.",
+        group=_ROTATION,
+        order=2,
+    ),
+    ConfigKey(
+        SCHEDULE,
+        Type.LONG,
+        -1,
+        Importance.MEDIUM,
+        "At each multiple of so many ms of the clock, they are whole, too. -1: never.",
+        group=_ROTATION,
+        order=3,
+    ),
+    ConfigKey(
+        BYTES,
+        Type.LONG,
+        -1,
+        Importance.MEDIUM,
+        "With so many bytes in them, they are whole, too. -1: however many there are.",
+        group=_ROTATION,
+        order=4,
+    ),
+    ConfigKey(
+        COMPATIBILITY,
+        Type.STRING,
+        "NONE",
+        Importance.HIGH,
+        "NONE: with a record of another schema a new file begins. The others of the S3 sink are not there.",
+        OneOf(("NONE",), ignore_case=True),
+        group=_ROTATION,
+        order=5,
+        recommender=lambda name, values: ["NONE"],
+    ),
+    ConfigKey(
+        NULLS,
+        Type.STRING,
+        "fail",
+        Importance.LOW,
+        "What is done with a record without a value: fail: it is a bad record. ignore: it is passed over.",
+        OneOf(("fail", "ignore"), ignore_case=True),
+        group=_TROUBLE,
+        order=1,
+        recommender=lambda name, values: ["fail", "ignore"],
+    ),
+    ConfigKey(
+        RETRIES,
+        Type.INT,
+        10,
+        Importance.MEDIUM,
+        "How many times in a row a file is sent again, after what may pass, before the task fails. -1: without end.",
+        Range.at_least(-1),
+        group=_TROUBLE,
+        order=2,
+    ),
+    ConfigKey(
+        BACKOFF,
+        Type.LONG,
+        5000,
+        Importance.LOW,
+        "The pause before that, in ms.",
+        Range.at_least(0),
+        group=_TROUBLE,
+        order=3,
+    ),
+    ConfigKey(
+        TIMEOUT,
+        Type.LONG,
+        60_000,
+        Importance.LOW,
+        "How long a request to the store may take, in ms. Large files are sent by several.",
+        Range.at_least(1),
+        group=_TROUBLE,
+        order=4,
+    ),
+    ConfigKey(
+        SPOOL,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "A local folder for files that are not whole yet. By default that of the system for temporary files.",
+        group=_TROUBLE,
+        order=5,
+    ),
+)

@@ -1,0 +1,122 @@
+"""
+Stores: where files go, and what their errors mean.
+
+A file is sent when it is whole, by one request or by parts that the store puts together at the end, so that nobody ever sees
+half of one. Parts of a file that can't be sent are given up by obstore. Made by `task.py` and `connector.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import obstore
+from obstore import exceptions
+from obstore.store import S3Store, from_url
+
+from kconnect.api import ConfigError
+from kconnect.connectors.objects import settings
+
+OPTIONS = "store.options."
+_PROBE = ".kconnect"
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>(\w+)</Code>(?:<Message>([^<]*)</Message>)?")
+_REASON = re.compile(r"(?:HTTP error: |source: )?(error sending request|operation timed out|[Cc]onnection \w+|dns error[^\n]*)")
+
+
+class Store:
+    """The store of a parsed config; `props` are all its settings, with those of the store itself."""
+
+    def __init__(self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float = float("inf")) -> None:
+        url: str = config[settings.STORE] or f"s3://{config[settings.BUCKET]}"
+        options = {name.removeprefix(OPTIONS): value for name, value in props.items() if name.startswith(OPTIONS)}
+        timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
+        client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s"}
+        self.shown = url.partition("?")[0]
+        try:
+            if url.startswith(("s3://", "s3a://")):
+                self._store: Any = self._s3(url.partition("://")[2], config, options, client)
+            elif url.startswith("file://"):
+                self._store = from_url(url, mkdir=True)
+            else:
+                made: Any = from_url
+                self._store = made(url, config=options, client_options=client, retry_config={"max_retries": 0})
+        except exceptions.UnknownConfigurationKeyError as error:
+            raise ConfigError(settings.STORE, url, f"An option that the store has not: {_line(error)}") from None
+        except (exceptions.BaseError, ValueError, OSError) as error:
+            raise ConfigError(settings.STORE, url, f"It can't be used: {_line(error)}") from None
+
+    def _s3(self, place: str, config: Mapping[str, Any], options: dict[str, str], client: dict[str, Any]) -> Any:
+        bucket, _, prefix = place.strip("/").partition("/")
+        given: dict[str, Any] = {"aws_region": config[settings.REGION]}
+        if config[settings.ENDPOINT]:
+            given["aws_endpoint"] = config[settings.ENDPOINT]
+            client["allow_http"] = config[settings.ENDPOINT].startswith("http://")
+        for name, setting in (("aws_access_key_id", settings.ACCESS_KEY), ("aws_secret_access_key", settings.SECRET_KEY)):
+            if config[setting].value:
+                given[name] = config[setting].value
+        given["aws_virtual_hosted_style_request"] = not config[settings.PATH_STYLE]
+        made: Any = S3Store
+        # What its retries are to be, this sink knows.
+        merged = {**given, **options}
+        return made(bucket, prefix=prefix or None, config=merged, client_options=client, retry_config={"max_retries": 0})
+
+    def put(self, name: str, file: Path) -> None:
+        """Send a whole file; what was there under that name is replaced. Errors as they are."""
+        obstore.put(self._store, name, file)
+
+    def probe(self) -> None:
+        """Whether files can be listed, or else written. Errors as they are."""
+        try:
+            next(iter(obstore.list(self._store, chunk_size=1)), None)
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            if "InvalidAccessKey" in str(error) or "SignatureDoesNotMatch" in str(error):
+                raise
+            # Who may only write is asked to.
+            obstore.put(self._store, _PROBE, b"")
+            obstore.delete(self._store, _PROBE)
+
+
+ERRORS: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)
+"""What a store raises."""
+
+
+def passes(error: Exception) -> bool:
+    """Whether another try may succeed."""
+    if isinstance(error, FileNotFoundError | PermissionError):
+        return False
+    if isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError | exceptions.NotFoundError):
+        return False
+    found = _STATUS.search(str(error))
+    return found is None or found[1] in ("408", "409", "425", "429") or found[1] >= "500"
+
+
+def reason(error: Exception) -> str:
+    """In one line, without what a request had."""
+    text = str(error)
+    code = _CODE.search(text)
+    if code is not None:
+        return f"{code[1]}: {code[2]}" if code[2] else code[1]
+    status = _STATUS.search(text)
+    if status is not None:
+        return f"status {status[1]}"
+    found = _REASON.search(text)
+    return found[1] if found is not None else _line(error)
+
+
+def setting_of(error: Exception) -> str:
+    """The setting that the store complains of."""
+    text = str(error)
+    if "NoSuchBucket" in text or isinstance(error, FileNotFoundError):
+        return settings.BUCKET
+    if isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError) or "AccessKey" in text:
+        return settings.ACCESS_KEY
+    return settings.ENDPOINT
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).partition("\n")[0][:300]

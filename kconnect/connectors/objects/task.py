@@ -1,0 +1,179 @@
+"""
+ObjectStoreSinkTask: files of records, sent when they are whole, and offsets that are behind what was sent.
+
+What is not whole yet is in local files, so that a thousand folders take no memory. After a crash the task begins behind the
+last files that were sent, and makes the same again. Started by `connector.py`. Read next: `files.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import kconnect
+from kconnect.api import (
+    ConnectError,
+    OffsetAndMetadata,
+    RetriableError,
+    SinkBatch,
+    SinkRecord,
+    SinkTask,
+    TopicPartition,
+)
+from kconnect.connectors.groups import Group, Origins, groups_of
+from kconnect.connectors.objects import settings, stores
+from kconnect.connectors.objects.files import Bad, Files, Slice
+from kconnect.connectors.objects.partitioners import Partitioner
+from kconnect.connectors.objects.stores import Store
+
+
+class ObjectStoreSinkTask(SinkTask):
+    def __init__(self) -> None:
+        self._files: dict[TopicPartition, Files] = {}
+        self._failures, self._failing_since = 0, 0.0
+        self._scheduled_at = 0.0
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        config = self._config = settings.CONFIG.parse(props)
+        self._store = Store(config, props)
+        self._partitioner = Partitioner(config)
+        self._schedule_s: float = config[settings.SCHEDULE] / 1000
+        self._retries: int = config[settings.RETRIES]
+        self._backoff_ms: int = config[settings.BACKOFF]
+        self._ignores_nulls: bool = config[settings.NULLS].lower() == "ignore"
+        self._scheduled_at = self._next_schedule()
+
+    def stop(self) -> None:
+        self.close(list(self._files))
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        for each in partitions:
+            self._files[each] = Files(self._config, self._partitioner, each)
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        for each in partitions:
+            files = self._files.pop(each, None)
+            if files is not None:
+                files.drop()
+
+    def put(self, records: list[SinkRecord]) -> None:
+        self._put(groups_of(records))
+
+    def put_batch(self, batch: SinkBatch) -> None:
+        self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
+
+    def _put(self, groups: Sequence[Group]) -> None:
+        if self._schedule_s > 0 and time.time() >= self._scheduled_at:
+            self._scheduled_at = self._next_schedule()
+            for files in self._files.values():
+                files.finish()
+        for files in self._files.values():
+            self._send(files)
+        for group in groups:
+            for place, some in _slices(group):
+                self._take(place, some, group)
+
+    def _next_schedule(self) -> float:
+        """The next multiple, by the clock of the zone."""
+        if self._schedule_s <= 0:
+            return 0.0
+        now = time.time()
+        return (now // self._schedule_s + 1) * self._schedule_s
+
+    def _take(self, place: TopicPartition, some: Slice, group: Group) -> None:
+        files = self._files[place]
+        # A put that is made again has some that were taken.
+        begin = next((at for at, offset in enumerate(some.offsets) if offset >= files.next), len(some))
+        some = some.cut(begin, len(some))
+        if len(some) and group.value.has_nulls:
+            self._take_nulls(files, some, group)
+            return
+        while len(some):
+            taken, bad = self._taken(files, some)
+            self._report(place, bad, group)
+            some = some.cut(taken, len(some))
+            self._send(files)
+
+    def _taken(self, files: Files, some: Slice) -> tuple[int, list[Bad]]:
+        try:
+            return files.take(some)
+        except OSError as error:
+            raise ConnectError(
+                f"The local file of records that are not sent yet can't be written: {error.strerror}. {settings.SPOOL} names "
+                "its folder: make room there, and restart the task. Nothing is lost."
+            ) from error
+
+    def _take_nulls(self, files: Files, some: Slice, group: Group) -> None:
+        files.next = some.offsets[-1] + 1
+        if not self._ignores_nulls:
+            place = TopicPartition(group.origins.records[0].original_topic, group.origins.records[0].original_partition)
+            error = ConnectError(f"It has no value, and {settings.NULLS} is fail")
+            self._report(place, [(offset, error) for offset in some.offsets], group)
+
+    def _report(self, place: TopicPartition, bad: Sequence[Bad], group: Group) -> None:
+        reporter = self.context.errant_record_reporter() if bad else None
+        for offset, error in bad:
+            if reporter is None:
+                where = f"The record at offset {offset} of {place.topic}-{place.partition}"
+                raise ConnectError(f"{where} can't be written: {error}. A dead letter queue would take it.") from error
+            reporter.report(_record(group, place, offset), error)
+
+    def _send(self, files: Files) -> None:
+        """What is whole; a RetriableError if the store can't be reached for now."""
+        while files.whole:
+            name, path = files.whole[0]
+            try:
+                self._store.put(name, path)
+            except stores.ERRORS as error:
+                self._failed(name, error)
+            self._failures = 0
+            files.sent(path)
+            self.context.request_commit()
+
+    def _failed(self, name: str, error: Exception) -> None:
+        text = f"{name} can't be sent to {self._store.shown}: {stores.reason(error)}"
+        if not stores.passes(error):
+            raise ConnectError(f"{text}. Check {stores.setting_of(error)}.") from None
+        now = time.time()
+        self._failures += 1
+        self._failing_since = now if self._failures == 1 else self._failing_since
+        if 0 <= self._retries < self._failures:
+            for_s = f"{now - self._failing_since:.0f} s"
+            raise ConnectError(f"{text}. It has been so for {for_s}, and {settings.RETRIES} is {self._retries}.") from None
+        self.context.timeout(self._backoff_ms)
+        raise RetriableError(text) from None
+
+    def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Only what is behind files that were sent."""
+        found = {}
+        for place in offsets:
+            files = self._files.get(place)
+            offset = None if files is None else files.committed
+            if offset is not None:
+                found[place] = OffsetAndMetadata(offset)
+        return found
+
+
+def _slices(group: Group) -> list[tuple[TopicPartition, Slice]]:
+    """By partition of Kafka, each in the order of offsets."""
+    origins = group.origins
+    topics, partitions = origins.every("original_topic"), origins.every("original_partition")
+    offsets, timestamps = origins.every("original_offset"), origins.every("timestamp")
+    whole = Slice(group.topic, group.value, offsets, timestamps)
+    if partitions.count(partitions[0]) == len(partitions) and topics.count(topics[0]) == len(topics):
+        return [(TopicPartition(topics[0], partitions[0]), whole)]
+    places: dict[tuple[str, int], list[int]] = {}
+    for at, place in enumerate(zip(topics, partitions)):
+        places.setdefault(place, []).append(at)
+    return [(TopicPartition(*place), whole.only(every)) for place, every in places.items()]
+
+
+def _record(group: Group, place: TopicPartition, offset: int) -> SinkRecord:
+    wanted: Any = (place.topic, place.partition, offset)
+    return next(
+        each for each in group.origins.records if (each.original_topic, each.original_partition, each.original_offset) == wanted
+    )
