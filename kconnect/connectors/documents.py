@@ -2,7 +2,7 @@
 Values of records as JSON documents, for systems that take such: HTTP services, search indexes.
 
 A struct is an object, a decimal a number with all its digits. Dates and times are texts as in ISO 8601, bytes are in base64.
-What a schema asks for is worked out once for each schema. Used by `http/requests.py`.
+What a schema asks for is worked out once for each schema. Used by `http/requests.py` and `objects/formats.py`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import base64
 import datetime
 import decimal
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
-from kconnect.api import DataError, Schema, SchemaType, Struct, schema, values
+from kconnect.api import Column, DataError, Schema, SchemaType, Struct, schema, values
 
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -26,6 +26,29 @@ def to_json(value: Any, own: Schema | None) -> bytes:
     try:
         return orjson.dumps(to_plain(value, own), _other, _OPTIONS)
     except (TypeError, orjson.JSONEncodeError) as error:
+        raise DataError(f"The value has no JSON: {error}") from None
+
+
+def to_lines(column: Column) -> list[bytes]:
+    """All values of a column; field by field, if they are structs. DataError if JSON has not one of them."""
+    own = column.schema
+    if own is None or own.type is not SchemaType.STRUCT or column.has_nulls:
+        return [to_json(value, own) for value in column.values]
+    names, columns = column.fields()
+    made = [_converted(each, field.schema) for each, field in zip(columns, own.fields)]
+    try:
+        return [orjson.dumps(dict(zip(names, row)), _other, _OPTIONS) for row in zip(*made)]
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise DataError(f"The value has no JSON: {error}") from None
+
+
+def _converted(column: Sequence[Any], own: Schema) -> Sequence[Any]:
+    convert = _conversion(own)
+    if convert is None:
+        return column
+    try:
+        return [each if each is None else convert(each) for each in column]
+    except TypeError as error:
         raise DataError(f"The value has no JSON: {error}") from None
 
 

@@ -6,13 +6,14 @@ Called by `sink.py`. Read next: `templates.py` and `service.py`.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.api import ConfigError, DataError, Schema, SinkRecord, values
+from kconnect.api import Column, ConfigError, DataError, Schema, SinkRecord, values
 from kconnect.connectors import documents
 from kconnect.connectors.http import settings
 from kconnect.connectors.http.templates import Template
@@ -65,9 +66,23 @@ class Maker:
         self._between: bytes = (config[settings.BETWEEN] or "").encode()
         if not any(name.lower() == "content-type" for name in self._headers):
             self._headers["Content-Type"] = Template("application/json" if self._json else "text/plain; charset=utf-8")
+        self._constant: tuple[str, str, dict[str, str]] | None = None
+        """Method, address and headers, if they are the same for all records, whose values are the bodies."""
+        templates = [self._url, *self._headers.values()]
+        if self._json and self._template is None and self._method != "DELETE" and all(each.is_constant for each in templates):
+            headers = {name: each.text for name, each in self._headers.items()}
+            self._constant = (self._method, self._url.text, headers)
 
     def requests(self, records: Sequence[SinkRecord]) -> Iterator[Request | tuple[SinkRecord, DataError]]:
         """In the order of records. A record of which no request can be made comes with the reason in place of one."""
+        if self._constant is not None and _are_alike(records):
+            with contextlib.suppress(DataError):  # Which record it is, is found out one by one.
+                bodies = documents.to_lines(Column(records[0].value_schema, [record.value for record in records]))
+                method, url, headers = self._constant
+                for first in range(0, len(records), self._most):
+                    body = self._joined(bodies[first : first + self._most])
+                    yield Request(records[first : first + self._most], method, url, headers, body)
+                return
         for where, group in itertools.groupby(map(self._part, records), key=lambda part: part.where):
             parts = list(group)
             if where is None:
@@ -109,6 +124,14 @@ class Maker:
         if self._most == 1 or not bodies:
             return bodies[0] if bodies else None
         return b"".join((self._prefix, self._between.join(bodies), self._suffix))
+
+
+def _are_alike(records: Sequence[SinkRecord]) -> bool:
+    """Whether they have values, of one schema."""
+    if not records:
+        return False
+    schema = records[0].value_schema
+    return not any(record.value is None or record.value_schema is not schema for record in records)
 
 
 def _in_url(part: Any, own: Schema | None) -> str:

@@ -33,6 +33,11 @@ class Template:
     def is_constant(self) -> bool:
         return len(self._pieces) == 1
 
+    @property
+    def text(self) -> str:
+        """If it is constant."""
+        return self._pieces[0]
+
     def fill(self, record: SinkRecord, write: Callable[[Any, Schema | None], str]) -> str:
         """The text for a record; `write` gets each part with its schema. DataError if it has no such part."""
         pieces = self._pieces

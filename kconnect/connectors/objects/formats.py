@@ -69,14 +69,11 @@ class _Lines(Writer):
         plain = open(path, "wb")  # noqa: SIM115 - closed by `close`
         compressed = config[settings.COMPRESSION] == "gzip"
         self._file: Any = gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if compressed else plain
-        self._plain, self._schema, self._json = plain, own, as_json
+        self._plain, self._json = plain, as_json
         self._end = b"\n" if as_json or config[settings.SEPARATOR] is None else config[settings.SEPARATOR].encode()
 
     def write(self, value: Column) -> None:
-        if self._json:
-            lines = [documents.to_json(each, self._schema) for each in value.values]
-        else:
-            lines = [_bytes(each) for each in value.values]
+        lines = documents.to_lines(value) if self._json else [_bytes(each) for each in value.values]
         self._file.write(self._end.join([*lines, b""]))
 
     def close(self) -> None:

@@ -218,7 +218,7 @@ def _converted(
         for at, each in enumerate(column):
             if each is None:
                 bad.setdefault(at, DataError(f"Its {wanted.name}, which is of the primary key, is null"))
-    if convert is None:
+    if convert is None or (convert is types.WITHOUT_NUL and not has_nulls and "\0" not in "".join(column)):
         return column
     try:
         if wanted.schema is not None and wanted.schema.name is not None and values.FarDate in set(map(type, column)):

@@ -200,6 +200,8 @@ def _ends(groups: Sequence[Group]) -> tuple[dict[TopicPartition, int], dict[Topi
     for group in groups:
         places = list(zip(group.origins.every("original_topic"), group.origins.every("original_partition")))
         offsets = group.origins.every("original_offset")
+        if places.count(places[0]) == len(places):
+            places, offsets = [places[0], places[-1]], [offsets[0], offsets[-1]]
         firsts = {**dict(zip(reversed(places), reversed(offsets))), **firsts}
         lasts |= dict(zip(places, offsets))
     return {TopicPartition(*each): at for each, at in firsts.items()}, {

@@ -93,7 +93,7 @@ def conversion(own: Schema | None, column: sa.Column[Any], backend: str, zone: Z
     if own.type is SchemaType.BYTES:
         return bytes
     if own.type is SchemaType.STRING and backend == "postgresql":
-        return _without_nul
+        return WITHOUT_NUL
     return None
 
 
@@ -146,7 +146,7 @@ def _of_any(kind: Any, backend: str, zone: ZoneInfo) -> Convert:
         if isinstance(kind, sa.String) and not isinstance(value, str):
             return values.to_text(value)
         if isinstance(value, str) and backend == "postgresql":
-            return _without_nul(value)
+            return WITHOUT_NUL(value)
         return value
 
     return convert
@@ -171,6 +171,10 @@ def _without_nul(value: Any) -> Any:
     if "\0" in value:
         raise DataError("PostgreSQL's texts can't have the character NUL")
     return value
+
+
+WITHOUT_NUL = _without_nul
+"""Of all texts of a column it can be asked at once."""
 
 
 def default_of(own: Schema) -> str | None:

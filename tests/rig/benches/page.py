@@ -36,6 +36,10 @@ _TITLES = {
     "throughput": ("Records", "Each workload moves records by a connector of the file plugins, on workers that are warm."),
     "latency": ("Latency", "A line is appended to a source's file, is readable in the topic, and is at a file sink."),
     "chain": ("Transforms, predicates and converters", "In memory, without a broker."),
+    "connectors": (
+        "Connectors in the box",
+        "Tasks in one process, with their system beside it, without Kafka; and bare loops of their libraries.",
+    ),
     "java": ("Connectors in Java", "The same jars and configs on both workers."),
     "density": ("Idle connectors", "Half are file sources whose file does not grow, half file sinks on an empty topic."),
     "growth": ("Growth", "Ever more idle connectors, and 20 busy ones among them."),

@@ -107,6 +107,8 @@ class HttpService:
 def _handler(service: HttpService) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body of an answer are two writes: the second one would wait for a client that waits, too.
+        disable_nagle_algorithm = True
 
         def setup(self) -> None:
             super().setup()
