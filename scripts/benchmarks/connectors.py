@@ -2,7 +2,7 @@
 What the connectors in the box cost beside a bare bulk loop of their library: records a second, and CPU of this process.
 
 In one process, with the real system beside it, without Kafka: tasks get batches of 2,000 records of five fields, as a worker
-gives them. A round is the bare loop, then the connector's ways. The system's own CPU does not count, but that of the HTTP service.
+gives them. A round is the bare loop, then the connector's ways. CPU is that of this process, in which the HTTP service is, too.
 """
 
 from __future__ import annotations
