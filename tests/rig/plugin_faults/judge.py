@@ -23,7 +23,8 @@ _REPLACED = (*LOUD, *HANGS, "threads")
 """After these the neighbours may need the start of a new process."""
 
 _REASONS = {
-    "exception": ("struck: an exception",),
+    # Of a provider the type alone is told: its text may have what was asked for.
+    "exception": ("struck: an exception", "has failed: RuntimeError"),
     "os._exit": ("_exit", "exit status 3"),
     "SIGSEGV": ("SIGSEGV", "Segmentation"),
     "SIGKILL": ("",),
