@@ -301,4 +301,11 @@ def test_what_plugins_publish_is_in_the_worker_s_metrics(connectors: Connectors)
 
 def java_hosts(worker: WorkerProcess) -> list[psutil.Process]:
     """Those with a JVM."""
-    return [host for host in worker.hosts() if "libjvm" in Path(f"/proc/{host.pid}/maps").read_text()]
+
+    def has_one(host: psutil.Process) -> bool:
+        try:
+            return "libjvm" in Path(f"/proc/{host.pid}/maps").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return False  # It has ended meanwhile.
+
+    return [host for host in worker.hosts() if has_one(host)]

@@ -113,8 +113,13 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "own-plugins",
         "plugins that Kafka Connect does not have",
-        r"plugins: (all|neither true nor false)",
-        (Place(r"body\.(transformation|predicate|converter) (kconnect|io\.confluent)\..*", r"\(absent\)"),),
+        r"plugins(: .*)?|http: slash at the end, plugins",
+        (
+            # Where the answer is compared as a whole.
+            Place("body", r"\[.*FileStream.*", r"\[.*kconnect\.connectors\..*"),
+            Place(r"body\.(transformation|predicate|converter) (kconnect|io\.confluent)\..*", r"\(absent\)"),
+            Place(r"body\.(source|sink) kconnect\.connectors\..*", r"\(absent\)"),
+        ),
     ),
     Known(
         "odd-paths",
@@ -148,7 +153,7 @@ KNOWN: tuple[Known, ...] = (
         "plugin-lists",
         "messages that list the installed connectors",
         r"(create|put): (unknown class|a transform as its class)",
-        (Place(r"body\.message", ".*PluginDesc{.*", '"Failed to find any class .*, available connectors are: org.*'),),
+        (Place(r"body\.message", ".*PluginDesc{.*", '"Failed to find any class .*, available connectors are: kconnect.*'),),
     ),
     Known(
         "null",
