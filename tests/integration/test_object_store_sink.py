@@ -17,6 +17,8 @@ from tests.support import starts
 
 class Bucket(Target):
     once = True
+    # As many for each partition as a file has.
+    multiple = 10 * sinks.PARTITIONS
     poison = "\ud800"
 
     def __init__(self, server: S3Server) -> None:
@@ -32,9 +34,7 @@ class Bucket(Target):
             "aws.access.key.id": ACCESS_KEY,
             "aws.secret.access.key": SECRET_KEY,
             "format.class": "JsonFormat",
-            "flush.size": "50",
-            # So that the last ones are there soon.
-            "rotate.schedule.interval.ms": "1000",
+            "flush.size": "10",
             "retry.backoff.ms": "200",
             "request.timeout.ms": "5000",
             "s3.part.retries": "-1",

@@ -48,6 +48,8 @@ class Target(ABC):
 
     once = False
     """Whether each record is there once, whatever happens; otherwise at least once."""
+    multiple = 1
+    """Records are there only if their number is a multiple of this."""
     poison: Any = None
     """A value of the field `note` that the target refuses."""
 
@@ -141,6 +143,7 @@ class Trial:
 
     def arrived(self, but: int = 0, timeout: float = _LIMIT_S) -> None:
         """Until all but so many are there. AssertionError also if one is there that was not written, or twice."""
+        self.write(-self._next % self.target.multiple)
         wait_until(lambda: len(set(self.target.numbers(self.name))) >= self._next - but, timeout, "not all records arrived")
         found = Counter(self.target.numbers(self.name))
         assert not found.keys() - set(range(self._next)), "records that nobody wrote"

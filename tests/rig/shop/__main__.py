@@ -1,0 +1,31 @@
+"""The command line of `scripts/demo --shop`. Read next: `demo.py`."""
+
+from __future__ import annotations
+
+import click
+
+from kconnect.cli.machine.demo import show
+from kconnect.local.broker import require_free
+from tests.rig.shop import demo
+
+
+@click.command()
+@click.option("--shop", is_flag=True, required=True, help="This demo.")
+@click.option("--once", is_flag=True, help="Make some thousand orders, compare all that came, and end.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the REST API. Default: a free one.")
+@click.option("--keep", is_flag=True, help="Keep the directory with the logs, the topics and the files.")
+def main(shop: bool, once: bool, port: int, keep: bool) -> None:
+    """
+    Send made-up orders through Kafka and a chain to a table of PostgreSQL and to Parquet files, until Ctrl-C.
+
+    Datagen makes them, SqlSink and ObjectStoreSink write them, each order once. A PostgreSQL of its own is started, and nothing
+    else that runs on the machine is touched. Where there are no programs of PostgreSQL, root on Debian or Ubuntu gets the
+    package.
+    """
+    if port:
+        require_free(port)
+    show(lambda console, directory, interrupted: demo.run(console, directory, once, port, interrupted), once, keep)
+
+
+if __name__ == "__main__":
+    main(prog_name="scripts/demo")
