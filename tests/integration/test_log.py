@@ -183,7 +183,7 @@ def remake(client: dict[str, str], name: str, **config: str) -> None:
             return False
         return True
 
-    wait_until(create, 60)
+    wait_until(create, 240)
 
 
 def test_a_topic_that_is_shorter_than_what_was_read_is_read_again_only_on_demand(
