@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 # How many lines of each step's output tell of progress, roughly: for the bar.
-PACKAGES = 38
+PACKAGES = 96
 JARS = 92
 
 

@@ -2,7 +2,7 @@
 Values of records as JSON documents, for systems that take such: HTTP services, search indexes.
 
 A struct is an object, a decimal a number with all its digits. Dates and times are texts as in ISO 8601, bytes are in base64.
-What a schema asks for is worked out once for each schema. Used by `http/requests.py` and `objects/formats.py`.
+What a schema asks for is worked out once for each schema. Used by `http/requests.py`, `objects/formats.py` and `sql/types.py`.
 """
 
 from __future__ import annotations

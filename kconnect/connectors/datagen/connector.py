@@ -6,15 +6,12 @@ The first seven settings are those of the Datagen connector that people know, wh
 
 from __future__ import annotations
 
-import datetime
 import importlib.resources
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import kconnect
 from kconnect.api import (
-    Config,
     ConfigDef,
     ConfigKey,
     ConnectError,
@@ -27,8 +24,9 @@ from kconnect.api import (
     Type,
     Width,
 )
+from kconnect.connectors.common import Checked, point_in_time
 from kconnect.connectors.datagen.generators import Generator
-from kconnect.connectors.datagen.schemas import Reader
+from kconnect.connectors.datagen.schemas import LocaleError, Reader
 
 TOPIC, QUICKSTART, SCHEMA, SCHEMA_FILE = "kafka.topic", "quickstart", "schema.string", "schema.filename"
 KEY_FIELD, MAX_INTERVAL, ITERATIONS, SEED = "schema.keyfield", "max.interval", "iterations", "random.seed"
@@ -188,16 +186,7 @@ CONFIG = ConfigDef(
 )
 
 
-class DatagenSourceConnector(SourceConnector):
-    def version(self) -> str:
-        return kconnect.__version__
-
-    def start(self, props: dict[str, str]) -> None:
-        self._props = dict(props)
-
-    def stop(self) -> None:
-        """Nothing was taken."""
-
+class DatagenSourceConnector(Checked, SourceConnector):
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.datagen.task import DatagenSourceTask
 
@@ -210,12 +199,27 @@ class DatagenSourceConnector(SourceConnector):
     def config(self) -> ConfigDef:
         return CONFIG
 
-    def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        by_name = {each.name: each for each in found.values}
-        parsed = {name: each.value for name, each in by_name.items()}
-        for name, text in problems(parsed):
-            by_name[name].errors.append(text)
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        found = []
+        given = [name for name in (QUICKSTART, SCHEMA, SCHEMA_FILE) if config[name]]
+        if not given:
+            found.append((QUICKSTART, f"One of {QUICKSTART}, {SCHEMA} and {SCHEMA_FILE} must say what the records are."))
+        elif len(given) > 1:
+            found.append((given[1], f"{given[1]} and {given[0]} both say what the records are: leave out one of them."))
+        else:
+            try:
+                generator = read(config, "0")
+                key = key_field(config)
+                if key and generator.schema.field(key) is None:
+                    there = ", ".join(each.name for each in generator.schema.fields)
+                    found.append((KEY_FIELD, f"The schema has no field {key}, but {there}."))
+            except ConnectError as error:
+                found.append((LOCALE if isinstance(error, LocaleError) else given[0], str(error)))
+        try:
+            start_of_time(config)
+        except ValueError:
+            text = f"{config[TIME_START]} is no point in time in ISO 8601, such as 2026-01-31T12:00:00Z."
+            found.append((TIME_START, text))
         return found
 
     def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
@@ -237,32 +241,6 @@ class DatagenSourceConnector(SourceConnector):
             if SEED in offset and not isinstance(seed, int):
                 raise ConnectError(f'"{SEED}" in an offset of this connector is an integer')
         return True
-
-
-def problems(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is wrong with a parsed config, beyond single values, and at which settings."""
-    found = []
-    given = [name for name in (QUICKSTART, SCHEMA, SCHEMA_FILE) if config[name]]
-    if not given:
-        found.append((QUICKSTART, f"One of {QUICKSTART}, {SCHEMA} and {SCHEMA_FILE} must say what the records are."))
-    elif len(given) > 1:
-        found.append((given[1], f"{given[1]} and {given[0]} both say what the records are: leave out one of them."))
-    else:
-        try:
-            generator = read(config, "0")
-            key = key_field(config)
-            if key and generator.schema.field(key) is None:
-                there = ", ".join(each.name for each in generator.schema.fields)
-                found.append((KEY_FIELD, f"The schema has no field {key}, but {there}."))
-        except ConnectError as error:
-            at = LOCALE if "locale" in str(error) else given[0]
-            found.append((at, str(error)))
-    try:
-        start_of_time(config)
-    except ValueError:
-        text = f"{config[TIME_START]} is no point in time in ISO 8601, such as 2026-01-31T12:00:00Z."
-        found.append((TIME_START, text))
-    return found
 
 
 def read(config: Mapping[str, Any], seed: str) -> Generator:
@@ -294,6 +272,4 @@ def start_of_time(config: Mapping[str, Any]) -> int | None:
     text = config[TIME_START]
     if not text:
         return None
-    # Python 3.10 does not read a Z.
-    found = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-    return round((found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp() * 1000)
+    return round(point_in_time(text).timestamp() * 1000)

@@ -80,14 +80,20 @@ _FORMATS: Mapping[str, dict[str, Any]] = {
 _TIMES = {"date-time": ("long", "timestamp-millis"), "date": ("int", "date"), "time": ("int", "time-millis")}
 
 
+class LocaleError(ConnectError):
+    """There is no such locale."""
+
+
 @dataclass
 class Reader:
     """Reads one schema. Values are of `seed`, names and addresses of `locale`, as Faker names them."""
 
     seed: str
     locale: str
-    _types: dict[str, Generator | None] = field(default_factory=dict)
-    """Those with a name; None while one is being read."""
+    _types: dict[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
+    """Definitions of types with a name, each with its namespace; they may be used again behind that."""
+    _open: set[str] = field(default_factory=set)
+    """Those that are being read."""
 
     def read(self, text: str) -> Generator:
         """ConnectError, saying where, if there is no such schema, or one that no records can be made of."""
@@ -115,7 +121,7 @@ class Reader:
             return self._read(spec["type"], path, namespace, {**spec.get(PROPERTIES, {}), **beside})
         kind = spec["type"]
         if kind not in _KNOWN:
-            return self._named(kind, path, namespace)
+            return self._named(kind, path, namespace, beside)
         wants = {**spec.get(PROPERTIES, {}), **beside}
         wants.pop("null.odds", None)
         logical = spec.get("logicalType", "")
@@ -123,8 +129,10 @@ class Reader:
         if wrong:
             known = ", ".join(_KNOWN[kind]) or "none"
             raise ConnectError(f"{path} has the property {wrong[0]}, but those of the type {kind} are: {known}")
-        if "options" in wants and kind != "record":
+        if "options" in wants and kind not in ("record", "enum"):
             return self._options(kind, spec, path, wants["options"])
+        if spec.get("name"):
+            self._types[self._full(str(spec["name"]), spec.get("namespace", namespace))] = (spec, namespace)
         match kind:
             case "record":
                 return self._record(spec, path, namespace, wants)
@@ -144,7 +152,7 @@ class Reader:
             case "bytes" | "fixed":
                 return _bytes(spec, path, wants, logical)
             case "enum":
-                return self._options("enum", spec, path, spec.get("symbols"))
+                return self._options("enum", spec, path, wants.get("options", spec.get("symbols")))
             case "null":
                 raise ConnectError(f'{path} is of type null alone; null is for unions, such as ["null", "string"]')
         return _numeric(kind, path, wants, logical)
@@ -160,30 +168,33 @@ class Reader:
         odds = _number({**within, **beside}.get("null.odds", 1 / len(branches)), f"{path}: null.odds")
         return generators.Optional(inner, odds)
 
-    def _named(self, kind: str, path: str, namespace: str) -> Generator:
-        name = kind if "." in kind or not namespace else f"{namespace}.{kind}"
+    def _named(self, kind: str, path: str, namespace: str, beside: Mapping[str, Any]) -> Generator:
+        name = self._full(kind, namespace)
         name = name if name in self._types else kind
+        if name in self._open:
+            raise ConnectError(f"{path} is of the type {kind}, which is around it: such records would never end")
         if name not in self._types:
-            raise ConnectError(f"{path} is of the type {kind}, which Avro does not have, and which the schema does not define")
-        raise ConnectError(
-            f"{path} is of the type {kind}, which is defined elsewhere in the schema"
-            + (", around it: such records would never end" if self._types[name] is None else ": write the definition here, too")
-        )
+            raise ConnectError(f"{path} is of the type {kind}, which Avro does not have, and which no field before it defines")
+        spec, within = self._types[name]
+        return self._read(spec, path, within, beside)
+
+    def _full(self, name: str, namespace: str) -> str:
+        return name if "." in name or not namespace or not name else f"{namespace}.{name}"
 
     def _record(self, spec: Mapping[str, Any], path: str, namespace: str, wants: Mapping[str, Any]) -> Generator:
         fields = spec.get("fields")
         if not isinstance(fields, list):
             raise ConnectError(f"{path} is a record without fields")
         namespace = spec.get("namespace", namespace)
-        name = str(spec.get("name", ""))
-        name = name if not namespace or "." in name or not name else f"{namespace}.{name}"
-        self._types[name] = None
+        name = self._full(str(spec.get("name", "")), namespace)
+        self._open.add(name)
         made: list[Generator] = []
         for each in fields:
             if not isinstance(each, dict) or not each.get("name"):
                 raise ConnectError(f"{path} has a field without a name")
             inner = f"{path}.{each['name']}"
             made.append(self._read(each.get("type"), inner, namespace, each.get(PROPERTIES, {})))
+        self._open.discard(name)
         names = [each["name"] for each in fields]
         twice = [each for each in names if names.count(each) > 1]
         if twice:
@@ -237,7 +248,7 @@ class Reader:
         try:
             made = faker.Faker(self.locale)
         except (AttributeError, ValueError) as error:
-            raise ConnectError(f"Faker has no locale {self.locale}: {error}") from None
+            raise LocaleError(f"Faker has no locale {self.locale}: {error}") from None
         made.seed_instance(f"{self.seed} {path}")
         make = getattr(made, method, None)
         if method.startswith("_") or not callable(make):

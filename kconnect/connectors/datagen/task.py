@@ -47,7 +47,7 @@ class DatagenSourceTask(SourceTask):
         seed = config[connector.SEED]
         self._own_seed: int = seed if seed is not None else stored.get(connector.SEED, time.time_ns())
         # Faker's pools are the same for all tasks, as those of one shop's customers are.
-        self._generator = connector.read(config, str(self._own_seed if seed is None else seed))
+        self._generator = connector.read(config, str(self._own_seed))
         self._dice = f"{self._own_seed} {task}"
         key = connector.key_field(config)
         self._key = self._generator.schema.field(key) if key else None

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from kconnect.api import ConnectError, RetriableError
+from kconnect.api import ConnectError
 from kconnect.connectors.http import settings
 from kconnect.connectors.http.requests import Request
 
@@ -36,28 +36,6 @@ class Answer:
     passing: bool = False
     after_s: float = 0.0
     response: httpx.Response | None = None
-
-
-class Patience:
-    """How often in a row a request is made again, by a parsed config, and how long the pause before it is."""
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._retries: int = config[settings.RETRIES]
-        self._backoff_s: float = config[settings.BACKOFF] / 1000
-        self._failures, self._since = 0, 0.0
-
-    def succeeded(self) -> None:
-        self._failures = 0
-
-    def failed(self, answer: Answer) -> tuple[RetriableError, float]:
-        """What to raise, and the pause, in seconds. ConnectError if there were too many tries."""
-        now = time.time()
-        self._failures += 1
-        self._since = now if self._failures == 1 else self._since
-        if 0 <= self._retries < self._failures:
-            for_s = f"{now - self._since:.0f} s"
-            raise ConnectError(f"{answer.problem}. It has been so for {for_s}, and {settings.RETRIES} is {self._retries}.")
-        return RetriableError(answer.problem), max(self._backoff_s, answer.after_s)
 
 
 class LoginError(ConnectError):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.connectors.common import Patience
 
 URL, METHOD, HEADERS, SEPARATOR = "http.api.url", "request.method", "headers", "header.separator"
 FORMAT, TEMPLATE, NULLS = "request.body.format", "request.body.template", "behavior.on.null.values"
@@ -36,6 +37,11 @@ def codes(text: str) -> list[range]:
     return found
 
 
+def patience(config: Mapping[str, Any]) -> Patience:
+    """That with the service of a parsed config."""
+    return Patience(RETRIES, config[RETRIES], config[BACKOFF])
+
+
 def _are_codes(name: str, value: Any) -> None:
     codes(value or "")
 
@@ -44,7 +50,7 @@ def _auth_is(*types: str) -> Any:
     return lambda name, values: (values.get(AUTH) or "").upper() in types
 
 
-def _password_of_headers(name: str, values: Mapping[str, Any]) -> bool:
+def _has_headers(name: str, values: Mapping[str, Any]) -> bool:
     return bool(values.get(HEADERS))
 
 
@@ -91,7 +97,7 @@ CONFIG = ConfigDef(
         NonEmptyString(),
         group=_WHERE,
         order=4,
-        visible=_password_of_headers,
+        visible=_has_headers,
     ),
     ConfigKey(
         FORMAT,

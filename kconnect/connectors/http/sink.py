@@ -10,23 +10,23 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import kconnect
 from kconnect.api import (
     Config,
     ConfigDef,
     ConfigValue,
-    ConnectError,
     DataError,
     RetriableError,
-    SinkConnector,
     SinkRecord,
     SinkTask,
     TopicPartition,
 )
+from kconnect.connectors.common import CheckedSink, bad_record, place_of
 from kconnect.connectors.http import checks, settings
 from kconnect.connectors.http.requests import Maker, Request
-from kconnect.connectors.http.service import Patience, Service
+from kconnect.connectors.http.service import Service
 
 log = logging.getLogger(__name__)
 
@@ -34,21 +34,9 @@ _LONGEST_PUT_S = 20.0
 """A put that waits for its rate for longer gives way: a group takes a member for dead that reads nothing for minutes."""
 
 
-class HttpSinkConnector(SinkConnector):
-    def version(self) -> str:
-        return kconnect.__version__
-
-    def start(self, props: dict[str, str]) -> None:
-        self._props = dict(props)
-
-    def stop(self) -> None:
-        """Nothing was taken."""
-
+class HttpSinkConnector(CheckedSink):
     def task_class(self) -> type[SinkTask]:
         return HttpSinkTask
-
-    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        return [dict(self._props) for _ in range(max_tasks)]
 
     def config(self) -> ConfigDef:
         return settings.CONFIG
@@ -60,15 +48,10 @@ class HttpSinkConnector(SinkConnector):
             for name, text in _INSTEAD.items()
             if props.get(name)
         ]
-        by_name = {each.name: each for each in found.values}
-        if any(each.errors for each in found.values):
-            return found
-        for name, text in checks.problems({name: each.value for name, each in by_name.items()}):
-            by_name[name].errors.append(text)
         return found
 
-    def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        return True
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        return checks.problems(config)
 
 
 _INSTEAD = {
@@ -96,7 +79,7 @@ class HttpSinkTask(SinkTask):
         self._maker = Maker(config)
         self._service = Service(config)
         self._on_error: str = config[settings.ON_ERROR].lower()
-        self._patience = Patience(config)
+        self._patience = settings.patience(config)
         self._pause_s = 1 / config[settings.RATE] if config[settings.RATE] else 0.0
 
     def stop(self) -> None:
@@ -118,10 +101,10 @@ class HttpSinkTask(SinkTask):
                 self._bad(record, error)
 
     def _is_done(self, record: SinkRecord) -> bool:
-        return record.original_offset < self._done.get(TopicPartition(record.original_topic, record.original_partition), 0)
+        return record.original_offset < self._done.get(place_of(record), 0)
 
     def _did(self, record: SinkRecord) -> None:
-        self._done[TopicPartition(record.original_topic, record.original_partition)] = record.original_offset + 1
+        self._done[place_of(record)] = record.original_offset + 1
 
     def _wait(self, began: float) -> None:
         if not self._pause_s:
@@ -139,8 +122,8 @@ class HttpSinkTask(SinkTask):
         assert self._service is not None
         answer = self._service.send(request)
         if answer.passing:
-            error, pause_s = self._patience.failed(answer)
-            self.context.timeout(round(pause_s * 1000))
+            error, pause_ms = self._patience.failed(answer.problem, answer.after_s * 1000)
+            self.context.timeout(pause_ms)
             raise error
         self._patience.succeeded()
         if not answer.problem:
@@ -159,10 +142,8 @@ class HttpSinkTask(SinkTask):
         if self._on_error == "fail":
             reporter = self.context.errant_record_reporter()
             if reporter is None:
-                where = f"The record at offset {record.original_offset} of {record.original_topic}-{record.original_partition}"
-                raise ConnectError(
-                    f"{where} can't be sent: {error}. A dead letter queue takes such, {settings.ON_ERROR}=log passes them over."
-                ) from error
+                remedy = f"A dead letter queue would take it, or {settings.ON_ERROR}=log pass it over."
+                raise bad_record(record, error, remedy) from error
             reporter.report(record, error)
         elif self._on_error == "log":
             log.error(

@@ -7,17 +7,13 @@ starts anew asks for the page that was not yet written as a whole. With exactly-
 
 from __future__ import annotations
 
-import datetime
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
 import kconnect
 from kconnect.api import (
-    Config,
     ConfigDef,
     ConnectError,
     DataError,
@@ -26,25 +22,17 @@ from kconnect.api import (
     SourceRecord,
     SourceTask,
 )
+from kconnect.connectors.common import Checked, milliseconds
 from kconnect.connectors.http import checks, settings, source_settings
 from kconnect.connectors.http.pages import Pages, Position
-from kconnect.connectors.http.service import Patience, Service
+from kconnect.connectors.http.service import Service
 
 _WAIT_S = 0.5
 URL = "url"
 """The part of a source partition that names the service."""
 
 
-class HttpSourceConnector(SourceConnector):
-    def version(self) -> str:
-        return kconnect.__version__
-
-    def start(self, props: dict[str, str]) -> None:
-        self._props = dict(props)
-
-    def stop(self) -> None:
-        """Nothing was taken."""
-
+class HttpSourceConnector(Checked, SourceConnector):
     def task_class(self) -> type[SourceTask]:
         return HttpSourceTask
 
@@ -55,18 +43,11 @@ class HttpSourceConnector(SourceConnector):
     def config(self) -> ConfigDef:
         return source_settings.CONFIG
 
-    def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        by_name = {each.name: each for each in found.values}
-        if any(each.errors for each in found.values):
-            return found
-        parsed = {name: each.value for name, each in by_name.items()}
-        problems = checks.problems(parsed)
-        if parsed[source_settings.PAGES].lower() == "cursor" and not parsed[source_settings.CURSOR]:
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        found = checks.problems(config)
+        if config[source_settings.PAGES].lower() == "cursor" and not config[source_settings.CURSOR]:
             text = f"{source_settings.CURSOR} is missing: {source_settings.PAGES} is cursor."
-            problems = [(source_settings.CURSOR, text), *problems]
-        for name, text in problems:
-            by_name[name].errors.append(text)
+            found = [(source_settings.CURSOR, text), *found]
         return found
 
     def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
@@ -99,7 +80,7 @@ class HttpSourceTask(SourceTask):
         config = source_settings.CONFIG.parse(props)
         self._pages = Pages(config)
         self._service = Service(config)
-        self._patience = Patience(config)
+        self._patience = settings.patience(config)
         self._topic: str = config[source_settings.TOPIC]
         self._interval_s: float = config[source_settings.INTERVAL] / 1000
         self._pause_s = 1 / config[settings.RATE] if config[settings.RATE] else 0.0
@@ -122,8 +103,8 @@ class HttpSourceTask(SourceTask):
         if answer.response is None:
             if not answer.passing:
                 raise ConnectError(f"{answer.problem}. Check {settings.URL} and {settings.AUTH}.")
-            error, pause_s = self._patience.failed(answer)
-            self._next_at = time.monotonic() + pause_s
+            error, pause_ms = self._patience.failed(answer.problem, answer.after_s * 1000)
+            self._next_at = time.monotonic() + pause_ms / 1000
             raise error
         self._patience.succeeded()
         found, after, last = self._pages.read(self._position, answer.response)
@@ -140,20 +121,8 @@ class HttpSourceTask(SourceTask):
         key = None if self._key is None else self._key.search(value)
         moment = int(time.time() * 1000)
         if self._timestamp is not None:
-            moment = _milliseconds(self._timestamp.search(value))
+            try:
+                moment = milliseconds(self._timestamp.search(value))
+            except DataError as error:
+                raise DataError(f"What {source_settings.TIMESTAMP} finds can't be a timestamp: {error}") from None
         return SourceRecord(self._partition, None, self._topic, None, None, key, None, value, moment)
-
-
-def _milliseconds(value: Any) -> int:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return int(value)
-    try:
-        # Python 3.10 does not read a Z.
-        text = value[:-1] + "+00:00" if value.endswith("Z") else value
-        found = datetime.datetime.fromisoformat(text)
-    except (AttributeError, TypeError, ValueError):
-        shown = orjson.dumps(value).decode()[:100]
-        raise DataError(
-            f"{source_settings.TIMESTAMP} finds {shown}, which is neither a number nor a time in ISO 8601"
-        ) from None
-    return round((found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp() * 1000)

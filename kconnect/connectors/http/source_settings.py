@@ -101,7 +101,7 @@ CONFIG = ConfigDef(
         Importance.LOW,
         "With the method POST: the body of requests, in JSON. It may have ${…} as the address, which are put in as JSON.",
         group="Service",
-        order=2,
+        order=5,
         width=Width.LONG,
         visible=lambda name, values: (values.get(settings.METHOD) or "").upper() == "POST",
     ),

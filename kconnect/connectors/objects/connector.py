@@ -9,47 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import kconnect
-from kconnect.api import Config, ConfigDef, ConfigError, SinkConnector, SinkTask, TopicPartition
+from kconnect.api import ConfigDef, ConfigError, SinkTask
+from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.objects import settings
 
 _PROBE_S = 5.0
 _INSTALL = "obstore and pyarrow are not installed here: pip install 'kconnect[objects]' on every machine of the cluster"
 
 
-class ObjectStoreSinkConnector(SinkConnector):
-    def version(self) -> str:
-        return kconnect.__version__
-
-    def start(self, props: dict[str, str]) -> None:
-        self._props = dict(props)
-
-    def stop(self) -> None:
-        """Nothing was taken."""
-
+class ObjectStoreSinkConnector(CheckedSink):
     def task_class(self) -> type[SinkTask]:
         from kconnect.connectors.objects.task import ObjectStoreSinkTask
 
         return ObjectStoreSinkTask
 
-    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        return [dict(self._props) for _ in range(max_tasks)]
-
     def config(self) -> ConfigDef:
         return settings.CONFIG
 
-    def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        by_name = {each.name: each for each in found.values}
-        if any(each.errors for each in found.values):
-            return found
-        parsed = {name: each.value for name, each in by_name.items()}
-        for name, text in _mismatches(parsed) or _problems_of_store(parsed, props):
-            by_name[name].errors.append(text)
-        return found
-
-    def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        return True
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        return _mismatches(config) or _problems_of_store(config, props)
 
 
 def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -135,9 +135,7 @@ class Files:
             writer, _, path = self._writer(some, folder)
             writer.write(some.value)
             self._empty.discard(path)
-        except OSError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with a value, the others are written
+        except formats.MISFITS as error:
             if len(some) == 1:
                 return [
                     (

@@ -14,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import fastavro.validation
 import fastavro.write
 import pyarrow as pa
 from pyarrow import csv, parquet
 
 from kconnect.api import Column, DataError, Schema, SchemaType, schema
-from kconnect.connectors import documents
+from kconnect.connectors import common, documents
 from kconnect.connectors.objects import arrow, settings
 
+MISFITS = (*common.MISFITS, pa.ArrowException, fastavro.validation.ValidationError)
+"""What a writer raises for a value that does not fit the file."""
 _KEPT_BYTES = 2 * 1024 * 1024
 """A row group of Parquet: with hundreds of files open, greater ones would take the memory of the host."""
 

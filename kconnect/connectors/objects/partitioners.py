@@ -15,6 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kconnect.api import Column, ConfigError, DataError, SchemaType, Struct, values
+from kconnect.connectors.common import milliseconds
 from kconnect.connectors.objects import settings
 
 _DAILY = "'year'=YYYY/'month'=MM/'day'=dd"
@@ -140,15 +141,7 @@ def _text(value: Any) -> str:
 
 
 def _milliseconds(value: Any) -> int:
-    if isinstance(value, datetime.datetime):
-        return values.milliseconds_of(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
     try:
-        # Python 3.10 does not read a Z.
-        found = datetime.datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith("Z") else value)
-    except (AttributeError, TypeError, ValueError):
-        raise DataError(
-            f"Its field for the time ({settings.TIME_FIELD}) is neither a time, nor an integer, nor ISO 8601"
-        ) from None
-    return round((found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp() * 1000)
+        return milliseconds(value)
+    except DataError as error:
+        raise DataError(f"Its field for the time ({settings.TIME_FIELD}) is no time: {error}") from None

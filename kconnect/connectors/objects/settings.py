@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.connectors.common import is_zone
 
 STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
 ACCESS_KEY, SECRET_KEY, PATH_STYLE = "aws.access.key.id", "aws.secret.access.key", "s3.path.style.access.enabled"
@@ -40,13 +40,6 @@ def _one_of(*names: str) -> Any:
             raise ConfigError(name, value, f"It must be one of {', '.join(names)}, with a package before it or without")
 
     return check
-
-
-def _zone(name: str, value: Any) -> None:
-    try:
-        ZoneInfo(value or "")
-    except (KeyError, ValueError, OSError):
-        raise ConfigError(name, value, "There is no such time zone; names are such as UTC or Europe/Berlin") from None
 
 
 def _partitioned_by(*names: str) -> Any:
@@ -235,7 +228,7 @@ CONFIG = ConfigDef(
         "UTC",
         Importance.MEDIUM,
         "The zone of folders, and of rotate.schedule.interval.ms.",
-        _zone,
+        is_zone,
         group=_FOLDERS,
         order=6,
         recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],

@@ -7,20 +7,21 @@ last files that were sent, and makes the same again. Started by `connector.py`. 
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from zoneinfo import ZoneInfo
 
 import kconnect
 from kconnect.api import (
     ConnectError,
     OffsetAndMetadata,
-    RetriableError,
     SinkBatch,
     SinkRecord,
     SinkTask,
     TopicPartition,
 )
+from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.objects import settings, stores
 from kconnect.connectors.objects.files import Bad, Files, Slice
@@ -31,7 +32,6 @@ from kconnect.connectors.objects.stores import Store
 class ObjectStoreSinkTask(SinkTask):
     def __init__(self) -> None:
         self._files: dict[TopicPartition, Files] = {}
-        self._failures, self._failing_since = 0, 0.0
         self._scheduled_at = 0.0
 
     def version(self) -> str:
@@ -42,9 +42,9 @@ class ObjectStoreSinkTask(SinkTask):
         self._store = Store(config, props)
         self._partitioner = Partitioner(config)
         self._schedule_s: float = config[settings.SCHEDULE] / 1000
-        self._retries: int = config[settings.RETRIES]
-        self._backoff_ms: int = config[settings.BACKOFF]
+        self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._ignores_nulls: bool = config[settings.NULLS].lower() == "ignore"
+        self._zone = ZoneInfo(config[settings.ZONE])
         self._scheduled_at = self._next_schedule()
 
     def stop(self) -> None:
@@ -82,7 +82,9 @@ class ObjectStoreSinkTask(SinkTask):
         if self._schedule_s <= 0:
             return 0.0
         now = time.time()
-        return (now // self._schedule_s + 1) * self._schedule_s
+        ahead = datetime.datetime.fromtimestamp(now, self._zone).utcoffset() or datetime.timedelta()
+        local = now + ahead.total_seconds()
+        return now - local % self._schedule_s + self._schedule_s
 
     def _take(self, place: TopicPartition, some: Slice, group: Group) -> None:
         files = self._files[place]
@@ -90,7 +92,7 @@ class ObjectStoreSinkTask(SinkTask):
         begin = next((at for at, offset in enumerate(some.offsets) if offset >= files.next), len(some))
         some = some.cut(begin, len(some))
         if len(some) and group.value.has_nulls:
-            self._take_nulls(files, some, group)
+            self._take_nulls(files, place, some, group)
             return
         while len(some):
             taken, bad = self._taken(files, some)
@@ -107,20 +109,19 @@ class ObjectStoreSinkTask(SinkTask):
                 "its folder: make room there, and restart the task. Nothing is lost."
             ) from error
 
-    def _take_nulls(self, files: Files, some: Slice, group: Group) -> None:
+    def _take_nulls(self, files: Files, place: TopicPartition, some: Slice, group: Group) -> None:
         files.next = some.offsets[-1] + 1
         if not self._ignores_nulls:
-            place = TopicPartition(group.origins.records[0].original_topic, group.origins.records[0].original_partition)
             error = ConnectError(f"It has no value, and {settings.NULLS} is fail")
             self._report(place, [(offset, error) for offset in some.offsets], group)
 
     def _report(self, place: TopicPartition, bad: Sequence[Bad], group: Group) -> None:
         reporter = self.context.errant_record_reporter() if bad else None
         for offset, error in bad:
+            record = _record(group, place, offset)
             if reporter is None:
-                where = f"The record at offset {offset} of {place.topic}-{place.partition}"
-                raise ConnectError(f"{where} can't be written: {error}. A dead letter queue would take it.") from error
-            reporter.report(_record(group, place, offset), error)
+                raise bad_record(record, error) from error
+            reporter.report(record, error)
 
     def _send(self, files: Files) -> None:
         """What is whole; a RetriableError if the store can't be reached for now."""
@@ -130,7 +131,7 @@ class ObjectStoreSinkTask(SinkTask):
                 self._store.put(name, path)
             except stores.ERRORS as error:
                 self._failed(name, error)
-            self._failures = 0
+            self._patience.succeeded()
             files.sent(path)
             self.context.request_commit()
 
@@ -138,14 +139,9 @@ class ObjectStoreSinkTask(SinkTask):
         text = f"{name} can't be sent to {self._store.shown}: {stores.reason(error)}"
         if not stores.passes(error):
             raise ConnectError(f"{text}. Check {stores.setting_of(error)}.") from None
-        now = time.time()
-        self._failures += 1
-        self._failing_since = now if self._failures == 1 else self._failing_since
-        if 0 <= self._retries < self._failures:
-            for_s = f"{now - self._failing_since:.0f} s"
-            raise ConnectError(f"{text}. It has been so for {for_s}, and {settings.RETRIES} is {self._retries}.") from None
-        self.context.timeout(self._backoff_ms)
-        raise RetriableError(text) from None
+        again, pause_ms = self._patience.failed(text)
+        self.context.timeout(pause_ms)
+        raise again from None
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Only what is behind files that were sent."""
@@ -173,7 +169,4 @@ def _slices(group: Group) -> list[tuple[TopicPartition, Slice]]:
 
 
 def _record(group: Group, place: TopicPartition, offset: int) -> SinkRecord:
-    wanted: Any = (place.topic, place.partition, offset)
-    return next(
-        each for each in group.origins.records if (each.original_topic, each.original_partition, each.original_offset) == wanted
-    )
+    return next(each for each in group.origins.records if place_of(each) == place and each.original_offset == offset)

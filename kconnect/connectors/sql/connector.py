@@ -9,48 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import kconnect
-from kconnect.api import Config, ConfigDef, ConfigError, ConnectError, SinkConnector, SinkTask, TopicPartition
+from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
+from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.sql import settings
 
 _PROBE_S = 5.0
 _INSTALL = "SQLAlchemy is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
 
 
-class SqlSinkConnector(SinkConnector):
-    def version(self) -> str:
-        return kconnect.__version__
-
-    def start(self, props: dict[str, str]) -> None:
-        self._props = dict(props)
-
-    def stop(self) -> None:
-        """Nothing was taken."""
-
+class SqlSinkConnector(CheckedSink):
     def task_class(self) -> type[SinkTask]:
         from kconnect.connectors.sql.task import SqlSinkTask
 
         return SqlSinkTask
 
-    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        return [dict(self._props) for _ in range(max_tasks)]
-
     def config(self) -> ConfigDef:
         return settings.CONFIG
 
-    def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        by_name = {each.name: each for each in found.values}
-        if any(each.errors for each in found.values):
-            return found
-        parsed = {name: each.value for name, each in by_name.items()}
-        problems = _mismatches(parsed)
-        if not problems:
-            topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
-            problems = _problems_of_database(parsed, topics)
-        for name, text in problems:
-            by_name[name].errors.append(text)
-        return found
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
+        return _mismatches(config) or _problems_of_database(config, topics)
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         config = settings.CONFIG.parse(connector_config)

@@ -23,7 +23,7 @@ from sqlalchemy.exc import (
     StatementError,
 )
 
-from kconnect.api import ConfigError, ConnectError
+from kconnect.api import ConfigError
 from kconnect.connectors.sql import settings
 from kconnect.connectors.sql.urls import url_of
 
@@ -138,7 +138,3 @@ def _code(original: Any) -> int | None:
     """MySQL's."""
     arguments: Any = getattr(original, "args", ())
     return arguments[0] if arguments and isinstance(arguments[0], int) else None
-
-
-class LostError(ConnectError):
-    """The database says that another task has this one's partitions."""

@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 
-from kconnect.api import TopicPartition
-from kconnect.connectors.sql.database import LostError
+from kconnect.api import ConnectError, TopicPartition
+
+
+class LostError(ConnectError):
+    """Another task has taken a partition over."""
 
 
 class Offsets:

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkRecord, schema, values
+from kconnect.connectors.common import MISFITS
 from kconnect.connectors.groups import Group, Origins
 from kconnect.connectors.sql import settings, types
 from kconnect.connectors.sql.tables import Tables, Wanted
@@ -224,7 +225,7 @@ def _converted(
         if wanted.schema is not None and wanted.schema.name is not None and values.FarDate in set(map(type, column)):
             raise DataError(types.FAR)
         return [None if each is None else convert(each) for each in column] if has_nulls else list(map(convert, column))
-    except Exception:  # noqa: BLE001 - which one it is, is found out next
+    except MISFITS:  # Which one it is, is found out next.
         return [_one(each, wanted, convert, bad, at) for at, each in enumerate(column)]
 
 
@@ -233,6 +234,6 @@ def _one(value: Any, wanted: Wanted, convert: types.Convert, bad: dict[int, Exce
         if isinstance(value, values.FarDate):
             raise DataError(types.FAR)
         return None if value is None else convert(value)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with the value, the others are written
+    except MISFITS as error:
         bad.setdefault(at, DataError(f"Its {wanted.name} does not fit the column: {error}"))
         return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.connectors.common import is_zone
 
 URL, USER, PASSWORD = "connection.url", "connection.user", "connection.password"
 ATTEMPTS, CONNECT_BACKOFF, DIALECT = "connection.attempts", "connection.backoff.ms", "dialect.name"
@@ -20,13 +20,6 @@ CREATE, EVOLVE, QUOTE, ZONE = "auto.create", "auto.evolve", "quote.sql.identifie
 RETRIES, BACKOFF, OFFSETS = "max.retries", "retry.backoff.ms", "offsets.table"
 
 _WHERE, _WRITES, _MAPPING, _TABLES, _RETRIES = "Connection", "Writes", "Rows and columns", "Tables", "Retries and offsets"
-
-
-def _zone(name: str, value: Any) -> None:
-    try:
-        ZoneInfo(value or "")
-    except (KeyError, ValueError, OSError):
-        raise ConfigError(name, value, "There is no such time zone; names are such as UTC or Europe/Berlin") from None
 
 
 def _needs_key(name: str, values: Mapping[str, Any]) -> bool:
@@ -151,7 +144,7 @@ CONFIG = ConfigDef(
         "UTC",
         Importance.MEDIUM,
         "The zone of timestamps in columns that have none.",
-        _zone,
+        is_zone,
         group=_MAPPING,
         order=4,
         recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],

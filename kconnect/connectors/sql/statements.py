@@ -37,7 +37,8 @@ class Writer:
         mode = "delete" if rows.deletes else self._mode
         if mode != "insert":
             rows = rows.last_of_each_key()
-        name = (id(rows.table), rows.names, rows.keys, mode)
+        # The table itself, not its id: that may be another's once this one is forgotten.
+        name = (rows.table, rows.names, rows.keys, mode)
         run = self._compiled.get(name)
         if run is None:
             run = self._compiled[name] = self._made(rows, mode)

@@ -111,12 +111,11 @@ class Tables:
                     f"The column {each.name} can't be added to the table {table.fullname}: its field is neither optional nor "
                     "has a default, and the rows there are have no value for it. Add it by hand."
                 )
-        compiler = self._engine.dialect.ddl_compiler(self._engine.dialect, None)  # type: ignore[arg-type]
         place = self._engine.dialect.identifier_preparer.format_table(table)
         for each in missing:
             column = self._made(each, False)
             sa.Table(table.name, sa.MetaData(), column, schema=table.schema)
-            statement = f"ALTER TABLE {place} ADD COLUMN {compiler.get_column_specification(column)}"
+            statement = f"ALTER TABLE {place} ADD COLUMN {sa.schema.CreateColumn(column).compile(dialect=self._engine.dialect)}"
             try:
                 with self._engine.begin() as connection:
                     connection.exec_driver_sql(statement)

@@ -18,7 +18,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 import kconnect
-from kconnect.api import ConnectError, RetriableError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.api import ConnectError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.sql import database, settings
 from kconnect.connectors.sql.offsets import Offsets
@@ -36,7 +37,6 @@ class SqlSinkTask(SinkTask):
         self._engine: sa.Engine | None = None
         self._connection: sa.Connection | None = None
         self._offsets: Offsets | None = None
-        self._failures, self._failing_since = 0, 0.0
 
     def version(self) -> str:
         return kconnect.__version__
@@ -45,8 +45,7 @@ class SqlSinkTask(SinkTask):
         config = settings.CONFIG.parse(props)
         engine = self._engine = database.made_engine(config)
         self._batch: int = config[settings.BATCH]
-        self._retries: int = config[settings.RETRIES]
-        self._backoff_ms: int = config[settings.BACKOFF]
+        self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._tables = Tables(engine, config)
         self._maker = Maker(config, self._tables, engine.dialect.name)
         self._writer = Writer(engine, config[settings.MODE].lower())
@@ -109,7 +108,7 @@ class SqlSinkTask(SinkTask):
             self._maker.forget()
             self._writer.forget()
             self._failed(error)
-        self._failures = 0
+        self._patience.succeeded()
 
     def _write(self, groups: Sequence[Group]) -> None:
         assert self._engine is not None
@@ -129,7 +128,7 @@ class SqlSinkTask(SinkTask):
             if any(firsts[each] < begin for each, begin in begins.items()):
                 records = [record for group in groups for record in group.origins.records]
                 bad.clear()
-                rows = self._rows(groups_of([each for each in records if each.original_offset >= begins[_place(each)]]), bad)
+                rows = self._rows(groups_of([each for each in records if each.original_offset >= begins[place_of(each)]]), bad)
             self._statements(rows, bad)
             self._report(bad)
             self._offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
@@ -169,8 +168,7 @@ class SqlSinkTask(SinkTask):
         reporter = self.context.errant_record_reporter() if bad else None
         for record, error in bad:
             if reporter is None:
-                where = f"The record at offset {record.original_offset} of {record.original_topic}-{record.original_partition}"
-                raise ConnectError(f"{where} can't be written: {error}. A dead letter queue would take it.") from error
+                raise bad_record(record, error) from error
             reporter.report(record, error)
 
     def _failed(self, error: SQLAlchemyError) -> None:
@@ -179,18 +177,9 @@ class SqlSinkTask(SinkTask):
         self._disconnect()
         if not database.passes(error):
             raise ConnectError(text) from None
-        now = time.time()
-        self._failures += 1
-        self._failing_since = now if self._failures == 1 else self._failing_since
-        if 0 <= self._retries < self._failures:
-            for_s = f"{now - self._failing_since:.0f} s"
-            raise ConnectError(f"{text}. It has been so for {for_s}, and {settings.RETRIES} is {self._retries}.") from None
-        self.context.timeout(self._backoff_ms)
-        raise RetriableError(text) from None
-
-
-def _place(record: SinkRecord) -> TopicPartition:
-    return TopicPartition(record.original_topic, record.original_partition)
+        again, pause_ms = self._patience.failed(text)
+        self.context.timeout(pause_ms)
+        raise again from None
 
 
 def _ends(groups: Sequence[Group]) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:

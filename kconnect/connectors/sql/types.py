@@ -20,6 +20,7 @@ from sqlalchemy.dialects import mysql
 
 from kconnect.api import DataError, Schema, SchemaType, Struct, schema, values
 from kconnect.connectors import documents
+from kconnect.connectors.common import point_in_time
 
 _SIMPLE: dict[SchemaType, sa.types.TypeEngine[Any]] = {
     SchemaType.INT8: sa.SmallInteger(),
@@ -158,13 +159,10 @@ def _parsed(kind: Any, text: str, zone: ZoneInfo) -> Any:
             return datetime.date.fromisoformat(text)
         if isinstance(kind, sa.Time):
             return datetime.time.fromisoformat(text)
-        # Python 3.10 does not read a Z.
-        found = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+        found = point_in_time(text, zone)
     except ValueError:
         raise DataError(f"{text[:40]!r} is no {kind} in ISO 8601") from None
-    if kind.timezone:
-        return found if found.tzinfo else found.replace(tzinfo=zone)
-    return found.astimezone(zone).replace(tzinfo=None) if found.tzinfo else found
+    return found if kind.timezone else found.astimezone(zone).replace(tzinfo=None)
 
 
 def _without_nul(value: Any) -> Any:

@@ -98,6 +98,8 @@ def _mysql(given: dict[str, str]) -> dict[str, str]:
         if (name in ("useSSL", "requireSSL") and value.lower() == "true") or (name == "sslMode" and value != "DISABLED"):
             found["ssl"] = "true"
         elif name == "connectTimeout":
+            if not value.isdecimal():
+                raise _refused(f"Its connectTimeout is a number of ms, but is {value}")
             found["connect_timeout"] = str(max(1, int(value) // 1000))
         elif name not in (*_HARMLESS["mysql"], "useSSL", "requireSSL", "sslMode"):
             raise _unknown(name)

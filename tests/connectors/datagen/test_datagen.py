@@ -166,6 +166,21 @@ def test_a_text_is_what_its_name_promises() -> None:
     assert all(re.fullmatch("[a-z]{8,16}", each["blurb"]) for each in values)
 
 
+def test_a_type_that_has_a_name_may_be_used_again() -> None:
+    side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
+    place = {"type": "record", "name": "Place", "fields": [{"name": "side", "type": "Side"}]}
+    fields: list[dict[str, Any]] = [
+        {"name": "a", "type": side},
+        {"name": "b", "type": "Side"},
+        {"name": "c", "type": place},
+        {"name": "d", "type": "x.Place"},
+    ]
+    with of({**record(*fields), "namespace": "x"}) as source:
+        values = [each.value for each in source.read(50)]
+    assert {each["b"] for each in values} == {each["d"]["side"] for each in values} == {"BUY", "SELL"}
+    assert [each["a"] for each in values] != [each["b"] for each in values]
+
+
 def test_options_of_a_record_belong_together() -> None:
     city = {"type": "record", "name": "City", "fields": [{"name": "n", "type": "string"}, {"name": "zip", "type": "int"}]}
     found = made(city, options=[{"n": "A", "zip": 1}, {"n": "B", "zip": 2}])

@@ -221,7 +221,7 @@ def test_bad_records_may_be_passed_over(service: HttpService, behavior: str, cap
 
 def test_without_a_queue_a_bad_record_fails_the_task(service: HttpService) -> None:
     service.refuses = b"1"
-    with sink(service) as runner, pytest.raises(ConnectError, match=r"record at offset 1 of orders-0 can't be sent: .* 400"):
+    with sink(service) as runner, pytest.raises(ConnectError, match=r"record at offset 1 of orders-0 can't be written: .* 400"):
         runner.put(records({"n": 0}, {"n": 1}))
 
 

@@ -195,7 +195,7 @@ def test_what_may_pass_is_asked_again(service: HttpService) -> None:
     [
         ([{"id": None}], {"since_path": "id"}, "no text and no number in a record, but null"),
         ([{"id": 1}, {"id": "x"}], {"since_path": "id"}, "can't be compared"),
-        ([{"id": 1}], {"timestamp_path": "id2"}, "neither a number nor a time"),
+        ([{"id": 1}], {"timestamp_path": "id2"}, "neither a time, nor a number"),
     ],
 )
 def test_answers_that_do_not_fit(service: HttpService, answer: Any, config: dict[str, str], text: str) -> None:

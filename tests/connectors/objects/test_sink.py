@@ -8,6 +8,7 @@ import decimal
 import gzip
 import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -305,10 +306,8 @@ def test_a_file_ends_before_a_record_that_is_too_late(folder: Folder) -> None:
 
 
 def test_the_clock_may_end_files(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kconnect.connectors.objects import task
-
     now = [1000.0]
-    monkeypatch.setattr(task.time, "time", lambda: now[0])  # type: ignore[attr-defined]
+    monkeypatch.setattr(time, "time", lambda: now[0])
     with folder.sink(JSON, rotate_schedule_interval_ms="60000") as sink:
         sink.put(folder.rows(1, 2))
         sink.put([])
@@ -318,6 +317,14 @@ def test_the_clock_may_end_files(folder: Folder, monkeypatch: pytest.MonkeyPatch
         assert list(folder.files()) == ["topics/t/partition=0/t+0+0000000000.json"]
         sink.flush()
         assert sink.committed == {TopicPartition("t", 0): 2}
+
+
+def test_days_of_the_clock_begin_in_the_zone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    noon = datetime.datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
+    monkeypatch.setattr(time, "time", lambda: noon)
+    with folder.sink(JSON, rotate_schedule_interval_ms=str(24 * 60 * MINUTE), timezone="Asia/Tokyo") as sink:
+        task: Any = sink.task
+        assert task._next_schedule() == datetime.datetime(2026, 1, 31, 15, tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize("format", FORMATS)

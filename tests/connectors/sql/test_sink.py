@@ -36,7 +36,7 @@ from kconnect.api import (
     values,
 )
 from kconnect.connectors.sql.connector import SqlSinkConnector
-from kconnect.connectors.sql.database import LostError
+from kconnect.connectors.sql.offsets import LostError
 from kconnect.testing import SinkRunner, check_plugin
 from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database

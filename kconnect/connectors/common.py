@@ -1,0 +1,124 @@
+"""
+What the connectors in the box share: how a config is checked, how long a system that is away is tried, bad records, times.
+
+Each connector derives from `Checked` and says in `problems` what is wrong with its config. Read next: `sql/connector.py`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import kconnect
+from kconnect.api import (
+    Config,
+    ConfigError,
+    ConnectError,
+    Connector,
+    DataError,
+    RetriableError,
+    SinkConnector,
+    SinkRecord,
+    TopicPartition,
+    values,
+)
+
+MISFITS: tuple[type[Exception], ...] = (DataError, ValueError, TypeError, AttributeError, ArithmeticError)
+"""What is raised for a value that does not fit where it goes; anything else is a mistake of ours, or trouble of the machine."""
+
+
+class Checked(Connector):
+    """A connector that takes nothing when it starts, and looks at a config as a whole once its single values are right."""
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        self._props = dict(props)
+
+    def stop(self) -> None:
+        """Nothing was taken."""
+
+    def validate(self, props: dict[str, str]) -> Config:
+        found = super().validate(props)
+        by_name = {each.name: each for each in found.values}
+        if not any(each.errors for each in found.values):
+            for name, text in self.problems({name: each.value for name, each in by_name.items()}, props):
+                by_name[name].errors.append(text)
+        return found
+
+    @abstractmethod
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        """What is wrong with a parsed config, beyond single values: settings, each with a sentence."""
+
+
+class CheckedSink(Checked, SinkConnector):
+    """All tasks have one config: Kafka divides the partitions among them. Offsets may be altered as anybody likes."""
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        return [dict(self._props) for _ in range(max_tasks)]
+
+    def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        return True
+
+
+class Patience:
+    """How many times in a row something is tried again (-1: any number), as `setting` says, and how long the pause is."""
+
+    def __init__(self, setting: str, retries: int, pause_ms: float) -> None:
+        self._setting, self._retries, self._pause_ms = setting, retries, pause_ms
+        self._failures, self._since = 0, 0.0
+
+    def succeeded(self) -> None:
+        self._failures = 0
+
+    def failed(self, text: str, at_least_ms: float = 0.0) -> tuple[RetriableError, int]:
+        """What to raise, and the pause, in ms. ConnectError if there were too many tries."""
+        now = time.time()
+        self._failures += 1
+        self._since = now if self._failures == 1 else self._since
+        if 0 <= self._retries < self._failures:
+            raise ConnectError(f"{text}. It has been so for {now - self._since:.0f} s, and {self._setting} is {self._retries}.")
+        return RetriableError(text), round(max(self._pause_ms, at_least_ms))
+
+
+def place_of(record: SinkRecord) -> TopicPartition:
+    """Where it is in Kafka, whatever transforms have made of that."""
+    return TopicPartition(record.original_topic, record.original_partition)
+
+
+def bad_record(record: SinkRecord, error: Exception, remedy: str = "A dead letter queue would take it.") -> ConnectError:
+    """What fails a task that may not report a record."""
+    where = f"The record at offset {record.original_offset} of {record.original_topic}-{record.original_partition}"
+    return ConnectError(f"{where} can't be written: {error}. {remedy}")
+
+
+def point_in_time(text: str, zone: datetime.tzinfo = datetime.timezone.utc) -> datetime.datetime:
+    """Of a text as ISO 8601 has it, with a zone: `zone` if it names none. ValueError if it is none."""
+    # Python 3.10 does not read a Z.
+    found = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    return found if found.tzinfo else found.replace(tzinfo=zone)
+
+
+def milliseconds(value: Any) -> int:
+    """Of a date, a number of them since 1970, or a text in ISO 8601. DataError for anything else."""
+    if isinstance(value, datetime.datetime):
+        return values.milliseconds_of(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value)
+    try:
+        return round(point_in_time(value).timestamp() * 1000)
+    except (AttributeError, TypeError, ValueError):
+        raise DataError("it is neither a time, nor a number, nor a text in ISO 8601") from None
+
+
+def is_zone(name: str, value: Any) -> None:
+    """A validator of settings."""
+    try:
+        ZoneInfo(value or "")
+    except (KeyError, ValueError, OSError):
+        raise ConfigError(name, value, "There is no such time zone; names are such as UTC or Europe/Berlin") from None
