@@ -1,9 +1,17 @@
-"""What tests of the command line share: each runs against a kconnect worker and against a worker of Apache Kafka Connect."""
+"""
+What several of these tests share. Those of the command line each run against a kconnect worker and against a worker of Apache
+Kafka Connect.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from kconnect.local.broker import Broker
+from kconnect.testing.processes import WorkerProcess
+from tests.conftest import QUICK
 from tests.support import starts
 
 
@@ -13,3 +21,15 @@ def cluster_url(request: pytest.FixtureRequest) -> str:
     """The URL of `worker`, and then that of `peer`; each starts once."""
     found: str = request.getfixturevalue({"kconnect": "worker", "connect": "peer"}[request.param]).url
     return found
+
+
+@pytest.fixture(scope="session")
+@starts("integration")
+def once_worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """A worker with exactly-once sources; each test deletes the connectors that it made."""
+    properties = {**QUICK, "session.timeout.ms": "20000", "exactly.once.source.support": "enabled"}
+    started = WorkerProcess(tmp_path_factory.mktemp("once"), broker.bootstrap_servers, "once", properties=properties)
+    try:
+        yield started.start()
+    finally:
+        started.stop()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from kconnect.testing.processes import WorkerProcess
-from tests.rig.connectors import sinks
+from tests.rig.connectors import sinks, trials
 from tests.rig.connectors.sinks import Target, Trial
 from tests.rig.systems.http_service import HttpService
 
@@ -69,7 +69,7 @@ def test_the_harness_finds_what_it_looks_for(
             trial.arrived(timeout=2)
 
 
-@pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(sinks.many, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(trials.many, marks=pytest.mark.long)])
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Service
 ) -> None:

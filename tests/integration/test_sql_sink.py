@@ -9,7 +9,7 @@ import pytest
 
 from kconnect.errors import ConnectError
 from kconnect.testing.processes import WorkerProcess
-from tests.rig.connectors import sinks
+from tests.rig.connectors import sinks, trials
 from tests.rig.connectors.sinks import Target, Trial
 from tests.rig.systems.postgres import Postgres
 from tests.support import starts
@@ -64,7 +64,7 @@ def target(postgres_programs: Path) -> Iterator[Table]:
     server.stop()
 
 
-@pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(sinks.many, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(trials.many, marks=pytest.mark.long)])
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Table
 ) -> None:

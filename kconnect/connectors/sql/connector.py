@@ -1,19 +1,22 @@
 """
-SqlSinkConnector: whether a config can be used, and what the database says to it. The rows: `task.py`.
+SqlSinkConnector: whether a config can be used, and what the database says to it. The rows: `task.py`. The source: `source.py`.
 
 SQLAlchemy and the drivers are imported where a database is needed, so that without them all else works.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.sql import settings
 
-_PROBE_S = 5.0
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+PROBE_S = 5.0
 _INSTALL = "SQLAlchemy is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
 
 
@@ -28,7 +31,9 @@ class SqlSinkConnector(CheckedSink):
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
-        return _mismatches(config) or _problems_of_database(config, topics)
+        return _mismatches(config) or problems_of_database(
+            config, lambda engine: _problems_of_tables(engine, config, topics), writes=True
+        )
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         config = settings.CONFIG.parse(connector_config)
@@ -38,7 +43,7 @@ class SqlSinkConnector(CheckedSink):
             from kconnect.connectors.sql import database
             from kconnect.connectors.sql.offsets import Offsets
 
-            engine = database.made_engine(config, _PROBE_S)
+            engine = database.made_engine(config, PROBE_S)
             try:
                 Offsets(engine, config[settings.OFFSETS], connector_config["name"]).alter(offsets)
             except SQLAlchemyError as error:
@@ -65,7 +70,21 @@ def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def _problems_of_database(config: Mapping[str, Any], topics: list[str]) -> list[tuple[str, str]]:
+def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any], topics: Sequence[str]) -> list[tuple[str, str]]:
+    from kconnect.connectors.sql.tables import Tables
+
+    tables = Tables(engine, config)
+    missing = [topic for topic in topics if not config[settings.CREATE] and tables.existing(topic) is None]
+    if missing:
+        names = ", ".join(".".join(filter(None, tables.name_of(topic))) for topic in missing)
+        return [(settings.TABLE, f"There is no table {names}: create it, or set {settings.CREATE}=true.")]
+    return []
+
+
+def problems_of_database(
+    config: Mapping[str, Any], ask: Callable[[sa.Engine], list[tuple[str, str]]], writes: bool
+) -> list[tuple[str, str]]:
+    """What is wrong with a database that is to be written, or only read: whether it answers, and what `ask` finds there."""
     try:
         from kconnect.connectors.sql import database
     except ImportError:
@@ -73,25 +92,18 @@ def _problems_of_database(config: Mapping[str, Any], topics: list[str]) -> list[
     import sqlalchemy as sa
     from sqlalchemy.exc import SQLAlchemyError
 
-    from kconnect.connectors.sql.tables import Tables
-
     try:
-        engine = database.made_engine(config, _PROBE_S)
+        engine = database.made_engine(config, PROBE_S, writes)
     except ConfigError as error:
         return [(settings.URL, f"{error}.")]
     try:
         with engine.connect() as connection:
             connection.execute(sa.select(1))
-        tables = Tables(engine, config)
-        missing = [topic for topic in topics if not config[settings.CREATE] and tables.existing(topic) is None]
+        return ask(engine)
     except SQLAlchemyError as error:
         return [(_setting_of(error), f"The {database.shown(engine)} says: {database.reason(error)}.")]
     finally:
         engine.dispose()
-    if missing:
-        names = ", ".join(".".join(filter(None, tables.name_of(topic))) for topic in missing)
-        return [(settings.TABLE, f"There is no table {names}: create it, or set {settings.CREATE}=true.")]
-    return []
 
 
 def _setting_of(error: Exception) -> str:

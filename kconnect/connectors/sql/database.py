@@ -2,7 +2,7 @@
 A database: its engine, and what its errors mean.
 
 Errors that may pass lead to another try, bad rows to the dead letters, all others to a failed task. SQLAlchemy names errors
-alike for all drivers, but only the drivers know which of them pass. Made by `task.py` and `connector.py`. Read next: `urls.py`.
+alike for all drivers, but only the drivers know which of them pass. Made by the tasks and the connectors. Read next: `urls.py`.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 14
 """Of rows that the table does not take; some come as errors of operation."""
 
 
-def made_engine(config: Mapping[str, Any], timeout_s: float | None = None) -> sa.Engine:
+def made_engine(config: Mapping[str, Any], timeout_s: float | None = None, writes: bool = True) -> sa.Engine:
     """
     An engine without connections. ConfigError if the URL can't be used, or its driver is not installed. `timeout_s` is how long
-    it may take to connect, if the URL does not say.
+    it may take to connect, if the URL does not say. `writes`: whether rows are to be written, and not only read.
     """
     url = url_of(config)
     try:
         # The task has one connection, and knows when it is lost; another one may look at tables meanwhile.
         engine = sa.create_engine(
-            url, pool_size=1, max_overflow=1, hide_parameters=True, connect_args=_arguments(url, timeout_s)
+            url, pool_size=1, max_overflow=1, hide_parameters=True, connect_args=_arguments(url, timeout_s, writes)
         )
     except NoSuchModuleError:
         text = f"There is no dialect {url.drivername} here: install SQLAlchemy's for this database"
@@ -56,13 +56,13 @@ def made_engine(config: Mapping[str, Any], timeout_s: float | None = None) -> sa
             f"The driver of {url.drivername} is not installed here ({error}): for PostgreSQL, MySQL and MariaDB it comes with "
         )
         raise ConfigError(settings.URL, "[hidden]", f"{text}pip install 'kconnect[sql]'") from None
-    if engine.dialect.name == "sqlite":
+    if engine.dialect.name == "sqlite" and writes:
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
 
 
-def _arguments(url: URL, timeout_s: float | None) -> dict[str, Any]:
+def _arguments(url: URL, timeout_s: float | None, writes: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if (
         timeout_s is not None
@@ -74,6 +74,9 @@ def _arguments(url: URL, timeout_s: float | None) -> dict[str, Any]:
         found["application_name"] = "kconnect"
     if url.get_backend_name() == "sqlite":
         found["isolation_level"] = None
+    if url.get_backend_name() in ("mysql", "mariadb") and not writes:
+        # A TIMESTAMP is a point in time, and comes in the zone of the session.
+        found["init_command"] = "SET time_zone = '+00:00'"
     return found
 
 

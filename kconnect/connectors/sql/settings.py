@@ -1,5 +1,5 @@
 """
-The settings of the SQL sink: those of the JDBC sink that people know, and `offsets.table`.
+The settings of the SQL sink: those of the JDBC sink that people know, and `offsets.table`. `CONNECTION` is the source's, too.
 
 Read by `connector.py`, which checks them against each other, and by the modules that do what they say.
 """
@@ -26,7 +26,7 @@ def _needs_key(name: str, values: Mapping[str, Any]) -> bool:
     return (values.get(PK_MODE) or "none").lower() != "none"
 
 
-CONFIG = ConfigDef(
+CONNECTION: tuple[ConfigKey, ...] = (
     ConfigKey(
         URL,
         Type.STRING,
@@ -45,7 +45,7 @@ CONFIG = ConfigDef(
         Type.STRING,
         "",
         Importance.LOW,
-        "Not needed: the URL says what database it is. Taken as the JDBC sink's configs have it, and not looked at.",
+        "Not needed: the URL says what database it is. Taken as configs of JDBC connectors have it, and not looked at.",
         group=_WHERE,
         order=4,
     ),
@@ -69,6 +69,10 @@ CONFIG = ConfigDef(
         group=_WHERE,
         order=6,
     ),
+)
+
+CONFIG = ConfigDef(
+    *CONNECTION,
     ConfigKey(
         MODE,
         Type.STRING,

@@ -19,22 +19,24 @@ class Database:
         self.config = {"connection.url": url}
         if user:
             self.config |= {"connection.user": user, "connection.password": password}
-        self._engine = engine
+        self.engine = engine
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return [tuple(row) for row in connection.execute(sa.text(query))]
 
-    def execute(self, statement: str) -> None:
-        with self._engine.begin() as connection:
-            connection.execute(sa.text(statement))
+    def execute(self, *statements: str) -> None:
+        """In one transaction."""
+        with self.engine.begin() as connection:
+            for each in statements:
+                connection.execute(sa.text(each))
 
     def quoted(self, name: str) -> str:
         """For `rows`, which doubles a percent sign by itself."""
-        return self._engine.dialect.identifier_preparer.quote_identifier(name).replace(":", "\\:").replace("%%", "%")
+        return self.engine.dialect.identifier_preparer.quote_identifier(name).replace(":", "\\:").replace("%%", "%")
 
     def close(self) -> None:
-        self._engine.dispose()
+        self.engine.dispose()
 
 
 def sqlite(file: Path) -> Database:

@@ -1,5 +1,6 @@
 """
 The harness for the connectors in the box: the same trials for each of them, on a real worker against the real system.
 
-`sinks.py` has those of sinks. A connector's test says what its system is (`Target`), and runs all of them.
+`trials.py` has what all share, `sinks.py` and `sources.py` what is particular to either. A connector's test says what its
+system is (`Target`, `Origin`), and runs all of them.
 """

@@ -1,0 +1,228 @@
+"""
+Fields: which schema the values of a column have, and how they are read.
+
+The counterpart of `types.py`, for the source. What has no type of its own in Connect (JSON, UUIDs, intervals, enumerations,
+ranges) is read as the text that the database makes of it. Used by `relations.py`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import NullType
+
+from kconnect.api import DataError, Schema, SchemaType, schema
+from kconnect.connectors.common import point_in_time
+from kconnect.connectors.sql import source_settings as settings
+
+Convert = Callable[[Any], Any]
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_UTC = datetime.timezone.utc
+_DAY = datetime.timedelta(days=1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_FREE_SCALE = 38
+"""Of a column that fixes none, as NUMERIC of PostgreSQL: more digits behind the point than its division gives."""
+_EXACTLY = decimal.Context(prec=2000, traps=[decimal.Inexact, decimal.InvalidOperation])
+
+
+@dataclass(frozen=True)
+class Options:
+    """How values are to be read."""
+
+    backend: str
+    numbers: str
+    granularity: str
+    zone: ZoneInfo
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], backend: str) -> Options:
+        zone = ZoneInfo(config[settings.ZONE])
+        return cls(backend, settings.numbers_of(config), config[settings.GRANULARITY].lower(), zone)
+
+
+@dataclass(frozen=True)
+class ReadField:
+    """A field of the records, what is selected for it, and what becomes of values that are not null (None: they stay)."""
+
+    name: str
+    schema: Schema
+    selected: sa.ColumnElement[Any]
+    convert: Convert | None
+
+
+def field_of(column: sa.ColumnClause[Any], options: Options) -> ReadField:
+    own, convert = _of_type(column.type, options)
+    # Values come as the driver gives them: SQLAlchemy's own types would make others of some.
+    selected = sa.type_coerce(sa.cast(column, sa.Text()) if own is None else column, NullType())
+    found = schema.STRING_SCHEMA if own is None else own
+    return ReadField(column.name, found.replace(optional=True) if may_be_null(column) else found, selected, convert)
+
+
+def may_be_null(column: sa.ColumnClause[Any]) -> bool:
+    """What a query gives may be. SQLite has nulls in primary keys, but for INTEGER ones."""
+    if isinstance(column, sa.Column) and column.primary_key and isinstance(column.type, sa.INTEGER):
+        return False
+    return getattr(column, "nullable", True) is not False
+
+
+def _of_type(kind: Any, options: Options) -> tuple[Schema | None, Convert | None]:
+    """None as a schema: the database is to make a text of it."""
+    if isinstance(kind, sa.Boolean):
+        return schema.BOOLEAN_SCHEMA, bool
+    if isinstance(kind, mysql.BIT):
+        return (schema.BOOLEAN_SCHEMA, any) if kind.length in (None, 1) else (schema.BYTES_SCHEMA, None)
+    if isinstance(kind, sa.Integer | mysql.YEAR):
+        return _integer(kind, options), _whole if options.backend == "sqlite" else None
+    if isinstance(kind, sa.Float):
+        single = isinstance(kind, sa.REAL if options.backend == "postgresql" else mysql.FLOAT)
+        return (schema.FLOAT32_SCHEMA if single else schema.FLOAT64_SCHEMA), float
+    if isinstance(kind, sa.Numeric):
+        return _numeric(kind, options.numbers)
+    if isinstance(kind, sa.DateTime):
+        return _date_and_time(options, moment_of(kind, options))
+    if isinstance(kind, sa.Date):
+        return schema.DATE_SCHEMA, _date
+    if isinstance(kind, sa.Time):
+        return (None, None) if kind.timezone else (schema.TIME_SCHEMA, _time)
+    if isinstance(kind, ARRAY):
+        return _array(kind, options)
+    if isinstance(kind, sa.types._Binary):
+        return schema.BYTES_SCHEMA, bytes
+    if isinstance(kind, sa.String):
+        return schema.STRING_SCHEMA, _text if options.backend == "sqlite" else None
+    return None, None
+
+
+def _integer(kind: Any, options: Options) -> Schema:
+    unsigned = getattr(kind, "unsigned", False)
+    if options.backend == "sqlite" or isinstance(kind, sa.BigInteger):
+        return schema.INT64_SCHEMA
+    if isinstance(kind, mysql.TINYINT):
+        return schema.INT16_SCHEMA if unsigned else schema.INT8_SCHEMA
+    if isinstance(kind, sa.SmallInteger):
+        return schema.INT32_SCHEMA if unsigned else schema.INT16_SCHEMA
+    return schema.INT64_SCHEMA if unsigned and not isinstance(kind, mysql.MEDIUMINT) else schema.INT32_SCHEMA
+
+
+def _numeric(kind: sa.Numeric[Any], numbers: str) -> tuple[Schema, Convert]:
+    """The rules of `numeric.mapping`."""
+    precision, scale = kind.precision, kind.scale
+    if precision is not None and scale is None:
+        scale = 0
+    if numbers != "none" and scale == 0 and precision is not None and precision < 19:
+        widths = ((9, schema.INT64_SCHEMA), (4, schema.INT32_SCHEMA), (2, schema.INT16_SCHEMA), (0, schema.INT8_SCHEMA))
+        return next(made for least, made in widths if precision > least), _whole
+    eager = numbers == "best_fit_eager_double"
+    if (eager and scale != 0) or (numbers == "best_fit" and scale and precision is not None and precision < 19):
+        return schema.FLOAT64_SCHEMA, float
+    places = _FREE_SCALE if scale is None else scale
+    step = decimal.Decimal(1).scaleb(-places)
+
+    def exact(value: Any) -> decimal.Decimal:
+        given = value if isinstance(value, decimal.Decimal) else decimal.Decimal(str(value))
+        try:
+            return _EXACTLY.quantize(given, step)
+        except decimal.DecimalException:
+            remedy = f"read it with {settings.QUERY} and a CAST, or set {settings.NUMBERS}=best_fit_eager_double"
+            raise DataError(f"{given} has not {places} digits behind the point: {remedy}") from None
+
+    return schema.decimal_schema(places), exact
+
+
+def _date_and_time(options: Options, moment: Convert) -> tuple[Schema, Convert]:
+    unit, _, form = options.granularity.partition("_")
+    if form == "logical":
+        return schema.TIMESTAMP_SCHEMA, moment
+    if form == "iso_datetime_string":
+        zeros = "000" if unit == "nanos" else ""
+        return schema.STRING_SCHEMA, lambda value: f"{moment(value).replace(tzinfo=None).isoformat('T', 'microseconds')}{zeros}"
+    factor = 1000 if unit == "nanos" else 1
+    if form == "long":
+        return schema.INT64_SCHEMA, lambda value: (moment(value) - _EPOCH) // _MICROSECOND * factor
+    return schema.STRING_SCHEMA, lambda value: str((moment(value) - _EPOCH) // _MICROSECOND * factor)
+
+
+def moment_of(kind: Any, options: Options) -> Convert:
+    """How values of a column become datetimes in UTC."""
+    zone = zone_of(kind, options)
+
+    def read(value: Any) -> datetime.datetime:
+        if isinstance(value, datetime.datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(_UTC)
+        if isinstance(value, datetime.date):
+            return datetime.datetime.combine(value, datetime.time(), zone).astimezone(_UTC)
+        if isinstance(value, int | float):
+            return _EPOCH + datetime.timedelta(milliseconds=value)
+        try:
+            return point_in_time(value, zone).astimezone(_UTC)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"{value!r:.40} is no date and time") from None
+
+    return read
+
+
+def zone_of(kind: Any, options: Options) -> datetime.tzinfo:
+    """Of times without one. MySQL's TIMESTAMP is a point in time, which comes in the zone of the session: UTC."""
+    return _UTC if isinstance(kind, sa.TIMESTAMP) and options.backend in ("mysql", "mariadb") else options.zone
+
+
+def _date(value: Any) -> datetime.datetime:
+    if isinstance(value, str):
+        value = _parsed(datetime.date.fromisoformat, value[:10])
+    elif isinstance(value, int):
+        value = _EPOCH + datetime.timedelta(milliseconds=value)
+    return datetime.datetime(value.year, value.month, value.day, tzinfo=_UTC)
+
+
+def _time(value: Any) -> datetime.datetime:
+    if isinstance(value, str):
+        value = _parsed(datetime.time.fromisoformat, value)
+    elif isinstance(value, int):
+        value = datetime.timedelta(milliseconds=value)
+    if isinstance(value, datetime.timedelta):
+        if not datetime.timedelta() <= value < _DAY:
+            raise DataError(f"{value} is no time of a day")
+        return _EPOCH + value
+    return datetime.datetime.combine(_EPOCH.date(), value, _UTC)
+
+
+def _array(kind: Any, options: Options) -> tuple[Schema | None, Convert | None]:
+    inner, convert = _of_type(kind.item_type, options)
+    if inner is None or inner.type is SchemaType.ARRAY:
+        return None, None
+
+    def read(values: Any) -> list[Any]:
+        if any(isinstance(value, list) for value in values):
+            raise DataError("an array of several dimensions has no place in a record")
+        return [None if value is None else convert(value) for value in values] if convert else list(values)
+
+    return schema.array(inner.replace(optional=True)), read
+
+
+# SQLite's columns take values of any type.
+
+
+def _whole(value: Any) -> int:
+    if int(value) != value:
+        raise DataError(f"{value!r:.40} is no integer")
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _parsed(parse: Callable[[str], Any], text: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError:
+        raise DataError(f"{text!r:.40} is no date or time") from None

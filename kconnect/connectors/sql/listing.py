@@ -1,0 +1,86 @@
+"""
+Listing: which tables there are that a config asks for.
+
+Called by `source.py`, for the tasks' configs, and when a config is validated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kconnect.connectors.sql import source_settings as settings
+
+_OWN = {
+    "postgresql": re.compile(r"information_schema|pg_.*"),
+    "mysql": re.compile(r"information_schema|performance_schema|mysql|sys"),
+    "mariadb": re.compile(r"information_schema|performance_schema|mysql|sys"),
+}
+"""The schemas of the databases themselves."""
+_TABLES, _VIEWS = ("TABLE", "BASE TABLE", "PARTITIONED TABLE"), ("VIEW", "MATERIALIZED VIEW")
+KINDS = (*_TABLES, *_VIEWS)
+
+
+class TableName(NamedTuple):
+    schema: str | None
+    table: str
+
+    @property
+    def full(self) -> str:
+        return f"{self.schema}.{self.table}" if self.schema else self.table
+
+
+def tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
+    """In the order of their names."""
+    inspector = sa.inspect(engine)
+    kinds = {each.upper() for each in config[settings.KINDS]}
+    found: list[TableName] = []
+    for schema in _schemas(engine, inspector, config):
+        names: list[str] = []
+        if kinds.intersection(_TABLES):
+            names += inspector.get_table_names(schema)
+        if "VIEW" in kinds:
+            names += inspector.get_view_names(schema)
+        if "MATERIALIZED VIEW" in kinds and engine.dialect.name == "postgresql":
+            names += inspector.get_materialized_view_names(schema)
+        found += [TableName(schema, name) for name in names]
+    return sorted(each for each in found if _is_wanted(each, config))
+
+
+def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, Any]) -> Sequence[str | None]:
+    backend = engine.dialect.name
+    if backend == "sqlite":
+        return [None]
+    pattern = config[settings.SCHEMAS]
+    if backend in ("mysql", "mariadb"):
+        # What is a schema elsewhere is a database here, and a catalog for JDBC.
+        pattern = config[settings.CATALOGS] or pattern
+        if not pattern and inspector.default_schema_name:
+            return [inspector.default_schema_name]
+    like = re.compile(_of_like(pattern or "%"), re.IGNORECASE | re.DOTALL)
+    own = _OWN.get(backend)
+    return [name for name in inspector.get_schema_names() if like.fullmatch(name) and not (own and own.fullmatch(name))]
+
+
+def _of_like(pattern: str) -> str:
+    return "".join({"%": ".*", "_": "."}.get(each, re.escape(each)) for each in pattern)
+
+
+def _is_wanted(name: TableName, config: Mapping[str, Any]) -> bool:
+    whitelist, include = config[settings.WHITELIST], config[settings.INCLUDE]
+    if (whitelist and not named(name, whitelist)) or (include and not _matches(name, include)):
+        return False
+    return not named(name, config[settings.BLACKLIST]) and not _matches(name, config[settings.EXCLUDE])
+
+
+def named(name: TableName, names: Iterable[str]) -> bool:
+    """Whether a list has it, with or without its schema, or with the catalog before that; quotes do not matter."""
+    plain = [each.strip().replace('"', "").replace("`", "") for each in names]
+    return any(each in (name.table, name.full) or each.endswith(f".{name.full}") for each in plain)
+
+
+def _matches(name: TableName, patterns: Iterable[str]) -> bool:
+    return any(re.fullmatch(each.strip(), name.full) for each in patterns)

@@ -1,0 +1,59 @@
+"""
+Positions of the SQL source: how far a table was read, by number, by time or by both, and the offsets that say so.
+
+The offsets are those of the JDBC source, so that a connector carries on where that one was. Used by `reader.py`, and by
+`source.py` for offsets that somebody alters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.api import ConnectError
+
+NUMBER, MILLISECONDS, NANOSECONDS = "incrementing", "timestamp", "timestamp_nanos"
+QUERY: Mapping[str, Any] = {"query": "query"}
+"""The source partition of a query."""
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Position:
+    """`moment` is in nanoseconds since 1970."""
+
+    number: int | None = None
+    moment: int | None = None
+
+    def offset(self) -> dict[str, Any]:
+        made: dict[str, Any] = {} if self.number is None else {NUMBER: self.number}
+        if self.moment is not None:
+            made |= {MILLISECONDS: self.moment // 1_000_000, NANOSECONDS: self.moment % _SECOND}
+        return made
+
+    @classmethod
+    def of(cls, offset: Mapping[str, Any]) -> Position:
+        """ConnectError if it is no offset of this connector."""
+        if not offset or offset.keys() - {NUMBER, MILLISECONDS, NANOSECONDS} or not all(map(_is_long, offset.values())):
+            raise ConnectError(
+                f"An offset of this connector has numbers as {NUMBER}, {MILLISECONDS} (ms since 1970) and {NANOSECONDS} (the "
+                f"nanoseconds of that second), but this one is {dict(offset)}"
+            )
+        ms, nanos = offset.get(MILLISECONDS), offset.get(NANOSECONDS)
+        if ms is None:
+            return cls(offset.get(NUMBER))
+        return cls(offset.get(NUMBER), ms * 1_000_000 if nanos is None else ms // 1000 * _SECOND + nanos)
+
+
+def partition_of(table: str) -> dict[str, Any]:
+    """Of a table, by its name with its schema."""
+    return {"protocol": "1", "table": table}
+
+
+def is_partition(partition: Mapping[str, Any]) -> bool:
+    return partition == QUERY or (partition.keys() <= {"protocol", "table"} and isinstance(partition.get("table"), str))
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63

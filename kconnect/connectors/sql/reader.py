@@ -1,0 +1,258 @@
+"""
+Reader: the rows of one table or query that are new, round by round, as records.
+
+A round is one statement, read piece by piece; what it selects is everything behind the position that the last record has.
+Used by `source_task.py`. Read next: `relations.py`, `positions.py`.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.types import NullType
+
+from kconnect.api import ConnectError, DataError, SourceRecord, Struct
+from kconnect.connectors.sql import source_settings as settings
+from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
+from kconnect.connectors.sql.positions import Position
+from kconnect.connectors.sql.relations import Relation
+
+_UTC = datetime.timezone.utc
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_PIECE = 100
+_PRESENT = {
+    "sqlite": "strftime('%Y-%m-%d %H:%M:%f', 'now')",
+    **dict.fromkeys(("mysql", "mariadb"), "CURRENT_TIMESTAMP(6)"),
+}
+
+
+class Reader:
+    """
+    `position` is behind the last record that was taken, and None before the first one. `due_at` is when the next round is to
+    begin, on the clock of who calls.
+    """
+
+    due_at = 0.0
+
+    def __init__(self, relation: Relation, config: Mapping[str, Any], backend: str, stored: Position | None) -> None:
+        self.relation = relation
+        self.position = stored
+        self._options = Options.of(config, backend)
+        self._by_id, self._by_time = settings.by_id(config), settings.by_time(config)
+        self._number_name: str = config[settings.INCREMENTING]
+        self._time_names: Sequence[str] = config[settings.TIMESTAMPS]
+        self._delay = datetime.timedelta(milliseconds=config[settings.DELAY])
+        self._initial: int | None = config[settings.INITIAL]
+        self._id_delay_s: float = 0.0 if self._by_time else config[settings.ID_DELAY] / 1000
+        self._seen: collections.deque[tuple[float, int]] = collections.deque()
+        """When a greatest number was seen first."""
+        self._rows: sa.CursorResult[Any] | None = None
+        self._rest: list[Any] = []
+
+    def begin(self, connection: sa.Connection, now: float) -> bool:
+        """Begin a round; False if there can't be anything yet. SQLAlchemyError, or ConnectError for what does not fit."""
+        try:
+            self.relation.look(connection, self._options)
+            query = sa.select(*(field.selected for field in self.relation.fields)).select_from(self.relation.source)
+            if self._by_id or self._by_time:
+                asked = self._new(query, connection, now)
+                if asked is None:
+                    return False
+                query = asked
+        except DataError as error:
+            raise ConnectError(str(error)) from None
+        self._rest = []
+        # All of SQLite's rows at once: while somebody reads them nobody may write.
+        self._rows = connection.execute(query, execution_options={"stream_results": self._options.backend != "sqlite"})
+        if self._options.backend == "sqlite":
+            self._rest, self._rows = list(self._rows), None
+        return True
+
+    def take(self, most: int) -> list[SourceRecord]:
+        """Some records, in their order; none if the round is over. As for `begin`, for errors."""
+        rows = self._next(most)
+        if self._by_time and not self._by_id and rows:
+            # Those of one time stay together: there is no position in between.
+            while piece := self._next(_PIECE):
+                same = next((place for place, row in enumerate(piece) if row[-1] != rows[-1][-1]), len(piece))
+                rows += piece[:same]
+                if same < len(piece):
+                    self._rest = piece[same:] + self._rest
+                    break
+        if not rows:
+            self.end()
+        return self._records(rows) if rows else []
+
+    def end(self) -> None:
+        """Of the round, at its end or before."""
+        if self._rows is not None:
+            self._rows.close()
+        self._rows, self._rest = None, []
+
+    def _next(self, count: int) -> list[Any]:
+        found, self._rest = self._rest[:count], self._rest[count:]
+        if len(found) < count and self._rows is not None:
+            found += self._rows.fetchmany(count - len(found))
+        return found
+
+    # What is new.
+
+    def _new(self, query: sa.Select[Any], connection: sa.Connection, now: float) -> sa.Select[Any] | None:
+        since = self.position
+        conditions: list[sa.ColumnElement[bool]] = []
+        number = self._number() if self._by_id else None
+        if number is not None:
+            query = query.add_columns(sa.type_coerce(number, NullType()).label("_number"))
+            if may_be_null(number):
+                conditions.append(number.is_not(None))
+        if not self._by_time:
+            assert number is not None
+            if self._id_delay_s:
+                bound = self._bound(number, connection, now)
+                if bound is None or (since is not None and since.number is not None and bound <= since.number):
+                    return None
+                conditions.append(number <= bound)
+            if since is not None and since.number is not None:
+                conditions.append(number > since.number)
+            return query.where(*conditions).order_by(number)
+        time = self._time()
+        query = query.add_columns(sa.type_coerce(time, NullType()).label("_time"))
+        present = self._present(connection)
+        if since is None and self._initial is not None:
+            begin = present if self._initial == -1 else _EPOCH + datetime.timedelta(milliseconds=self._initial)
+            since = self.position = Position(moment=(begin - _EPOCH) // _MICROSECOND * 1000 - 1000)
+        conditions.append(time < self._written(present - self._delay))
+        if since is not None and since.moment is not None:
+            at = self._written(_EPOCH + since.moment // 1000 * _MICROSECOND)
+            if number is not None and since.number is not None:
+                conditions.append(sa.or_(time > at, sa.and_(time == at, number > since.number)))
+            else:
+                conditions.append(time > at)
+        return query.where(*conditions).order_by(time, *([] if number is None else [number]))
+
+    def _number(self) -> sa.ColumnClause[Any]:
+        if self._number_name:
+            return self.relation.column(self._number_name)
+        return grown_by_itself(self.relation, self._options.backend)
+
+    def _bound(self, number: sa.ColumnClause[Any], connection: sa.Connection, now: float) -> int | None:
+        """The greatest number that has been there for long enough."""
+        greatest = connection.execute(sa.select(sa.func.max(number)).select_from(self.relation.source)).scalar()
+        if greatest is not None and (not self._seen or greatest > self._seen[-1][1]):
+            self._seen.append((now, int(greatest)))
+        while len(self._seen) > 1 and self._seen[1][0] <= now - self._id_delay_s:
+            self._seen.popleft()
+        return self._seen[0][1] if self._seen and self._seen[0][0] <= now - self._id_delay_s else None
+
+    def _time(self) -> sa.ColumnElement[Any]:
+        columns: list[Any] = [self._comparable(self.relation.column(name)) for name in self._time_names]
+        return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
+
+    def _comparable(self, column: sa.ColumnClause[Any]) -> sa.ColumnElement[Any]:
+        if self._options.backend != "sqlite":
+            return column
+        # It has times as texts or as numbers: the milliseconds of either.
+        days = sa.func.julianday(sa.type_coerce(column, NullType())) - 2440587.5
+        text = sa.cast(sa.func.round(days * 86_400_000), sa.BigInteger())
+        return sa.case((sa.func.typeof(column) == "text", text), else_=sa.type_coerce(column, sa.BigInteger()))
+
+    def _present(self, connection: sa.Connection) -> datetime.datetime:
+        """By the database's clock."""
+        asked = _PRESENT.get(self._options.backend, "CURRENT_TIMESTAMP")
+        found: Any = connection.execute(sa.select(sa.literal_column(asked))).scalar_one()
+        made: datetime.datetime = datetime.datetime.fromisoformat(found) if isinstance(found, str) else found
+        return (made if made.tzinfo else made.replace(tzinfo=_UTC)).astimezone(_UTC)
+
+    def _written(self, moment: datetime.datetime) -> Any:
+        """As it is compared with the column."""
+        if self._options.backend == "sqlite":
+            return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
+        kind: Any = self.relation.column(self._time_names[0]).type
+        if isinstance(kind, sa.DateTime) and kind.timezone and self._options.backend == "postgresql":
+            return moment
+        local = moment.astimezone(zone_of(kind, self._options)).replace(tzinfo=None)
+        return local.date() if isinstance(kind, sa.Date) else local
+
+    # Records.
+
+    def _records(self, rows: Sequence[Any]) -> list[SourceRecord]:
+        relation = self.relation
+        columns = list(zip(*rows))
+        fields = relation.fields
+        try:
+            converted = [_converted(field, values) for field, values in zip(fields, columns)]
+            offsets = self._offsets(columns[len(fields) :], len(rows))
+        except (DataError, ValueError, TypeError, ArithmeticError) as error:
+            raise ConnectError(f"{relation.shown} has a value that can't be read: {error}") from None
+        own, make = relation.schema, Struct.unchecked
+        first = SourceRecord(relation.partition, None, relation.topic, None, None, None, own, None)
+        records = [first.copy() for _ in rows]
+        for record, values, offset in zip(records, zip(*converted), offsets):
+            record.value, record.source_offset = make(own, list(values)), offset
+        return records
+
+    def _offsets(self, columns: Sequence[Sequence[Any]], count: int) -> list[dict[str, Any] | None]:
+        if not columns:
+            return [None] * count
+        numbers = [int(each) for each in columns[0]] if self._by_id else [None] * count
+        if not self._by_time:
+            found = [Position(each) for each in numbers]
+        else:
+            found = [Position(number, moment) for number, moment in zip(numbers, map(self._moment(), columns[-1]))]
+        last = found[-1]
+        if not self._by_id:
+            found = self._held_back(found)
+        self.position = last
+        return [each.offset() for each in found]
+
+    def _held_back(self, found: Sequence[Position]) -> list[Position]:
+        """The position of a time is told by the last of its rows: who stops before that begins with the first one again."""
+        step = 1_000_000 if self._options.backend == "sqlite" else 1000
+        before = self.position
+        if before is None or before.moment is None:
+            before = Position(moment=(found[0].moment or 0) - step)
+        told = []
+        for each, after in zip(found, [*found[1:], None]):
+            before = before if after == each else each
+            told.append(before)
+        return told
+
+    def _moment(self) -> Any:
+        read = moment_of(self.relation.column(self._time_names[0]).type, self._options)
+        return lambda value: (read(value) - _EPOCH) // _MICROSECOND * 1000
+
+
+def grown_by_itself(relation: Relation, backend: str) -> sa.ColumnClause[Any]:
+    """The column that gets the next number from the database. DataError if there is not exactly one."""
+    found = [each for each in relation.columns.values() if _grows(each, backend)]
+    if len(found) != 1:
+        kinds = f"{len(found)} columns" if found else "no column"
+        raise DataError(f"{relation.shown} has {kinds} that the database numbers: set {settings.INCREMENTING}")
+    return found[0]
+
+
+def _grows(column: Any, backend: str) -> bool:
+    if not isinstance(column, sa.Column):
+        return False
+    if column.identity is not None or (column.autoincrement is True and not isinstance(column.type, sa.String)):
+        return True
+    if "nextval(" in str(getattr(column.server_default, "arg", "")):
+        return True
+    # SQLite numbers an INTEGER that is the primary key alone.
+    alone = column.primary_key and len(column.table.primary_key.columns) == 1
+    return backend == "sqlite" and alone and isinstance(column.type, sa.INTEGER)
+
+
+def _converted(field: ReadField, values: Sequence[Any]) -> Sequence[Any]:
+    convert = field.convert
+    if convert is None:
+        return values
+    try:
+        return [None if value is None else convert(value) for value in values]
+    except (DataError, ValueError, TypeError, ArithmeticError) as error:
+        raise DataError(f"the column {field.name}: {error}") from None

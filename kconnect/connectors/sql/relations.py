@@ -1,0 +1,195 @@
+"""
+Relations: what the SQL source reads, a table or a query, with the columns that it has at the moment.
+
+What a database says of a result's columns is cheap to ask: so each round looks whether they have changed. Used by `reader.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import NullType
+
+from kconnect.api import DataError, Schema, schema
+from kconnect.connectors.sql import positions
+from kconnect.connectors.sql.fields import Options, ReadField, field_of
+from kconnect.connectors.sql.listing import TableName
+
+
+class Relation:
+    """After `look` it has `columns`, `fields` and `schema`."""
+
+    def __init__(self, partition: Mapping[str, Any], topic: str, shown: str) -> None:
+        self.partition, self.topic, self.shown = partition, topic, shown
+        self.source: sa.FromClause = sa.table("")
+        self.columns: Mapping[str, sa.ColumnClause[Any]] = {}
+        self.fields: Sequence[ReadField] = ()
+        self.schema: Schema = schema.struct({})
+        self._known: object = None
+
+    def look(self, connection: sa.Connection, options: Options) -> None:
+        """Whether it has other columns than before. SQLAlchemyError if it is not there."""
+        described = self._described(connection)
+        if described == self._known:
+            return
+        self.source, columns = self._found(connection, described)
+        self.columns = {column.name: column for column in columns}
+        self.fields = [field_of(column, options) for column in columns]
+        if len(self.columns) < len(self.fields):
+            raise DataError(f"{self.shown} has two columns of one name: name one of them differently with AS")
+        self.schema = schema.struct({field.name: field.schema for field in self.fields}, name=self._name())
+        self._known = described
+
+    def column(self, name: str) -> sa.ColumnClause[Any]:
+        """As it is written, or in the case that the database has it. DataError if there is none."""
+        found = self.columns.get(name)
+        if found is None:
+            found = next((each for each in self.columns.values() if each.name.lower() == name.lower()), None)
+        if found is None:
+            raise DataError(f"{self.shown} has no column {name}, but {', '.join(self.columns)}")
+        return found
+
+    def _described(self, connection: sa.Connection) -> list[tuple[Any, ...]]:
+        result = connection.execute(sa.select(sa.text("*")).select_from(self._all()).where(sa.false()))
+        described = _described(result.cursor)
+        result.close()
+        return described
+
+    def is_there(self, engine: sa.Engine) -> bool:
+        return True
+
+    def _name(self) -> str | None:
+        return None
+
+    def _all(self) -> sa.FromClause:
+        raise NotImplementedError
+
+    def _found(
+        self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
+    ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
+        raise NotImplementedError
+
+
+class TableRelation(Relation):
+    def __init__(self, name: TableName, prefix: str) -> None:
+        super().__init__(positions.partition_of(name.full), prefix + name.table, f"The table {name.full}")
+        self._table = name
+
+    def is_there(self, engine: sa.Engine) -> bool:
+        return sa.inspect(engine).has_table(self._table.table, schema=self._table.schema)
+
+    def _name(self) -> str | None:
+        return self._table.table
+
+    def _all(self) -> sa.FromClause:
+        return sa.table(self._table.table, schema=self._table.schema)
+
+    def _found(
+        self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
+    ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
+        made = sa.Table(
+            self._table.table, sa.MetaData(), schema=self._table.schema, autoload_with=connection, resolve_fks=False
+        )
+        return made, list(made.columns)
+
+
+class QueryRelation(Relation):
+    def __init__(self, query: str, topic: str) -> None:
+        super().__init__(positions.QUERY, topic, "The query")
+        self._text = query.strip().rstrip(";")
+
+    def _all(self) -> sa.FromClause:
+        # A colon of the query is none of SQLAlchemy's parameters.
+        return sa.text(self._text.replace(":", "\\:")).columns().subquery("q")
+
+    def _described(self, connection: sa.Connection) -> list[tuple[Any, ...]]:
+        found = super()._described(connection)
+        if connection.dialect.name != "sqlite":
+            return found
+        # Its values have types, the columns of its results have none.
+        return [(name, self._sample(connection, name), *more) for name, _, *more in found]
+
+    def _sample(self, connection: sa.Connection, name: str) -> str | None:
+        column: sa.ColumnClause[Any] = sa.column(name)
+        query = sa.select(sa.func.typeof(column)).select_from(self._all()).where(column.is_not(None)).limit(1)
+        return connection.execute(query).scalar()
+
+    def _found(
+        self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
+    ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
+        columns = [sa.column(each[0], _type(connection.dialect.name, each)) for each in described]
+        source = sa.text(self._text.replace(":", "\\:")).columns(*columns).subquery("q")
+        return source, list(source.columns)  # type: ignore[arg-type]
+
+
+# What the drivers say of a result's columns, each in its way.
+
+_MYSQL_TYPES: Mapping[int, sa.types.TypeEngine[Any]] = {
+    4: mysql.FLOAT(),
+    5: mysql.DOUBLE(),
+    7: mysql.TIMESTAMP(),
+    10: sa.Date(),
+    11: sa.Time(),
+    12: mysql.DATETIME(),
+    13: mysql.YEAR(),
+    **dict.fromkeys((15, 247, 248, 249, 250, 251, 252, 253, 254), sa.String()),
+}
+_MYSQL_INTEGERS = {1: mysql.TINYINT, 2: mysql.SMALLINT, 9: mysql.MEDIUMINT, 3: mysql.INTEGER, 8: mysql.BIGINT}
+_MYSQL_UNSIGNED, _MYSQL_BINARY, _MYSQL_BIT, _MYSQL_DECIMALS = 32, 63, 16, (0, 246)
+_SQLITE_TYPES: Mapping[str, sa.types.TypeEngine[Any]] = {
+    "integer": sa.Integer(),
+    "real": sa.Float(),
+    "text": sa.String(),
+    "blob": sa.LargeBinary(),
+}
+
+
+def _described(cursor: Any) -> list[tuple[Any, ...]]:
+    """Name, type, precision, scale, and what else the driver of MySQL knows: the character set, and flags."""
+    more = [(each.charsetnr, each.flags) for each in getattr(getattr(cursor, "_result", None), "fields", None) or ()]
+    found = [(name, code, precision, scale) for name, code, _, _, precision, scale, _ in map(tuple, cursor.description)]
+    return [each + (more[place] if more else (0, 0)) for place, each in enumerate(found)]
+
+
+def _type(backend: str, described: tuple[Any, ...]) -> sa.types.TypeEngine[Any]:
+    _, code, precision, scale, charset, flags = described
+    if backend == "postgresql":
+        return _of_postgresql(code, precision, scale)
+    if backend == "sqlite":
+        return _SQLITE_TYPES.get(code, sa.String())
+    if backend not in ("mysql", "mariadb"):
+        raise DataError(f"The columns of a query are known for PostgreSQL, MySQL, MariaDB and SQLite, but this is {backend}")
+    if code in _MYSQL_INTEGERS:
+        integer: Any = _MYSQL_INTEGERS[code]
+        made: sa.types.TypeEngine[Any] = integer(unsigned=bool(flags & _MYSQL_UNSIGNED))
+        return made
+    if code in _MYSQL_DECIMALS:
+        # Its length has a place for the point, and one for the sign.
+        signs = (scale > 0) + (not flags & _MYSQL_UNSIGNED)
+        return sa.Numeric(precision - signs, scale)
+    if code == _MYSQL_BIT:
+        return mysql.BIT(precision)
+    found = _MYSQL_TYPES.get(code, NullType())
+    return sa.LargeBinary() if isinstance(found, sa.String) and charset == _MYSQL_BINARY else found
+
+
+def _of_postgresql(code: int, precision: int | None, scale: int | None) -> sa.types.TypeEngine[Any]:
+    from psycopg import adapters
+    from sqlalchemy.dialects.postgresql import ARRAY
+    from sqlalchemy.dialects.postgresql.base import ischema_names
+
+    known = adapters.types.get(code)
+    if known is None:
+        return NullType()
+    named: Any = ischema_names.get(known.regtype, NullType)
+    made: sa.types.TypeEngine[Any]
+    if named is ischema_names["numeric"]:
+        made = sa.Numeric(precision, scale)
+    elif known.regtype in ("time with time zone", "timestamp with time zone"):
+        made = named(timezone=True)
+    else:
+        made = named()
+    return ARRAY(made) if code == known.array_oid else made

@@ -1,0 +1,222 @@
+"""
+SqlSourceConnector: which tables there are, divided among the tasks, and whether a config can be used. The rows:
+`source_task.py`.
+
+A thread looks for tables that are new or gone. Altered offsets are taken if they have the right form.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kconnect.api import (
+    ConfigDef,
+    ConnectError,
+    DataError,
+    ExactlyOnceSupport,
+    SourceConnector,
+    SourceTask,
+)
+from kconnect.connectors.common import Checked
+from kconnect.connectors.sql import connector, settings, source_settings
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from kconnect.connectors.sql.listing import TableName
+    from kconnect.connectors.sql.relations import Relation
+
+log = logging.getLogger(__name__)
+
+_MOST_CHECKED = 100
+
+
+class SqlSourceConnector(Checked, SourceConnector):
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._tables: Sequence[TableName] | None = None
+
+    def task_class(self) -> type[SourceTask]:
+        from kconnect.connectors.sql.source_task import SqlSourceTask
+
+        return SqlSourceTask
+
+    def config(self) -> ConfigDef:
+        return source_settings.CONFIG
+
+    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
+        bulk = props.get(source_settings.MODE, "").lower() == source_settings.BULK
+        return ExactlyOnceSupport.UNSUPPORTED if bulk else ExactlyOnceSupport.SUPPORTED
+
+    def start(self, props: dict[str, str]) -> None:
+        super().start(props)
+        self._config = source_settings.CONFIG.parse(props)
+        if not self._config[source_settings.QUERY]:
+            threading.Thread(target=self._watch, name=f"tables of {props.get('name')}", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        if self._config[source_settings.QUERY]:
+            return [dict(self._props)]
+        if self._tables is None:
+            self._tables = self._patiently()
+        if not self._tables:
+            log.warning("There is no table to read yet")
+        count = min(max_tasks, len(self._tables))
+        shares = [self._tables[place::count] for place in range(count)]
+        return [{**self._props, source_settings.TABLES: json.dumps(share)} for share in shares]
+
+    def _patiently(self) -> Sequence[TableName]:
+        attempts = self._config[settings.ATTEMPTS]
+        for attempt in range(1, attempts + 1):
+            try:
+                return self._listed()
+            except ConnectError as error:
+                if attempt == attempts or self._stopped.is_set():
+                    raise ConnectError(f"It was tried {attempt} times ({settings.ATTEMPTS}). {error}") from None
+                log.warning("%s. It is tried again", error)
+                self._stopped.wait(self._config[settings.CONNECT_BACKOFF] / 1000)
+        raise AssertionError("there is at least one attempt")
+
+    def _listed(self) -> Sequence[TableName]:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from kconnect.connectors.sql import database, listing
+
+        engine = database.made_engine(self._config, connector.PROBE_S, writes=False)
+        try:
+            return listing.tables(engine, self._config)
+        except SQLAlchemyError as error:
+            raise ConnectError(f"The {database.shown(engine)} says: {database.reason(error)}") from None
+        finally:
+            engine.dispose()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(self._config[source_settings.LOOK] / 1000):
+            known = self._tables
+            try:
+                found = self._listed()
+            except ConnectError as error:
+                log.warning("%s. Tables are looked for again later", error)
+                continue
+            if known is not None and list(found) != list(known) and not self._stopped.is_set():
+                self._tables = found
+                log.info("There are other tables: %s", ", ".join(each.full for each in found) or "none")
+                self.context.request_task_reconfiguration()
+
+    def alter_offsets(
+        self,
+        connector_config: dict[str, str],
+        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    ) -> bool:
+        from kconnect.connectors.sql import positions
+
+        for partition, offset in offsets:
+            if offset is None:
+                continue
+            if partition is None or not positions.is_partition(partition):
+                shown = json.dumps(positions.partition_of("public.orders"))
+                raise ConnectError(f"A partition of this connector is such as {shown}, or {json.dumps(dict(positions.QUERY))}")
+            positions.Position.of(offset)
+        return True
+
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        return _mismatches(config) or connector.problems_of_database(
+            config, lambda engine: _problems_of_tables(engine, config), writes=False
+        )
+
+
+def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    mode, query = f"{source_settings.MODE} is {config[source_settings.MODE].lower()}", config[source_settings.QUERY]
+    found = []
+    if source_settings.by_time(config) and not config[source_settings.TIMESTAMPS]:
+        found.append((source_settings.TIMESTAMPS, f"It is missing: {mode}."))
+    if query and source_settings.by_id(config) and not config[source_settings.INCREMENTING]:
+        found.append((source_settings.INCREMENTING, f"It is missing: {mode}, and a query numbers nothing."))
+    if query and not config[source_settings.PREFIX]:
+        text = f"It is missing: with a {source_settings.QUERY} it is the topic's name."
+        found.append((source_settings.PREFIX, text))
+    lists = (source_settings.WHITELIST, source_settings.BLACKLIST, source_settings.INCLUDE, source_settings.EXCLUDE)
+    text = f"It says which tables are read, but there is a {source_settings.QUERY}."
+    found += [(name, text) for name in lists if query and config[name]]
+    for one, other in ((lists[0], lists[1]), (lists[0], lists[2]), (lists[1], lists[3])):
+        if config[one] and config[other] and not query:
+            found.append((one, f"Set it or {other}, but not both."))
+    return found
+
+
+def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Whether what is to be read is there, may be read, and has the columns that say what is new."""
+    from kconnect.connectors.sql import listing
+    from kconnect.connectors.sql.relations import QueryRelation, TableRelation
+
+    kinds = [each for each in config[source_settings.KINDS] if each.upper() not in listing.KINDS]
+    if kinds:
+        return [(source_settings.KINDS, f"{', '.join(kinds)} can't be read, but {', '.join(listing.KINDS)} can.")]
+    prefix, query = config[source_settings.PREFIX], config[source_settings.QUERY]
+    relations: list[Relation] = [QueryRelation(query, prefix)] if query else []
+    if not query:
+        tables = listing.tables(engine, config)
+        for each in config[source_settings.WHITELIST]:
+            if not any(listing.named(table, [each]) for table in tables):
+                known = ", ".join(
+                    table.full for table in listing.tables(engine, {**config, source_settings.WHITELIST: []})[:20]
+                )
+                return [(source_settings.WHITELIST, f"There is no table {each} among {known or 'none'}.")]
+        relations = [TableRelation(table, prefix) for table in tables[:_MOST_CHECKED]]
+    found: list[tuple[str, str]] = []
+    with engine.connect() as connection:
+        for relation in relations:
+            found = _problems_of(relation, connection, config)
+            if found:
+                break
+    return found
+
+
+def _problems_of(relation: Relation, connection: sa.Connection, config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    import sqlalchemy as sa
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from kconnect.connectors.sql import database, fields, reader
+
+    backend = connection.dialect.name
+    place = source_settings.QUERY if config[source_settings.QUERY] else source_settings.WHITELIST
+    try:
+        relation.look(connection, fields.Options.of(config, backend))
+    except DataError as error:
+        return [(place, f"{error}.")]
+    except SQLAlchemyError as error:
+        if database.passes(error):
+            raise
+        return [(place, f"{relation.shown} can't be read: {database.reason(error)}.")]
+    try:
+        place = source_settings.INCREMENTING
+        wanted = []
+        if source_settings.by_id(config):
+            name = config[place]
+            column = relation.column(name) if name else reader.grown_by_itself(relation, backend)
+            wanted.append((place, column))
+            if isinstance(column.type, sa.String | sa.DateTime | sa.Date) and backend != "sqlite":
+                return [(place, f"{relation.shown} has no numbers in the column {column.name}, but values of {column.type}.")]
+        place = source_settings.TIMESTAMPS
+        if source_settings.by_time(config):
+            times = [relation.column(name) for name in config[place]]
+            # The last of several must have a time where the others have none.
+            wanted.append((place, times[-1]))
+            for each in times:
+                if not isinstance(each.type, sa.DateTime | sa.Date) and backend != "sqlite":
+                    return [(place, f"{relation.shown} has no times in the column {each.name}, but values of {each.type}.")]
+    except DataError as error:
+        return [(place, f"{error}.")]
+    if config[source_settings.NON_NULL] and not config[source_settings.QUERY]:
+        for place, column in wanted:
+            if fields.may_be_null(column):
+                text = f"{relation.shown} may have null in the column {column.name}, and would not read such rows"
+                return [(place, f"{text}: declare it as NOT NULL, or set {source_settings.NON_NULL}=false.")]
+    return []

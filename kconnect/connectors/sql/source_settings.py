@@ -1,0 +1,316 @@
+"""
+The settings of the SQL source: those of the JDBC source that people know, and `incrementing.delay.interval.ms`.
+
+Read by `source.py`, which checks them against each other, and by `listing.py`, `relations.py` and `reader.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
+from kconnect.connectors.common import is_zone
+from kconnect.connectors.sql.settings import CONNECTION
+
+MODE, INCREMENTING, TIMESTAMPS = "mode", "incrementing.column.name", "timestamp.column.name"
+INITIAL, DELAY, ID_DELAY = "timestamp.initial", "timestamp.delay.interval.ms", "incrementing.delay.interval.ms"
+NON_NULL, QUERY, SUFFIX = "validate.non.null", "query", "query.suffix"
+WHITELIST, BLACKLIST, INCLUDE, EXCLUDE = "table.whitelist", "table.blacklist", "table.include.list", "table.exclude.list"
+CATALOGS, SCHEMAS, KINDS, LOOK = "catalog.pattern", "schema.pattern", "table.types", "table.poll.interval.ms"
+NUMBERS, PRECISIONS, GRANULARITY, ZONE = "numeric.mapping", "numeric.precision.mapping", "timestamp.granularity", "db.timezone"
+PREFIX, ROWS, INTERVAL = "topic.prefix", "batch.max.rows", "poll.interval.ms"
+ISOLATION, RETRIES = "transaction.isolation.mode", "query.retry.attempts"
+TABLES = "tables"
+"""In the configs of tasks only: what they read, in JSON."""
+
+BULK, BY_ID, BY_TIME, BY_BOTH = "bulk", "incrementing", "timestamp", "timestamp+incrementing"
+MODES = (BULK, BY_ID, BY_TIME, BY_BOTH)
+GRANULARITIES = (
+    "connect_logical",
+    *(f"{unit}_{form}" for unit in ("micros", "nanos") for form in ("long", "string", "iso_datetime_string")),
+)
+_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
+_ISOLATIONS = ("DEFAULT", "READ_UNCOMMITTED", "READ_COMMITTED", "REPEATABLE_READ", "SERIALIZABLE")
+
+_NEW, _TABLES, _VALUES, _TOPICS = "Which rows are new", "Tables", "Values", "Reading and writing"
+
+
+def numbers_of(config: Mapping[str, Any]) -> str:
+    """How numbers with a fixed point become values; the older setting says it in its own way."""
+    mapping: str = config[NUMBERS].lower()
+    return "precision_only" if mapping == "none" and config[PRECISIONS] else mapping
+
+
+def by_id(config: Mapping[str, Any]) -> bool:
+    return config[MODE].lower() in (BY_ID, BY_BOTH)
+
+
+def by_time(config: Mapping[str, Any]) -> bool:
+    return config[MODE].lower() in (BY_TIME, BY_BOTH)
+
+
+def _if(condition: Callable[[Mapping[str, Any]], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
+    return lambda name, values: not values.get(MODE) or condition(values)
+
+
+def _without_query(name: str, values: Mapping[str, Any]) -> bool:
+    return not values.get(QUERY)
+
+
+def _are_patterns(name: str, value: Any) -> None:
+    for each in value or ():
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise ConfigError(name, value, f"{each} is no regular expression: {error}") from None
+
+
+def _is_absent(name: str, value: Any) -> None:
+    if value:
+        remedy = f"{ROWS} limits how much is taken at once, and {QUERY} may have limits of its own"
+        raise ConfigError(name, value, f"It is not supported: leave it out. {remedy}")
+
+
+CONFIG = ConfigDef(
+    *CONNECTION,
+    ConfigKey(
+        MODE,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="bulk: all rows, again and again. incrementing: rows whose number is greater than the last one's, so new ones "
+        "only. timestamp: rows whose time is later, so new and changed ones. timestamp+incrementing: the same, by both, which "
+        "tells rows of the same time apart.",
+        validator=OneOf(MODES, ignore_case=True),
+        group=_NEW,
+        order=1,
+        dependents=(INCREMENTING, TIMESTAMPS),
+        recommender=lambda name, values: list(MODES),
+    ),
+    ConfigKey(
+        INCREMENTING,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "The column whose number grows with each new row. Empty: the table's own column of that kind.",
+        group=_NEW,
+        order=2,
+        width=Width.MEDIUM,
+        visible=_if(by_id),
+    ),
+    ConfigKey(
+        TIMESTAMPS,
+        Type.LIST,
+        "",
+        Importance.MEDIUM,
+        "The columns with the time of a row's last change. Of several, the first one that is not null counts.",
+        group=_NEW,
+        order=3,
+        width=Width.MEDIUM,
+        visible=_if(by_time),
+    ),
+    ConfigKey(
+        INITIAL,
+        Type.LONG,
+        None,
+        Importance.LOW,
+        "Where a table without offsets begins, in ms since 1970; -1 is the present. By default with its first row.",
+        group=_NEW,
+        order=4,
+        visible=_if(by_time),
+    ),
+    ConfigKey(
+        DELAY,
+        Type.LONG,
+        0,
+        Importance.HIGH,
+        "How old a row's time must be, in ms, before the row is read: as long as the longest transaction takes. A row that "
+        "gets an earlier time than one that was read already would be missed.",
+        Range.at_least(0),
+        group=_NEW,
+        order=5,
+        visible=_if(by_time),
+    ),
+    ConfigKey(
+        ID_DELAY,
+        Type.LONG,
+        0,
+        Importance.HIGH,
+        "With mode=incrementing, for how long a number must have been there, in ms, before rows up to it are read: as long as "
+        "the longest transaction takes. A row whose transaction took a number earlier and commits later would be missed.",
+        Range.at_least(0),
+        group=_NEW,
+        order=6,
+        visible=_if(lambda values: str(values[MODE]).lower() == BY_ID),
+    ),
+    ConfigKey(
+        NON_NULL,
+        Type.BOOLEAN,
+        True,
+        Importance.LOW,
+        "Whether the columns that say what is new must be declared as not null. A row that has null there is never read.",
+        group=_NEW,
+        order=7,
+    ),
+    ConfigKey(
+        QUERY,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "A SELECT to read from in place of tables. It may have a WHERE of its own: what is new is asked around it.",
+        group=_TABLES,
+        order=1,
+        width=Width.LONG,
+    ),
+    ConfigKey(SUFFIX, Type.STRING, "", Importance.LOW, "Not supported.", _is_absent, group=_TABLES, order=2),
+    *(
+        ConfigKey(name, Type.LIST, "", Importance.MEDIUM, doc, validator, group=_TABLES, order=order, visible=_without_query)
+        for order, (name, doc, validator) in enumerate(
+            (
+                (WHITELIST, "The tables to read, with or without their schema. By default all.", None),
+                (BLACKLIST, "The tables not to read, likewise.", None),
+                (INCLUDE, "The tables to read: regular expressions of the whole name with its schema.", _are_patterns),
+                (EXCLUDE, "The tables not to read, likewise.", _are_patterns),
+            ),
+            3,
+        )
+    ),
+    ConfigKey(
+        CATALOGS,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "For MySQL and MariaDB: the databases to look in, a pattern of LIKE. By default that of the URL.",
+        group=_TABLES,
+        order=7,
+        visible=_without_query,
+    ),
+    ConfigKey(
+        SCHEMAS,
+        Type.STRING,
+        "",
+        Importance.HIGH,
+        "The schemas to look in, a pattern of LIKE. By default all but the database's own.",
+        group=_TABLES,
+        order=8,
+        visible=_without_query,
+    ),
+    ConfigKey(
+        KINDS,
+        Type.LIST,
+        "TABLE",
+        Importance.LOW,
+        "What is read of TABLE and VIEW.",
+        group=_TABLES,
+        order=9,
+        visible=_without_query,
+        recommender=lambda name, values: ["TABLE", "VIEW"],
+    ),
+    ConfigKey(
+        LOOK,
+        Type.LONG,
+        60_000,
+        Importance.LOW,
+        "How often to look for tables that are new or gone, in ms; tasks are divided anew then.",
+        Range.at_least(1),
+        group=_TABLES,
+        order=10,
+        visible=_without_query,
+    ),
+    ConfigKey(
+        NUMBERS,
+        Type.STRING,
+        "none",
+        Importance.LOW,
+        "What NUMERIC columns become. none: Decimal. precision_only: integers, if there are no digits behind the point and at "
+        "most 18 before it. best_fit: also FLOAT64, if there are digits behind the point and at most 18 in all. "
+        "best_fit_eager_double: FLOAT64 whenever there are digits behind the point.",
+        OneOf(_MAPPINGS, ignore_case=True),
+        group=_VALUES,
+        order=1,
+        recommender=lambda name, values: list(_MAPPINGS),
+    ),
+    ConfigKey(
+        PRECISIONS,
+        Type.BOOLEAN,
+        False,
+        Importance.LOW,
+        "An older name of numeric.mapping=precision_only.",
+        group=_VALUES,
+        order=2,
+    ),
+    ConfigKey(
+        GRANULARITY,
+        Type.STRING,
+        "connect_logical",
+        Importance.LOW,
+        "What columns with a date and a time become. connect_logical: Timestamp, in ms. The others keep microseconds: as a "
+        "number since 1970, that number as a text, or a text in ISO 8601.",
+        OneOf(GRANULARITIES, ignore_case=True),
+        group=_VALUES,
+        order=3,
+        recommender=lambda name, values: list(GRANULARITIES),
+    ),
+    ConfigKey(
+        ZONE,
+        Type.STRING,
+        "UTC",
+        Importance.MEDIUM,
+        "The zone of times in columns that have none.",
+        is_zone,
+        group=_VALUES,
+        order=4,
+    ),
+    ConfigKey(
+        PREFIX,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="What the topic of a table begins with; its name follows. With a query it is the whole name.",
+        group=_TOPICS,
+        order=1,
+        width=Width.MEDIUM,
+    ),
+    ConfigKey(
+        INTERVAL,
+        Type.INT,
+        5000,
+        Importance.HIGH,
+        "The pause between two looks at a table, in ms, once it was read to its end.",
+        Range.at_least(0),
+        group=_TOPICS,
+        order=2,
+    ),
+    ConfigKey(
+        ROWS,
+        Type.INT,
+        1000,
+        Importance.LOW,
+        "How many rows are taken at once. With mode=timestamp, rows of the same time stay together all the same.",
+        Range.at_least(1),
+        group=_TOPICS,
+        order=3,
+    ),
+    ConfigKey(
+        ISOLATION,
+        Type.STRING,
+        "DEFAULT",
+        Importance.LOW,
+        "The isolation of the transactions that read; DEFAULT is the database's.",
+        OneOf(_ISOLATIONS, ignore_case=True),
+        group=_TOPICS,
+        order=4,
+        recommender=lambda name, values: list(_ISOLATIONS),
+    ),
+    ConfigKey(
+        RETRIES,
+        Type.INT,
+        -1,
+        Importance.MEDIUM,
+        "How many times in a row a query is tried again, after what may pass, before the task fails; the pause is "
+        "connection.backoff.ms. -1: without end.",
+        Range.at_least(-1),
+        group=_TOPICS,
+        order=5,
+    ),
+)

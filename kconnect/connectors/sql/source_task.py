@@ -1,0 +1,159 @@
+"""
+SqlSourceTask: reads its tables in turn, each to its end, then again after a pause.
+
+What may pass is tried again from the last record that was read, over a new connection. Started by `source.py`. Read next:
+`reader.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+import kconnect
+from kconnect.api import ConnectError, SourceRecord, SourceTask
+from kconnect.connectors.common import Patience
+from kconnect.connectors.sql import database, positions, settings, source_settings
+from kconnect.connectors.sql.listing import TableName
+from kconnect.connectors.sql.positions import Position
+from kconnect.connectors.sql.reader import Reader
+from kconnect.connectors.sql.relations import QueryRelation, Relation, TableRelation
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S = 0.5
+_STOP_S = 1.0
+
+
+class SqlSourceTask(SourceTask):
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        """Held by `poll`: connections are closed by whoever has it."""
+        self._engine: sa.Engine | None = None
+        self._connection: sa.Connection | None = None
+        self._reader: Reader | None = None
+        """Whose round it is."""
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        config = source_settings.CONFIG.parse(props)
+        self._engine = database.made_engine(config, writes=False)
+        self._patience = Patience(source_settings.RETRIES, config[source_settings.RETRIES], config[settings.CONNECT_BACKOFF])
+        self._interval_s: float = config[source_settings.INTERVAL] / 1000
+        self._most: int = config[source_settings.ROWS]
+        self._isolation: str = config[source_settings.ISOLATION].upper().replace("_", " ")
+        prefix = config[source_settings.PREFIX]
+        relations: list[Relation]
+        if config[source_settings.QUERY]:
+            relations = [QueryRelation(config[source_settings.QUERY], prefix)]
+        else:
+            relations = [TableRelation(TableName(*each), prefix) for each in json.loads(props[source_settings.TABLES])]
+        self._readers = [Reader(each, config, self._engine.dialect.name, self._stored(each.partition)) for each in relations]
+
+    def _stored(self, partition: Mapping[str, Any]) -> Position | None:
+        wanted = [partition]
+        assert self._engine is not None
+        if self._engine.dialect.name == "postgresql" and "table" in partition:
+            # Drivers of JDBC differ in whether they name the database, too.
+            wanted.append(positions.partition_of(f"{self._engine.url.database}.{partition['table']}"))
+        found = next((each for each in self.context.offsets.offsets(wanted) if each), None)
+        return None if found is None else Position.of(found)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        # A poll that runs does it when it is over.
+        if self._lock.acquire(timeout=_STOP_S):
+            try:
+                self._disconnect()
+            finally:
+                self._lock.release()
+
+    def poll(self) -> list[SourceRecord] | None:
+        with self._lock:
+            try:
+                return None if self._stopped.is_set() else self._poll()
+            finally:
+                if self._stopped.is_set():
+                    self._disconnect()
+
+    def _poll(self) -> list[SourceRecord] | None:
+        reader, now = self._reader, time.monotonic()
+        if reader is None:
+            reader = min(self._readers, key=lambda each: each.due_at)
+            if reader.due_at > now:
+                self._stopped.wait(min(reader.due_at - now, _LONGEST_WAIT_S))
+                return None
+        try:
+            records = self._read(reader, now)
+        except SQLAlchemyError as error:
+            self._failed(reader, error)
+            return None
+        self._patience.succeeded()
+        return records
+
+    def _read(self, reader: Reader, now: float) -> list[SourceRecord]:
+        if self._reader is None:
+            if self._connection is None:
+                assert self._engine is not None
+                connection = self._engine.connect()
+                self._connection = connection
+                if self._isolation != "DEFAULT":
+                    connection.execution_options(isolation_level=self._isolation)
+            if not reader.begin(self._connection, now):
+                return self._over(reader)
+            self._reader = reader
+        return reader.take(self._most) or self._over(reader)
+
+    def _over(self, reader: Reader) -> list[SourceRecord]:
+        """The round is."""
+        reader.end()
+        if self._connection is not None:
+            self._connection.rollback()
+        self._reader = None
+        reader.due_at = time.monotonic() + self._interval_s
+        return []
+
+    def _failed(self, reader: Reader, error: SQLAlchemyError) -> None:
+        """Nothing, if the table is gone, which the tasks hear of when tables are listed next; otherwise it raises an error."""
+        assert self._engine is not None
+        text = f"The {database.shown(self._engine)} says: {database.reason(error)}"
+        self._disconnect()
+        if not database.passes(error):
+            if not self._is_there(reader):
+                log.warning("%s is not there any more", reader.relation.shown)
+                self._over(reader)
+                return
+            raise ConnectError(f"{reader.relation.shown} can't be read. {text}") from None
+        again, pause_ms = self._patience.failed(text)
+        for each in self._readers:
+            each.due_at = max(each.due_at, time.monotonic() + pause_ms / 1000)
+        raise again from None
+
+    def _is_there(self, reader: Reader) -> bool:
+        assert self._engine is not None
+        try:
+            return reader.relation.is_there(self._engine)
+        except SQLAlchemyError:
+            return True
+
+    def _disconnect(self) -> None:
+        with contextlib.suppress(SQLAlchemyError):
+            if self._reader is not None:
+                self._reader.end()
+        with contextlib.suppress(SQLAlchemyError):
+            if self._connection is not None:
+                self._connection.close()
+        self._reader = self._connection = None
+        if self._engine is not None:
+            self._engine.dispose()
