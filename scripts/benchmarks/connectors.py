@@ -3,11 +3,13 @@ What the connectors in the box cost beside a bare bulk loop of their library: re
 
 In one process, with the real system beside it, without Kafka: tasks get batches of 2,000 records of five fields, as a worker
 gives them. A round is the bare loop, then the connector's ways. CPU is that of this process, in which the HTTP service is, too.
+Garbage is collected as in a task host.
 """
 
 from __future__ import annotations
 
 import datetime
+import gc
 import shutil
 import tempfile
 import time
@@ -37,6 +39,7 @@ from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.http.sink import HttpSinkConnector
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.sql.connector import SqlSinkConnector
+from kconnect.connectors.sql.source import SqlSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner
 from tests.rig.benches import results
 from tests.rig.systems import postgres_programs
@@ -137,6 +140,50 @@ def sql(stack: ExitStack, count: int) -> dict[str, Way]:
     }
 
 
+def sql_source(stack: ExitStack, count: int) -> dict[str, Way]:
+    server = Postgres(postgres_programs.find_or_install()).start()
+    stack.callback(server.stop)
+    place = f"host={server.host} port={server.port} user={server.user} password={server.password} dbname=postgres"
+    server.execute(
+        "create table rows (id bigint primary key, name text not null, price float8 not null, at timestamp not null, "
+        "sold boolean not null); insert into rows select n, 'name ' || n, n * 1.5, '2026-01-31 12:00:00', n % 2 = 0 "
+        f"from generate_series(1, {count}) n; analyze rows;"
+    )
+
+    def bare() -> None:
+        with psycopg.connect(place) as connection, connection.cursor("bare") as cursor:
+            cursor.execute("select * from rows order by id")
+            while cursor.fetchmany(BATCH):
+                pass
+
+    def ours(mode: str) -> Way:
+        def run() -> None:
+            config = {
+                "connection.url": server.jdbc_url("postgres"),
+                "connection.user": server.user,
+                "connection.password": server.password,
+                "table.whitelist": "rows",
+                "topic.prefix": "",
+                "mode": mode,
+                "incrementing.column.name": "id",
+                "timestamp.column.name": "at",
+                "batch.max.rows": str(BATCH),
+            }
+            with SourceRunner(SqlSourceConnector, config) as source:
+                task: Any = source.task
+                made = 0
+                while made < count:
+                    made += len(task.poll())
+
+        return run
+
+    return {
+        "PostgreSQL: rows by psycopg's server-side cursor, bare": bare,
+        "PostgreSQL: SqlSource, incrementing": ours("incrementing"),
+        "PostgreSQL: SqlSource, timestamp+incrementing": ours("timestamp+incrementing"),
+    }
+
+
 def objects(stack: ExitStack, count: int) -> dict[str, Way]:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kconnect-bench-")))
     kinds = [pa.int64(), pa.string(), pa.float64(), pa.timestamp("ms", "UTC"), pa.bool_()]
@@ -207,8 +254,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     found = results.Results("connectors", options.json)
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     with ExitStack() as stack:
-        for systems in (sql, objects, http, datagen):
+        for systems in (sql, sql_source, objects, http, datagen):
             ways = systems(stack, options.records)
             taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
             for number in range(options.rounds + 1):

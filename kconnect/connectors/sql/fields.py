@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,9 @@ from kconnect.connectors.sql import source_settings as settings
 Convert = Callable[[Any], Any]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_UTC = datetime.timezone.utc
+_UTC, _UTC_BY_NAME = datetime.timezone.utc, ZoneInfo("UTC")
+_IN_UTC = operator.methodcaller("replace", tzinfo=_UTC)
+"""Half the time of a function in Python."""
 _DAY = datetime.timedelta(days=1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _FREE_SCALE = 38
@@ -154,6 +157,8 @@ def _date_and_time(options: Options, moment: Convert) -> tuple[Schema, Convert]:
 def moment_of(kind: Any, options: Options) -> Convert:
     """How values of a column become datetimes in UTC."""
     zone = zone_of(kind, options)
+    if zone in (_UTC, _UTC_BY_NAME) and options.backend != "sqlite" and isinstance(kind, sa.DateTime) and not kind.timezone:
+        return _IN_UTC
 
     def read(value: Any) -> datetime.datetime:
         if isinstance(value, datetime.datetime):

@@ -7,7 +7,7 @@ The offsets are those of the JDBC source, so that a connector carries on where t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +26,6 @@ class Position:
     number: int | None = None
     moment: int | None = None
 
-    def offset(self) -> dict[str, Any]:
-        made: dict[str, Any] = {} if self.number is None else {NUMBER: self.number}
-        if self.moment is not None:
-            made |= {MILLISECONDS: self.moment // 1_000_000, NANOSECONDS: self.moment % _SECOND}
-        return made
-
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Position:
         """ConnectError if it is no offset of this connector."""
@@ -44,6 +38,14 @@ class Position:
         if ms is None:
             return cls(offset.get(NUMBER))
         return cls(offset.get(NUMBER), ms * 1_000_000 if nanos is None else ms // 1000 * _SECOND + nanos)
+
+
+def offsets(numbers: Sequence[int] = (), moments: Sequence[int] = ()) -> list[dict[str, Any]]:
+    """Of rows, by their numbers, their times in nanoseconds, or both."""
+    if not moments:
+        return [{NUMBER: number} for number in numbers]
+    times = [{MILLISECONDS: moment // 1_000_000, NANOSECONDS: moment % _SECOND} for moment in moments]
+    return [{NUMBER: number, **time} for number, time in zip(numbers, times)] if numbers else times
 
 
 def partition_of(table: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import NullType
 
 from kconnect.api import ConnectError, DataError, SourceRecord, Struct
+from kconnect.connectors.sql import positions
 from kconnect.connectors.sql import source_settings as settings
 from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
 from kconnect.connectors.sql.positions import Position
@@ -196,29 +197,26 @@ class Reader:
             record.value, record.source_offset = make(own, list(values)), offset
         return records
 
-    def _offsets(self, columns: Sequence[Sequence[Any]], count: int) -> list[dict[str, Any] | None]:
+    def _offsets(self, columns: Sequence[Sequence[Any]], count: int) -> Sequence[dict[str, Any] | None]:
         if not columns:
             return [None] * count
-        numbers = [int(each) for each in columns[0]] if self._by_id else [None] * count
+        numbers = list(map(int, columns[0])) if self._by_id else []
         if not self._by_time:
-            found = [Position(each) for each in numbers]
-        else:
-            found = [Position(number, moment) for number, moment in zip(numbers, map(self._moment(), columns[-1]))]
-        last = found[-1]
-        if not self._by_id:
-            found = self._held_back(found)
-        self.position = last
-        return [each.offset() for each in found]
+            self.position = Position(numbers[-1])
+            return positions.offsets(numbers=numbers)
+        moments = list(map(self._moment(), columns[-1]))
+        told = moments if self._by_id else self._held_back(moments)
+        self.position = Position(numbers[-1] if self._by_id else None, moments[-1])
+        return positions.offsets(numbers, told)
 
-    def _held_back(self, found: Sequence[Position]) -> list[Position]:
-        """The position of a time is told by the last of its rows: who stops before that begins with the first one again."""
-        step = 1_000_000 if self._options.backend == "sqlite" else 1000
-        before = self.position
-        if before is None or before.moment is None:
-            before = Position(moment=(found[0].moment or 0) - step)
+    def _held_back(self, moments: Sequence[int]) -> list[int]:
+        """A time is told by the last of its rows: who stops before that begins with the first one again."""
         told = []
-        for each, after in zip(found, [*found[1:], None]):
-            before = before if after == each else each
+        before = self.position.moment if self.position is not None else None
+        if before is None:
+            before = moments[0] - (1_000_000 if self._options.backend == "sqlite" else 1000)
+        for moment, after in zip(moments, [*moments[1:], None]):
+            before = before if after == moment else moment
             told.append(before)
         return told
 

@@ -17,7 +17,7 @@ from kconnect.api import (
     SourceRecord,
     schema,
 )
-from kconnect.connectors.sql.positions import Position
+from kconnect.connectors.sql.positions import Position, offsets
 from kconnect.connectors.sql.source import SqlSourceConnector
 from kconnect.testing import SourceRunner, check_plugin, config_errors
 from tests.connectors.sql.conftest import EVERY
@@ -497,8 +497,9 @@ def test_offsets_that_are_altered(partition: dict[str, Any], offset: dict[str, A
 
 def test_offsets_are_those_of_the_jdbc_source() -> None:
     told = {"incrementing": 7, "timestamp": 1_774_785_600_250, "timestamp_nanos": 250_123_000}
-    assert Position.of(told).offset() == told
-    assert Position.of(told).moment == 1_774_785_600_250_123_000
+    at = Position.of(told)
+    assert at.number is not None and at.moment == 1_774_785_600_250_123_000
+    assert offsets([at.number], [at.moment]) == [told]
 
 
 def test_it_is_a_plugin_like_others(database: Database, topic: str) -> None:
