@@ -27,6 +27,7 @@ from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
 from tests.rig.systems.connect import ConnectProcess
+from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres_programs import find, find_or_install
 from tests.scheduling import EndingLoadFileScheduling
 from tests.support import EXPLORE, marks_of_fixtures, starts
@@ -157,6 +158,17 @@ def postgres_programs() -> Path:
     if os.environ.get("CI") == "true":
         return find_or_install(install=True)
     return find() or pytest.skip("PostgreSQL is not installed here: what needs a database was left out")
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def opensearch() -> Iterator[OpenSearch]:
+    """A node for all tests of a process; each has indexes of its own."""
+    server = OpenSearch()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,8 @@ import httpx
 import orjson
 import psycopg
 import pyarrow as pa
+from opensearchpy import OpenSearch as Client
+from opensearchpy import helpers
 from pyarrow import parquet
 
 from kconnect.api import (
@@ -38,12 +40,14 @@ from kconnect.api import (
 from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.http.sink import HttpSinkConnector
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
+from kconnect.connectors.search.connector import OpenSearchSinkConnector
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.connectors.sql.source import SqlSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner
 from tests.rig.benches import results
 from tests.rig.systems import postgres_programs
 from tests.rig.systems.http_service import HttpService
+from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres import Postgres
 
 BATCH = 2000
@@ -236,6 +240,25 @@ def http(stack: ExitStack, count: int) -> dict[str, Way]:
     return {"HTTP: httpx, 100 records a request, bare": bare, "HTTP: HttpSink, 100 records a request": ours}
 
 
+def search(stack: ExitStack, count: int) -> dict[str, Way]:
+    server = OpenSearch()
+    stack.callback(server.stop)
+    server.start()
+    numbers = iter(range(1_000_000))
+
+    def bare() -> None:
+        client, index = Client(hosts=[server.url], timeout=60), f"bare-{next(numbers)}"
+        for batch in batches(count):
+            rows = (dict(zip(NAMES, row)) for row in zip(*batch.value.fields()[1]))
+            helpers.bulk(client, ({"_index": index, **row} for row in rows), chunk_size=BATCH)
+
+    def ours() -> None:
+        config = {"connection.url": server.url, "key.ignore": "true", "index.name.format": f"ours-{next(numbers)}"}
+        putting(OpenSearchSinkConnector, config, list(batches(count)))()
+
+    return {"OpenSearch: helpers.bulk of opensearch-py, bare": bare, "OpenSearch: OpenSearchSink": ours}
+
+
 def datagen(stack: ExitStack, count: int) -> dict[str, Way]:
     def ours() -> None:
         config = {"kafka.topic": "t", "quickstart": "orders", "records.per.second": "0", "random.seed": "1"}
@@ -257,7 +280,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     with ExitStack() as stack:
-        for systems in (sql, sql_source, objects, http, datagen):
+        for systems in (sql, sql_source, objects, search, http, datagen):
             ways = systems(stack, options.records)
             taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
             for number in range(options.rounds + 1):

@@ -16,11 +16,11 @@ from tests.rig.shop import demo
 @click.option("--keep", is_flag=True, help="Keep the directory with the logs, the topics and the files.")
 def main(shop: bool, once: bool, port: int, keep: bool) -> None:
     """
-    Send made-up orders through Kafka and a chain to a table of PostgreSQL and to Parquet files, until Ctrl-C.
+    Send made-up orders through Kafka and a chain to a table of PostgreSQL, Parquet files and an index, until Ctrl-C.
 
-    Datagen makes them, SqlSink and ObjectStoreSink write them, each order once. A PostgreSQL of its own is started, and nothing
-    else that runs on the machine is touched. Where there are no programs of PostgreSQL, root on Debian or Ubuntu gets the
-    package.
+    Datagen makes them, SqlSink, ObjectStoreSink and OpenSearchSink write them, each order once. A PostgreSQL and an OpenSearch
+    of its own are started, and nothing else that runs on the machine is touched. OpenSearch is fetched from Maven Central once.
+    Where there are no programs of PostgreSQL, root on Debian or Ubuntu gets the package.
     """
     if port:
         require_free(port)

@@ -1,5 +1,5 @@
 """
-A broker, a PostgreSQL and a worker with connectors of the box, live, or once with every order compared.
+A broker, a PostgreSQL, an OpenSearch and a worker with connectors of the box, live, or once with every order compared.
 
 Called by `__main__.py`; what it shares with `kconnect demo` is in `kconnect/cli/machine/demo.py`. Read next: `pipeline.py`.
 """
@@ -26,6 +26,7 @@ from kconnect.testing.processes import WorkerProcess
 from tests.rig.shop import pipeline
 from tests.rig.shop.pipeline import Order
 from tests.rig.systems import postgres_programs
+from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres import Postgres
 
 _COUNT = 5000
@@ -41,6 +42,7 @@ class Shop(NamedTuple):
     worker: WorkerProcess
     servers: str
     server: Postgres
+    search: OpenSearch
     folder: Path
 
 
@@ -50,11 +52,16 @@ class View(NamedTuple):
     sent: list[Order]
     table: list[Order]
     files: list[Order]
+    documents: list[Order]
 
     @property
     def differences(self) -> list[str]:
         found = pipeline.differences(self.sent, self.table, "the table")
-        return found + pipeline.differences(self.sent, self.files, "the files")
+        found += pipeline.differences(self.sent, self.files, "the files")
+        return found + pipeline.differences(self.sent, self.documents, "the index")
+
+
+_NOTHING = View([], [], [], [])
 
 
 def run(console: Console, directory: Path, once: bool, port: int, interrupted: threading.Event) -> bool:
@@ -65,6 +72,10 @@ def run(console: Console, directory: Path, once: bool, port: int, interrupted: t
         stack.callback(_stopped, console, "PostgreSQL", server)
         with console.status("Starting PostgreSQL"):
             server.start()
+        search = OpenSearch()
+        stack.callback(_stopped, console, "OpenSearch", search)
+        with console.status("Starting OpenSearch, which is fetched once"):
+            search.start()
         broker = Broker(directory / "broker")
         stack.callback(_stopped, console, "the broker", broker)
         with console.status("Starting a local Kafka broker"):
@@ -80,20 +91,25 @@ def run(console: Console, directory: Path, once: bool, port: int, interrupted: t
             worker.start()
         if interrupted.is_set():
             return False
-        shop = Shop(worker, broker.bootstrap_servers, server, directory / "lake")
+        shop = Shop(worker, broker.bootstrap_servers, server, search, directory / "lake")
         began = time.monotonic()
         with console.status("Starting the connectors"):
             worker.client.create(pipeline.SOURCE, pipeline.source(_COUNT if once else 0))
             worker.client.create(pipeline.TABLE_SINK, pipeline.table_sink(server, _secret(directory, server)))
             worker.client.create(pipeline.FILE_SINK, pipeline.file_sink(shop.folder))
+            worker.client.create(pipeline.INDEX_SINK, pipeline.index_sink(search))
         if once:
             return _once(console, shop, began, interrupted)
         view = _watch(console, shop, interrupted)
-        click.echo(f"Made {len(view.sent):,} orders; {len(view.table):,} are in the table, {len(view.files):,} in files")
+        click.echo(f"Made {len(view.sent):,} orders; {_where(view)}")
         return True
 
 
-def _stopped(console: Console, what: str, it: Postgres | Broker | WorkerProcess) -> None:
+def _where(view: View) -> str:
+    return f"{len(view.table):,} are in the table, {len(view.files):,} in files, {len(view.documents):,} in the index"
+
+
+def _stopped(console: Console, what: str, it: Postgres | OpenSearch | Broker | WorkerProcess) -> None:
     with console.status(f"Stopping {what}"):
         it.stop()
 
@@ -108,15 +124,15 @@ def _secret(directory: Path, server: Postgres) -> str:
 
 def _look(shop: Shop) -> View:
     # The topic last: what is in it may not have come any further.
-    table, files = pipeline.in_table(shop.server), pipeline.in_files(shop.folder)
-    return View(pipeline.in_topic(shop.servers), table, files)
+    table, files, index = pipeline.in_table(shop.server), pipeline.in_files(shop.folder), pipeline.in_index(shop.search)
+    return View(pipeline.in_topic(shop.servers), table, files, index)
 
 
 # --- once ---
 
 
 def _once(console: Console, shop: Shop, began: float, interrupted: threading.Event) -> bool:
-    view, last_change, problem = View([], [], []), time.monotonic(), ""
+    view, last_change, problem = _NOTHING, time.monotonic(), ""
     with console.status("Waiting for the first orders") as status:
         while not problem:
             before = view
@@ -128,9 +144,7 @@ def _once(console: Console, shop: Shop, began: float, interrupted: threading.Eve
                 last_change = now
             elif view.sent and not view.differences and _made(shop) == _COUNT:
                 break
-            status.update(
-                f"{len(view.sent):,} orders in the topic, {len(view.table):,} in the table, {len(view.files):,} in files"
-            )
+            status.update(f"{len(view.sent):,} orders are in the topic, {_where(view)}")
             if now - last_change > _STUCK_S:
                 problem = f"nothing changed for {_STUCK_S:.0f} s"
             problem = demo.failure(shop.worker.client) or problem
@@ -145,7 +159,7 @@ def _once(console: Console, shop: Shop, began: float, interrupted: threading.Eve
     files = len(list(shop.folder.rglob("*.parquet")))
     click.echo(
         f"OK: {_COUNT:,} orders were made, {_COUNT - len(view.sent):,} had come back and were dropped; the other "
-        f"{len(view.sent):,} are in the table and in {files} Parquet files, each once, after {took:.1f} s"
+        f"{len(view.sent):,} are in the table, in {files} Parquet files and in the index, each once, after {took:.1f} s"
     )
     return True
 
@@ -162,7 +176,7 @@ def _made(shop: Shop) -> int:
 
 def _watch(console: Console, shop: Shop, interrupted: threading.Event) -> View:
     """What was where at the end."""
-    view = View([], [], [])
+    view = _NOTHING
     with Live(console=console, refresh_per_second=4) as live:
         while not interrupted.wait(1.0):
             try:
@@ -181,6 +195,7 @@ def _page(shop: Shop, view: View, states: dict[str, Any]) -> Group:
     flow.add_row("table", f"{len(view.table):,} rows in {pipeline.TABLE}")
     files = len(list(shop.folder.rglob("*.parquet")))
     flow.add_row("files", f"{len(view.files):,} rows in {files} Parquet files, in a folder for each status")
+    flow.add_row("index", f"{len(view.documents):,} documents in {pipeline.INDEX}, at {shop.search.url}")
     newest = Table(box=None, padding=(0, 2))
     for name in Order._fields:
         newest.add_column(name, no_wrap=True)

@@ -1,25 +1,26 @@
 """
-The shop's connectors, and what of their orders is where: in the topic, in the table, in the files.
+The shop's connectors, and what of their orders is where: in the topic, in the table, in the files, in the index.
 
-An order is told by what all three places have of it (`Order`), so that they can be compared. Called by `demo.py`.
+An order is told by what all these places have of it (`Order`), so that they can be compared. Called by `demo.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from pyarrow import parquet
 
 from kconnect.errors import ConnectError
 from tests.rig.systems import recorder
+from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres import Postgres
 
-SOURCE, TABLE_SINK, FILE_SINK = "shop-orders", "shop-table", "shop-files"
-CONNECTORS = (SOURCE, TABLE_SINK, FILE_SINK)
-TOPIC, TABLE = "orders", "orders"
+SOURCE, TABLE_SINK, FILE_SINK, INDEX_SINK = "shop-orders", "shop-table", "shop-files", "shop-index"
+CONNECTORS = (SOURCE, TABLE_SINK, FILE_SINK, INDEX_SINK)
+TOPIC = TABLE = INDEX = "orders"
 _JSON = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -93,12 +94,32 @@ def file_sink(folder: Path) -> dict[str, str]:
     }
 
 
+def index_sink(search: OpenSearch) -> dict[str, str]:
+    return {
+        "connector.class": "OpenSearchSink",
+        "topics": TOPIC,
+        "connection.url": search.url,
+        "index.name.format": INDEX,
+        "key.ignore": "true",
+        "consumer.override.metadata.max.age.ms": "1000",
+        **_JSON,
+    }
+
+
 def in_topic(servers: str) -> list[Order]:
     try:
         values = [orjson.loads(message.value() or b"")["payload"] for message in recorder.read(servers, TOPIC)]
     except KeyError:
         return []  # It is not there yet.
-    return [Order(v["orderid"], v["customerid"], v["status"], v["address"]["city"], v["shop"]) for v in values]
+    return [_order(value) for value in values]
+
+
+def in_index(search: OpenSearch) -> list[Order]:
+    return [_order(value) for value in search.documents(INDEX).values()]
+
+
+def _order(value: dict[str, Any]) -> Order:
+    return Order(value["orderid"], value["customerid"], value["status"], value["address"]["city"], value["shop"])
 
 
 def in_table(server: Postgres) -> list[Order]:

@@ -1,0 +1,214 @@
+"""
+Actions: records as the lines of a bulk request, a head and mostly a document.
+
+What all records of a group share is worked out once. Used by `task.py`.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kconnect.api import DataError, Schema, SchemaType, SinkRecord, Struct
+from kconnect.connectors import documents
+from kconnect.connectors.common import milliseconds
+from kconnect.connectors.groups import Group
+from kconnect.connectors.search import settings
+
+_KEYS = (SchemaType.STRING, SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
+TIMESTAMP = "@timestamp"
+
+
+@dataclass(frozen=True)
+class Action:
+    """`lines` are what a request has for it; `place` is that of its record in the group."""
+
+    place: int
+    index: str
+    id: str
+    lines: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Bad:
+    place: int
+    error: DataError
+
+
+class Maker:
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._index, self._field = config[settings.INDEX], config[settings.INDEX_FIELD]
+        self._stream: str = config[settings.STREAM].lower()
+        self._parts: Sequence[str] = (config[settings.DATASET], config[settings.NAMESPACE])
+        self._moments: Sequence[str] = config[settings.MOMENT]
+        self._keyless = config[settings.KEY_IGNORE], frozenset(config[settings.TOPIC_KEY_IGNORE])
+        self._updates = config[settings.METHOD].lower() == "upsert"
+        self._version: str = config[settings.VERSION]
+        self._nulls: str = config[settings.NULLS].lower()
+
+    def is_stream(self) -> bool:
+        return self._stream != "none"
+
+    def target(self, topic: str) -> str:
+        """The index or data stream of a topic, if no field names it."""
+        if self._stream != "none":
+            parts = [part.replace("${topic}", topic).lower().replace("-", "_") for part in self._parts]
+            return "-".join((self._stream, *parts))
+        return str(self._index.replace("${topic}", topic)).lower()
+
+    def actions(self, group: Group) -> Iterator[Action | Bad]:
+        """In the order of the records; none for a record that is to be ignored."""
+        ids = self._ids(group)
+        target = self.target(group.topic)
+        offsets: Sequence[int] = group.origins.every("original_offset")
+        versions = self._versions(group)
+        values = group.value.values if self._needs_values(group) else [...] * len(ids)
+        for place, (id, value, document) in enumerate(zip(ids, values, self._documents(group))):
+            try:
+                # A record that is ignored needs no id.
+                if document is None and self._nulls == "ignore":
+                    continue
+                if isinstance(id, DataError):
+                    raise id
+                if isinstance(document, DataError):
+                    raise document
+                index = self._named(value) if self._field and document is not None else target
+                version = versions(place, offsets[place])
+                if document is not None:
+                    yield self._written(place, index, id, value, document, version)
+                elif self._nulls == "delete":
+                    yield Action(place, index, id, (_head("delete", index, id, version),))
+                else:
+                    raise DataError(f"it has no value; {settings.NULLS} says what that means")
+            except DataError as error:
+                yield Bad(place, error)
+
+    def _needs_values(self, group: Group) -> bool:
+        return bool(self._field) or self.is_stream() or group.value.has_nulls
+
+    def _written(self, place: int, index: str, id: str, value: Any, document: bytes, version: bytes) -> Action:
+        if self.is_stream():
+            return Action(place, index, id, (_head("create", index, id), document))
+        if self._updates:
+            head = _head("update", index, id, b',"retry_on_conflict":5')
+            return Action(place, index, id, (head, b'{"doc":' + document + b',"doc_as_upsert":true}'))
+        return Action(place, index, id, (_head("index", index, id, version), document))
+
+    # Ids and versions.
+
+    def _is_keyless(self, topic: str) -> bool:
+        every, some = self._keyless
+        return every or topic in some or self.is_stream()
+
+    def _ids(self, group: Group) -> Sequence[Any]:
+        origins = group.origins
+        if self._is_keyless(group.topic):
+            places = zip(*(origins.every(f"original_{each}") for each in ("topic", "partition", "offset")))
+            return [f"{topic}+{partition}+{offset}" for topic, partition, offset in places]
+        own = group.key.schema
+        if own is not None and own.type not in _KEYS:
+            error = DataError(
+                f"its key is no text or integer, but {own.type.value}: take a field of it, or set {settings.KEY_IGNORE}"
+            )
+            return [error] * len(origins)
+        return [_id(each) for each in group.key.values]
+
+    def _versions(self, group: Group) -> Any:
+        if self._version:
+            records = group.origins.records
+            return lambda place, offset: _of_version(_header(records[place], self._version))
+        if self._updates or self._is_keyless(group.topic):
+            return lambda place, offset: b""
+        return lambda place, offset: _of_version(offset)
+
+    # Documents.
+
+    def _documents(self, group: Group) -> Sequence[bytes | DataError | None]:
+        """None for a null."""
+        if self.is_stream():
+            return [self._timed(record) for record in group.origins.records]
+        if _is_object(group.value.schema):
+            try:
+                made = documents.to_lines(group.value)
+                if group.value.has_nulls:
+                    return [None if value is None else line for value, line in zip(group.value.values, made)]
+                return made
+            except DataError:
+                pass  # One by one it shows which.
+        return [_document(value, group.value.schema) for value in group.value.values]
+
+    def _timed(self, record: SinkRecord) -> bytes | DataError | None:
+        """A document of a data stream has a time."""
+        value = record.value
+        if value is None:
+            return None
+        found = _document(value, record.value_schema)
+        if not isinstance(found, bytes):
+            return found
+        plain = documents.to_plain(value, record.value_schema)
+        named = next((plain[each] for each in self._moments if plain.get(each) is not None), None)
+        try:
+            moment = record.timestamp if named is None else milliseconds(named)
+        except DataError as error:
+            return DataError(f"{settings.MOMENT}: {error}")
+        if TIMESTAMP in plain and named is None:
+            return found
+        text = datetime.datetime.fromtimestamp((moment or 0) / 1000, datetime.timezone.utc).isoformat(timespec="milliseconds")
+        return b'{"' + TIMESTAMP.encode() + b'":' + orjson.dumps(text) + (b"," if len(found) > 2 else b"") + found[1:]
+
+    def _named(self, value: Any) -> str:
+        found = value.get(self._field) if isinstance(value, dict) else _field(value, self._field)
+        if not isinstance(found, str) or not found:
+            raise DataError(f"it has no text in the field {self._field}, which names its index ({settings.INDEX_FIELD})")
+        return found.lower()
+
+
+def _head(action: str, index: str, id: str, more: bytes = b"") -> bytes:
+    return b'{"%s":{"_index":%s,"_id":%s%s}}' % (action.encode(), orjson.dumps(index), orjson.dumps(id), more)
+
+
+def _of_version(number: int) -> bytes:
+    return b',"version":%d,"version_type":"external"' % number
+
+
+def _header(record: SinkRecord, name: str) -> int:
+    found = next((each.value for each in reversed(list(record.headers)) if each.key == name), None)
+    try:
+        return int(found)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise DataError(f"its header {name} is no version, but {found!r:.40}") from None
+
+
+def _id(key: Any) -> str | DataError:
+    if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)):
+        # The cluster takes 512 bytes.
+        text = str(key)
+        return text if 0 < len(text.encode()) <= 512 else DataError("its key is empty, or longer than the 512 bytes of an id")
+    if key is None:
+        return DataError(f"it has no key for an id: set {settings.KEY_IGNORE}=true, or make one by a transform")
+    return DataError(
+        f"its key is no text or integer, but {type(key).__name__}: set {settings.KEY_IGNORE}=true, or take a field of it"
+    )
+
+
+def _is_object(own: Schema | None) -> bool:
+    return own is not None and own.type is SchemaType.STRUCT
+
+
+def _document(value: Any, own: Schema | None) -> bytes | DataError | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict | Struct):
+        return DataError(f"a document is an object, but its value is {type(value).__name__}: HoistField makes one of it")
+    try:
+        return documents.to_json(value, own)
+    except DataError as error:
+        return error
+
+
+def _field(value: Any, name: str) -> Any:
+    return value[name] if isinstance(value, Struct) and value.schema.field(name) else None

@@ -1,0 +1,90 @@
+"""
+The cluster: a client, and what its answers mean.
+
+opensearch-py makes the requests. What may pass is tried again by `task.py`: not here, where an order of records would be lost.
+Used by `task.py`, `indices.py` and `connector.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import ConnectionError as NoConnection
+from opensearchpy.exceptions import OpenSearchException, TransportError
+
+from kconnect.api import ConfigError
+from kconnect.connectors.search import settings
+
+# It logs each request that fails with a traceback; all of them are told by those who made them.
+logging.getLogger("opensearch").setLevel(logging.CRITICAL)
+
+PASSING = (429, 502, 503, 504)
+
+
+def made_client(config: Mapping[str, Any], longest_s: float | None = None) -> OpenSearch:
+    """Without a connection yet. ConfigError for files that can't be read."""
+    password = config[settings.PASSWORD].value
+    tls = {
+        name: config[setting]
+        for name, setting in (("ca_certs", settings.CA), ("client_cert", settings.CERTIFICATE), ("client_key", settings.KEY))
+        if config[setting]
+    }
+    for name in (settings.CA, settings.CERTIFICATE, settings.KEY):
+        if config[name]:
+            try:
+                open(config[name], "rb").close()
+            except OSError as error:
+                raise ConfigError(name, config[name], f"It can't be read: {error.strerror}") from None
+    try:
+        return OpenSearch(
+            hosts=config[settings.URLS],
+            http_auth=(config[settings.USER], password) if config[settings.USER] else None,
+            http_compress=config[settings.COMPRESS],
+            timeout=min(config[settings.TIMEOUT] / 1000, longest_s or float("inf")),
+            max_retries=0,
+            **tls,
+        )
+    except (OSError, OpenSearchException) as error:
+        raise ConfigError(settings.CA, config[settings.CA], f"It can't be used: {error}") from None
+
+
+def passes(error: OpenSearchException) -> bool:
+    """Whether another try may succeed."""
+    if isinstance(error, NoConnection):
+        return True
+    return isinstance(error, TransportError) and error.status_code in (*PASSING, 500)
+
+
+def reason(error: OpenSearchException) -> str:
+    """In one line."""
+    if isinstance(error, NoConnection):
+        return " ".join(str(error.info or error.error).split())[:300]
+    info: Any = getattr(error, "info", None)
+    if isinstance(info, dict) and isinstance(info.get("error"), dict):
+        return told(info["error"])
+    status = getattr(error, "status_code", "no answer")
+    return f"it answers {status}" if isinstance(error, TransportError) else " ".join(str(error).split())
+
+
+def told(error: Mapping[str, Any]) -> str:
+    """What an error of the cluster says, with its innermost cause."""
+    text, cause = f"{error.get('type')}: {error.get('reason')}", error.get("caused_by")
+    return f"{text} ({told(cause)})" if isinstance(cause, dict) else text
+
+
+def item_passes(status: int, error: Mapping[str, Any]) -> bool:
+    """Whether a document may be taken later. A full disk blocks an index, until somebody makes room."""
+    return status in PASSING or status >= 500 or error.get("type") == "cluster_block_exception"
+
+
+def bulk(client: OpenSearch, lines: Sequence[bytes]) -> list[tuple[int, Mapping[str, Any]]]:
+    """Status and error of each action; none at all if all are done. OpenSearchException if the request fails as a whole."""
+    only = {"filter_path": "errors,items.*.status,items.*.error"}
+    answer: Any = client.bulk(body=b"\n".join([*lines, b""]), params=only)
+    if not answer.get("errors"):
+        return []
+    items = [next(iter(each.values())) for each in answer["items"]]
+    return [(each["status"], each.get("error") or {}) for each in items]

@@ -1,0 +1,268 @@
+"""
+The settings of the OpenSearch sink: those of the Elasticsearch sink that people know, and two for the names of indexes.
+
+Read by `connector.py`, which checks them against each other, and by the modules that do what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+
+URLS, USER, PASSWORD, COMPRESS = "connection.url", "connection.username", "connection.password", "connection.compression"
+TIMEOUT, CA, CERTIFICATE, KEY = "read.timeout.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
+INDEX, INDEX_FIELD, CREATE = "index.name.format", "index.name.field", "auto.create"
+STREAM, DATASET, NAMESPACE, MOMENT = (f"data.stream.{each}" for each in ("type", "dataset", "namespace", "timestamp.field"))
+KEY_IGNORE, TOPIC_KEY_IGNORE, METHOD = "key.ignore", "topic.key.ignore", "write.method"
+SCHEMA_IGNORE, TOPIC_SCHEMA_IGNORE, VERSION = "schema.ignore", "topic.schema.ignore", "external.version.header"
+NULLS, MALFORMED, DROP = "behavior.on.null.values", "behavior.on.malformed.documents", "drop.invalid.message"
+BATCH, BYTES, RETRIES, BACKOFF = "batch.size", "bulk.size.bytes", "max.retries", "retry.backoff.ms"
+
+INSTEAD = {
+    **dict.fromkeys(
+        ("elastic.https.ssl.truststore.location", "elastic.https.ssl.keystore.location"),
+        f"{CA}, {CERTIFICATE} and {KEY} name files in PEM",
+    ),
+    "proxy.host": "the cluster has to be reached without a proxy",
+    "topic.to.external.resource.mapping": f"{INDEX} and transforms such as RegexRouter say which index a record gets",
+    "kerberos.user.principal": f"{USER} and {PASSWORD} are what is supported",
+}
+"""Settings of the other sink that would change what is written, and what does so here."""
+
+_WHERE, _TARGET, _DOCUMENTS, _LIMITS = "Cluster", "Indexes", "Documents", "Limits and retries"
+
+
+def _no_stream(name: str, values: Mapping[str, Any]) -> bool:
+    return (values.get(STREAM) or "none").lower() == "none"
+
+
+def _stream(name: str, values: Mapping[str, Any]) -> bool:
+    return not _no_stream(name, values)
+
+
+def _are_urls(name: str, value: Any) -> None:
+    if not value or not all(str(each).startswith(("http://", "https://")) for each in value):
+        raise ConfigError(name, value, "Addresses begin with http:// or https://, and there is at least one")
+
+
+CONFIG = ConfigDef(
+    ConfigKey(
+        URLS,
+        Type.LIST,
+        importance=Importance.HIGH,
+        doc="The cluster's addresses, such as https://search.example.com:9200. Requests go to them in turn.",
+        validator=_are_urls,
+        group=_WHERE,
+        order=1,
+        width=Width.LONG,
+    ),
+    ConfigKey(USER, Type.STRING, "", Importance.MEDIUM, "The user.", group=_WHERE, order=2, width=Width.MEDIUM),
+    ConfigKey(PASSWORD, Type.PASSWORD, "", Importance.MEDIUM, "The user's password.", group=_WHERE, order=3),
+    ConfigKey(CA, Type.STRING, "", Importance.MEDIUM, "Who vouches for the cluster: a file in PEM.", group=_WHERE, order=4),
+    ConfigKey(
+        CERTIFICATE, Type.STRING, "", Importance.LOW, "A certificate to show to the cluster, in PEM.", group=_WHERE, order=5
+    ),
+    ConfigKey(KEY, Type.STRING, "", Importance.LOW, "The key of that certificate, in PEM.", group=_WHERE, order=6),
+    ConfigKey(COMPRESS, Type.BOOLEAN, False, Importance.LOW, "Whether requests are compressed.", group=_WHERE, order=7),
+    ConfigKey(
+        TIMEOUT,
+        Type.INT,
+        30_000,
+        Importance.LOW,
+        "How long a request may take, in ms.",
+        Range.at_least(1),
+        group=_WHERE,
+        order=8,
+    ),
+    ConfigKey(
+        INDEX,
+        Type.STRING,
+        "${topic}",
+        Importance.MEDIUM,
+        "The index of a topic's records; ${topic} stands for its name. Capital letters become small ones.",
+        NonEmptyString(),
+        group=_TARGET,
+        order=1,
+        width=Width.MEDIUM,
+        visible=_no_stream,
+    ),
+    ConfigKey(
+        INDEX_FIELD,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "A field of the value that names the record's index.",
+        group=_TARGET,
+        order=2,
+        width=Width.MEDIUM,
+        visible=_no_stream,
+    ),
+    ConfigKey(
+        CREATE,
+        Type.BOOLEAN,
+        True,
+        Importance.MEDIUM,
+        "Whether an index or a data stream that is missing is made.",
+        group=_TARGET,
+        order=3,
+    ),
+    ConfigKey(
+        SCHEMA_IGNORE,
+        Type.BOOLEAN,
+        False,
+        Importance.LOW,
+        "Whether the mapping of a new index is left to the cluster, which guesses it by the first documents. Otherwise it is "
+        "made by the schema of the record's value, if there is one.",
+        group=_TARGET,
+        order=4,
+    ),
+    ConfigKey(
+        TOPIC_SCHEMA_IGNORE, Type.LIST, "", Importance.LOW, "Topics for which schema.ignore is true.", group=_TARGET, order=5
+    ),
+    ConfigKey(
+        STREAM,
+        Type.STRING,
+        "none",
+        Importance.MEDIUM,
+        "logs or metrics: records go into the data stream that type, dataset and namespace name. none: into an index.",
+        OneOf(("none", "logs", "metrics"), ignore_case=True),
+        group=_TARGET,
+        order=6,
+        dependents=(DATASET, NAMESPACE, MOMENT, INDEX, INDEX_FIELD),
+        recommender=lambda name, values: ["none", "logs", "metrics"],
+    ),
+    ConfigKey(
+        DATASET,
+        Type.STRING,
+        "${topic}",
+        Importance.LOW,
+        "The data stream's dataset; ${topic} stands for the topic.",
+        NonEmptyString(),
+        group=_TARGET,
+        order=7,
+        visible=_stream,
+    ),
+    ConfigKey(
+        NAMESPACE,
+        Type.STRING,
+        "${topic}",
+        Importance.LOW,
+        "The data stream's namespace; ${topic} stands for the topic.",
+        NonEmptyString(),
+        group=_TARGET,
+        order=8,
+        visible=_stream,
+    ),
+    ConfigKey(
+        MOMENT,
+        Type.LIST,
+        "",
+        Importance.LOW,
+        "The fields with a document's time, for @timestamp: the first one that the record has. By default the record's own "
+        "timestamp.",
+        group=_TARGET,
+        order=9,
+        visible=_stream,
+    ),
+    ConfigKey(
+        KEY_IGNORE,
+        Type.BOOLEAN,
+        False,
+        Importance.HIGH,
+        "Whether a document's id is made of topic, partition and offset. Otherwise it is the record's key, which is a text or "
+        "an integer.",
+        group=_DOCUMENTS,
+        order=1,
+    ),
+    ConfigKey(
+        TOPIC_KEY_IGNORE, Type.LIST, "", Importance.LOW, "Topics for which key.ignore is true.", group=_DOCUMENTS, order=2
+    ),
+    ConfigKey(
+        METHOD,
+        Type.STRING,
+        "insert",
+        Importance.LOW,
+        "insert: a record replaces the document with its id. upsert: its fields are merged into that document.",
+        OneOf(("insert", "upsert"), ignore_case=True),
+        group=_DOCUMENTS,
+        order=3,
+        recommender=lambda name, values: ["insert", "upsert"],
+    ),
+    ConfigKey(
+        VERSION,
+        Type.STRING,
+        "",
+        Importance.LOW,
+        "A header with a document's version, an integer. By default it is the record's offset, if the id is its key.",
+        group=_DOCUMENTS,
+        order=4,
+    ),
+    ConfigKey(
+        NULLS,
+        Type.STRING,
+        "fail",
+        Importance.LOW,
+        "What a record without a value does. fail: it is a bad record. ignore: nothing. delete: it deletes the document with "
+        "its key.",
+        OneOf(("fail", "ignore", "delete"), ignore_case=True),
+        group=_DOCUMENTS,
+        order=5,
+        recommender=lambda name, values: ["fail", "ignore", "delete"],
+    ),
+    ConfigKey(
+        MALFORMED,
+        Type.STRING,
+        "fail",
+        Importance.LOW,
+        "What a document does that the cluster refuses. fail: it is a bad record. warn: it is passed over, and the log says "
+        "so. ignore: it is passed over.",
+        OneOf(("fail", "warn", "ignore"), ignore_case=True),
+        group=_DOCUMENTS,
+        order=6,
+        recommender=lambda name, values: ["fail", "warn", "ignore"],
+    ),
+    ConfigKey(
+        DROP,
+        Type.BOOLEAN,
+        False,
+        Importance.LOW,
+        "Whether a record that can't be made a document, for want of an id or of an object, is passed over.",
+        group=_DOCUMENTS,
+        order=7,
+    ),
+    ConfigKey(
+        BATCH,
+        Type.INT,
+        2000,
+        Importance.MEDIUM,
+        "How many documents one request has at most.",
+        Range.at_least(1),
+        group=_LIMITS,
+        order=1,
+    ),
+    ConfigKey(
+        BYTES,
+        Type.INT,
+        5 * 1024 * 1024,
+        Importance.LOW,
+        "How many bytes, more or less, one request has at most.",
+        Range.at_least(1),
+        group=_LIMITS,
+        order=2,
+    ),
+    ConfigKey(
+        RETRIES,
+        Type.INT,
+        10,
+        Importance.LOW,
+        "How many times in a row a put is tried again, after what may pass, before the task fails. -1: without end.",
+        Range.at_least(-1),
+        group=_LIMITS,
+        order=3,
+    ),
+    ConfigKey(
+        BACKOFF, Type.INT, 3000, Importance.LOW, "The pause before that, in ms.", Range.at_least(0), group=_LIMITS, order=4
+    ),
+)

@@ -1,0 +1,187 @@
+"""
+OpenSearchSinkTask: writes what a put has by bulk requests, one after the other.
+
+If the cluster is busy, or away, the put fails, and is made again without the documents that were taken already. Started by
+`connector.py`. Read next: `actions.py`, `service.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import OpenSearchException, TransportError
+
+import kconnect
+from kconnect.api import ConnectError, DataError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.connectors.common import Patience, bad_record, place_of
+from kconnect.connectors.groups import Group, Origins, groups_of
+from kconnect.connectors.search import service, settings
+from kconnect.connectors.search.actions import Action, Bad, Maker
+from kconnect.connectors.search.indices import Indices
+
+log = logging.getLogger(__name__)
+
+_TOO_LARGE, _CONFLICT, _NOT_FOUND = 413, 409, 404
+_REFUSED = (401, 403)
+
+
+class OpenSearchSinkTask(SinkTask):
+    def __init__(self) -> None:
+        self._client: OpenSearch | None = None
+        self._done: set[tuple[TopicPartition, int]] = set()
+        """What was taken of a put that has failed."""
+        self._taken: list[tuple[Group, Sequence[Action]]] = []
+        """What was taken of the present one, request by request."""
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        config = settings.CONFIG.parse(props)
+        self._client = service.made_client(config)
+        self._maker = Maker(config)
+        self._indices = Indices(self._client, config)
+        self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
+        self._most: int = config[settings.BATCH]
+        self._most_bytes: int = config[settings.BYTES]
+        self._updates = config[settings.METHOD].lower() == "upsert"
+        self._malformed: str = config[settings.MALFORMED].lower()
+        self._drops: bool = config[settings.DROP]
+        self._schemaless = config[settings.SCHEMA_IGNORE], frozenset(config[settings.TOPIC_SCHEMA_IGNORE])
+
+    def stop(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        # Whatever was done, it does no harm to do it again.
+        self._done.clear()
+        self._taken.clear()
+
+    def put(self, records: list[SinkRecord]) -> None:
+        if self._done:
+            records = [each for each in records if (place_of(each), each.original_offset) not in self._done]
+        self._put(groups_of(records))
+
+    def put_batch(self, batch: SinkBatch) -> None:
+        if self._done:
+            self.put(batch.records())
+        else:
+            self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
+
+    def _put(self, groups: Sequence[Group]) -> None:
+        for group in groups:
+            for actions in self._requests(group):
+                self._send(group, actions)
+        self._done.clear()
+        self._taken.clear()
+        self._patience.succeeded()
+
+    def _requests(self, group: Group) -> Iterator[list[Action]]:
+        """Actions that go together. Bad records are told of on the way."""
+        every, some = self._schemaless
+        own = None if every or group.topic in some else group.value.schema
+        found: list[Action] = []
+        ids: set[tuple[str, str]] = set()
+        size = 0
+        for each in self._maker.actions(group):
+            if isinstance(each, Bad):
+                if not self._drops:
+                    self._bad(group.origins.records[each.place], each.error)
+                continue
+            try:
+                self._indices.ensure(each.index, own)
+            except OpenSearchException as error:
+                self._failed(error)
+            long = sum(map(len, each.lines)) + 2
+            # Of two changes to a document, a failed first one would be made after the second one, if they went together.
+            again = self._updates and (each.index, each.id) in ids
+            if found and (len(found) >= self._most or size + long > self._most_bytes or again):
+                yield found
+                found, ids, size = [], set(), 0
+            found.append(each)
+            size += long
+            if self._updates:
+                ids.add((each.index, each.id))
+        if found:
+            yield found
+
+    def _send(self, group: Group, actions: Sequence[Action]) -> None:
+        assert self._client is not None
+        try:
+            items = service.bulk(self._client, [line for action in actions for line in action.lines])
+        except OpenSearchException as error:
+            if isinstance(error, TransportError) and error.status_code == _TOO_LARGE:
+                self._halve(group, actions)
+                return
+            self._failed(error)
+        passing = ""
+        records = group.origins.records if items else ()
+        for action, (status, trouble) in zip(actions, items):
+            record = records[action.place]
+            if trouble and service.item_passes(status, trouble):
+                passing = service.told(trouble)
+                continue
+            # A conflict: the document is there already, in this version or a later one.
+            if trouble and (status != _CONFLICT or self._updates):
+                self._refused(record, status, trouble)
+            self._done.add((place_of(record), record.original_offset))
+        if passing:
+            self._again(f"The cluster does not take documents for now: {passing}")
+        if not items:
+            self._taken.append((group, actions))
+
+    def _note_taken(self) -> None:
+        """The put is to be made again, without these."""
+        for group, actions in self._taken:
+            every = [group.origins.every(f"original_{name}") for name in ("topic", "partition", "offset")]
+            for topic, partition, offset in ([values[action.place] for values in every] for action in actions):
+                self._done.add((TopicPartition(topic, partition), offset))
+        self._taken.clear()
+
+    def _refused(self, record: SinkRecord, status: int, error: Mapping[str, Any]) -> None:
+        text = service.told(error)
+        if status in _REFUSED:
+            raise ConnectError(f"The cluster refuses the user {settings.USER}: {text}")
+        if status == _NOT_FOUND:
+            # Somebody has deleted the index.
+            self._indices.forget()
+            self._again(text)
+        if status == _CONFLICT:
+            self._again(text)
+        if self._malformed == "fail":
+            self._bad(record, DataError(f"the cluster refuses it: {text}"))
+        elif self._malformed == "warn":
+            where = f"{record.original_topic}-{record.original_partition}@{record.original_offset}"
+            log.warning("Passed over %s: %s", where, text)
+
+    def _halve(self, group: Group, actions: Sequence[Action]) -> None:
+        if len(actions) == 1:
+            record = group.origins.records[actions[0].place]
+            self._refused(record, _TOO_LARGE, {"type": "request", "reason": "it is too large for the cluster"})
+            return
+        half = len(actions) // 2
+        self._send(group, actions[:half])
+        self._send(group, actions[half:])
+
+    def _bad(self, record: SinkRecord, error: DataError) -> None:
+        reporter = self.context.errant_record_reporter()
+        if reporter is None:
+            raise bad_record(record, error) from error
+        reporter.report(record, error)
+
+    def _failed(self, error: OpenSearchException) -> NoReturn:
+        text = f"The cluster can't be used: {service.reason(error)}"
+        if not service.passes(error):
+            raise ConnectError(text) from None
+        self._indices.forget()
+        self._again(text)
+
+    def _again(self, text: str) -> NoReturn:
+        self._note_taken()
+        error, pause_ms = self._patience.failed(text)
+        self.context.timeout(pause_ms)
+        raise error from None
