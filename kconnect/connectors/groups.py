@@ -1,7 +1,7 @@
 """
 Groups: records of a put that are alike, as columns, whether they came as such or one by one.
 
-For sinks that write columns. Used by `sql/task.py` and `objects/task.py`.
+For sinks that write columns: those for SQL, object stores, OpenSearch and Iceberg. Read next: `slices.py`.
 """
 
 from __future__ import annotations

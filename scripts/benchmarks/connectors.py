@@ -25,6 +25,7 @@ import pyarrow as pa
 from opensearchpy import OpenSearch as Client
 from opensearchpy import helpers
 from pyarrow import parquet
+from pyiceberg.catalog import load_catalog
 
 from kconnect.api import (
     BOOLEAN_SCHEMA,
@@ -39,6 +40,7 @@ from kconnect.api import (
 )
 from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.http.sink import HttpSinkConnector
+from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.search.connector import OpenSearchSinkConnector
 from kconnect.connectors.sql.connector import SqlSinkConnector
@@ -240,6 +242,41 @@ def http(stack: ExitStack, count: int) -> dict[str, Way]:
     return {"HTTP: httpx, 100 records a request, bare": bare, "HTTP: HttpSink, 100 records a request": ours}
 
 
+def iceberg(stack: ExitStack, count: int) -> dict[str, Way]:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kconnect-bench-")))
+    place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
+    catalog = load_catalog("iceberg", type="sql", **place)
+    catalog.create_namespace("bench")
+    kinds = [pa.int64(), pa.string(), pa.float64(), pa.timestamp("us", "UTC"), pa.bool_()]
+    arrow = pa.schema([pa.field(name, kind, nullable=False) for name, kind in zip(NAMES, kinds)])
+    numbers = iter(range(1_000_000))
+
+    def bare() -> None:
+        table = catalog.create_table(f"bench.bare_{next(numbers)}", arrow)
+        made = [
+            pa.RecordBatch.from_arrays([pa.array(*each) for each in zip(batch.value.fields()[1], kinds)], schema=arrow)
+            for batch in batches(count)
+        ]
+        table.append(pa.Table.from_batches(made))
+
+    def ours() -> None:
+        config = {
+            "iceberg.catalog.type": "sql",
+            **{f"iceberg.catalog.{name}": value for name, value in place.items()},
+            "iceberg.tables": f"bench.ours_{next(numbers)}",
+            "iceberg.tables.auto-create-enabled": "true",
+            "commit.max.rows": str(count),
+        }
+        with SinkRunner(IcebergSinkConnector, {"name": "bench", "topics": PLACE.topic, **config}) as sink:
+            sink.open(PLACE)
+            task: Any = sink.task
+            for batch in batches(count):
+                task.put_batch(batch)
+            sink.put([])
+
+    return {"Iceberg: append of pyiceberg, bare": bare, "Iceberg: IcebergSink": ours}
+
+
 def search(stack: ExitStack, count: int) -> dict[str, Way]:
     server = OpenSearch()
     stack.callback(server.stop)
@@ -280,7 +317,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     with ExitStack() as stack:
-        for systems in (sql, sql_source, objects, search, http, datagen):
+        for systems in (sql, sql_source, objects, iceberg, search, http, datagen):
             ways = systems(stack, options.records)
             taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
             for number in range(options.rounds + 1):

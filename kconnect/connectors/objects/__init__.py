@@ -2,6 +2,6 @@
 Object stores: a sink that writes files to S3, GCS, Azure or a local directory: `pip install 'kconnect[objects]'`.
 
 `settings.py` has what a config may say, `connector.py` checks it and asks the store (`stores.py`). `partitioners.py` says which
-folder a record is for, `formats.py` writes files with the types of `arrow.py`, `files.py` keeps those of one partition of Kafka
+folder a record is for, `formats.py` writes files, `files.py` keeps those of one partition of Kafka
 until they are whole, `task.py` has the task.
 """

@@ -14,37 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kconnect.api import Column, DataError, Schema, TopicPartition
+from kconnect.api import DataError, Schema, TopicPartition
 from kconnect.connectors.objects import formats, settings
 from kconnect.connectors.objects.formats import Writer
 from kconnect.connectors.objects.partitioners import Partitioner
+from kconnect.connectors.slices import Slice
 
 Bad = tuple[int, Exception]
-
-
-class Slice:
-    """Records of one partition of Kafka that are alike: of `topic` as the transforms have left it."""
-
-    def __init__(self, topic: str, value: Column, offsets: Sequence[int], timestamps: Sequence[int | None]) -> None:
-        self.topic, self.value, self.offsets, self.timestamps = topic, value, offsets, timestamps
-
-    def __len__(self) -> int:
-        return len(self.offsets)
-
-    def only(self, places: Sequence[int]) -> Slice:
-        offsets, timestamps = [self.offsets[at] for at in places], [self.timestamps[at] for at in places]
-        return Slice(self.topic, _only(self.value, places), offsets, timestamps)
-
-    def cut(self, begin: int, end: int) -> Slice:
-        return self if (begin, end) == (0, len(self)) else self.only(range(begin, end))
-
-
-def _only(value: Column, places: Sequence[int]) -> Column:
-    if value.schema is None or not value.schema.fields:
-        every = value.values
-        return Column(value.schema, [every[at] for at in places])
-    names, columns = value.fields()
-    return Column.by_field(value.schema, names, [[column[at] for at in places] for column in columns], len(places))
 
 
 class Files:

@@ -1,7 +1,7 @@
 """
 Formats: writers of files. Each writes columns of values that have one schema to a local file, a piece after the other.
 
-Made by `files.py`. Read next: `arrow.py`.
+Made by `files.py`. Read next: `../arrow.py`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from kconnect.api import Column, DataError, Schema, SchemaType, schema
-from kconnect.connectors import common, documents
-from kconnect.connectors.objects import arrow, settings
+from kconnect.connectors import arrow, common, documents
+from kconnect.connectors.objects import settings
 
 MISFITS = (*common.MISFITS, pa.ArrowException, fastavro.validation.ValidationError)
 """What a writer raises for a value that does not fit the file."""

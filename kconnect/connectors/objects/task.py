@@ -21,12 +21,13 @@ from kconnect.api import (
     SinkTask,
     TopicPartition,
 )
-from kconnect.connectors.common import Patience, bad_record, place_of
+from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.objects import settings, stores
-from kconnect.connectors.objects.files import Bad, Files, Slice
+from kconnect.connectors.objects.files import Bad, Files
 from kconnect.connectors.objects.partitioners import Partitioner
 from kconnect.connectors.objects.stores import Store
+from kconnect.connectors.slices import Slice, record_at, slices_of
 
 
 class ObjectStoreSinkTask(SinkTask):
@@ -74,7 +75,7 @@ class ObjectStoreSinkTask(SinkTask):
         for files in self._files.values():
             self._send(files)
         for group in groups:
-            for place, some in _slices(group):
+            for place, some in slices_of(group):
                 self._take(place, some, group)
 
     def _next_schedule(self) -> float:
@@ -118,7 +119,7 @@ class ObjectStoreSinkTask(SinkTask):
     def _report(self, place: TopicPartition, bad: Sequence[Bad], group: Group) -> None:
         reporter = self.context.errant_record_reporter() if bad else None
         for offset, error in bad:
-            record = _record(group, place, offset)
+            record = record_at(group, place, offset)
             if reporter is None:
                 raise bad_record(record, error) from error
             reporter.report(record, error)
@@ -152,21 +153,3 @@ class ObjectStoreSinkTask(SinkTask):
             if offset is not None:
                 found[place] = OffsetAndMetadata(offset)
         return found
-
-
-def _slices(group: Group) -> list[tuple[TopicPartition, Slice]]:
-    """By partition of Kafka, each in the order of offsets."""
-    origins = group.origins
-    topics, partitions = origins.every("original_topic"), origins.every("original_partition")
-    offsets, timestamps = origins.every("original_offset"), origins.every("timestamp")
-    whole = Slice(group.topic, group.value, offsets, timestamps)
-    if partitions.count(partitions[0]) == len(partitions) and topics.count(topics[0]) == len(topics):
-        return [(TopicPartition(topics[0], partitions[0]), whole)]
-    places: dict[tuple[str, int], list[int]] = {}
-    for at, place in enumerate(zip(topics, partitions)):
-        places.setdefault(place, []).append(at)
-    return [(TopicPartition(*place), whole.only(every)) for place, every in places.items()]
-
-
-def _record(group: Group, place: TopicPartition, offset: int) -> SinkRecord:
-    return next(each for each in group.origins.records if place_of(each) == place and each.original_offset == offset)

@@ -2,7 +2,7 @@
 The cluster: a client, and what its answers mean.
 
 opensearch-py makes the requests. What may pass is tried again by `task.py`: not here, where an order of records would be lost.
-Used by `task.py`, `indices.py` and `connector.py`.
+Used by `task.py` and `connector.py`.
 """
 
 from __future__ import annotations

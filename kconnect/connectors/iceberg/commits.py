@@ -1,0 +1,97 @@
+"""
+Commits: rows and the offsets behind them, in one snapshot, or none of them.
+
+The offset of each partition of Kafka is a property of the snapshot. Who commits says from which offset its rows begin: if
+the table has another one by then, somebody else has written, and nothing is. So it holds through crashes between a commit and
+Kafka's, and for two tasks that both think that they own a partition. Called by `task.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.table import Table, Transaction
+
+from kconnect.api import TopicPartition
+
+Offsets = Mapping[TopicPartition, int]
+
+
+class StaleError(Exception):
+    """Somebody else has committed rows of these partitions."""
+
+
+def name_of(connector: str, place: TopicPartition) -> str:
+    """Of the property that has the offset of a partition."""
+    return f"kconnect.offset.{connector}.{place.topic}.{place.partition}"
+
+
+def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """The offsets that the table has, of these partitions: none of a partition that it knows nothing of."""
+    wanted = {name_of(connector, place): place for place in places}
+    found: dict[TopicPartition, int] = {}
+    snapshot = table.current_snapshot()
+    # A table that is rolled back has the offsets of then.
+    while snapshot is not None and wanted:
+        summary = snapshot.summary.additional_properties if snapshot.summary is not None else {}
+        for name in wanted.keys() & summary.keys():
+            found[wanted.pop(name)] = int(summary[name])
+        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
+    # Snapshots are thrown away at some time.
+    for name in wanted.keys() & table.properties.keys():
+        found[wanted[name]] = int(table.properties[name])
+    return {place: offset for place, offset in found.items() if offset >= 0}
+
+
+class _Checked(Transaction):
+    """A transaction that is tried again on what others have committed only if that was not about the same partitions."""
+
+    def __init__(self, table: Table, connector: str, begins: Mapping[TopicPartition, int | None]) -> None:
+        super().__init__(table)
+        self._connector, self._begins = connector, begins
+
+    def check(self) -> None:
+        there = stored(self._table, self._connector, self._begins)
+        if any(there.get(place) != begin for place, begin in self._begins.items()):
+            raise StaleError
+
+    def _rebuild_snapshot_updates(self) -> None:
+        self.check()
+        super()._rebuild_snapshot_updates()
+
+
+def commit(
+    table: Table,
+    rows: pa.Table,
+    connector: str,
+    begins: Mapping[TopicPartition, int | None],
+    ends: Offsets,
+    ids: list[str] | None = None,
+) -> None:
+    """
+    Append the rows, or with `ids` replace those with the same ones. StaleError if the table has not the offsets `begins` any
+    more, and other errors as catalogs and files raise them: then it may have succeeded, and `stored` says so.
+    """
+    table.refresh()
+    offsets: dict[str, Any] = {name_of(connector, place): str(end) for place, end in ends.items()}
+    transaction = _Checked(table, connector, begins)
+    transaction.check()
+    transaction.set_properties(offsets)
+    written = False
+    if ids is not None and len(rows):
+        done = transaction.upsert(rows, join_cols=ids, snapshot_properties=offsets)
+        written = done.rows_updated + done.rows_inserted > 0
+    if not written:
+        transaction.append(rows if ids is None else rows.slice(0, 0), snapshot_properties=offsets)
+    transaction.commit_transaction()
+
+
+def alter(table: Table, connector: str, place: TopicPartition, offset: int | None) -> None:
+    """Set the offset of a partition by a snapshot without rows; None: the table knows nothing of it any more."""
+    said = {name_of(connector, place): str(-1 if offset is None else offset)}
+    with table.transaction() as transaction:
+        transaction.set_properties(said)
+        transaction.append(schema_to_pyarrow(table.schema(), include_field_ids=False).empty_table(), snapshot_properties=said)

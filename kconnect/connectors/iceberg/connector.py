@@ -1,0 +1,111 @@
+"""
+IcebergSinkConnector: whether a config can be used, and what the catalog says to it. The rows: `task.py`.
+
+pyiceberg is imported where a catalog is needed, so that without it all else works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api import Config, ConfigDef, ConfigError, ConfigValue, ConnectError, SinkTask, TopicPartition
+from kconnect.connectors.common import CheckedSink
+from kconnect.connectors.iceberg import settings
+
+_INSTALL = "pyiceberg is not installed here: pip install 'kconnect[iceberg]' on every machine of the cluster"
+
+
+class IcebergSinkConnector(CheckedSink):
+    def task_class(self) -> type[SinkTask]:
+        from kconnect.connectors.iceberg.task import IcebergSinkTask
+
+        return IcebergSinkTask
+
+    def config(self) -> ConfigDef:
+        return settings.CONFIG
+
+    def validate(self, props: dict[str, str]) -> Config:
+        found = super().validate(props)
+        found.values += [
+            ConfigValue(name, props[name], errors=[f"{name} is not understood: {text}."])
+            for name, text in settings.INSTEAD.items()
+            if props.get(name)
+        ]
+        return found
+
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        return _mismatches(config, props) or _problems_of_catalog(config, props)
+
+    def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """Those of the tables, which go before the group's. Of tables that a field names, nobody knows which there are."""
+        from kconnect.connectors.iceberg import catalogs, commits
+
+        config = settings.CONFIG.parse(connector_config)
+        catalog = catalogs.made_catalog(config, connector_config)
+        try:
+            for place, offset in offsets.items():
+                for name in config[settings.TABLES]:
+                    identifier = tuple(name.replace("${topic}", place.topic).split("."))
+                    if catalog.table_exists(identifier):
+                        commits.alter(catalog.load_table(identifier), connector_config["name"], place, offset)
+        except catalogs.errors() as error:
+            raise ConnectError(f"The offsets in the tables can't be changed: {catalogs.reason(error)}") from None
+        return True
+
+
+def _mismatches(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    found = []
+    if config[settings.DYNAMIC] and not config[settings.ROUTE_FIELD]:
+        found.append((settings.ROUTE_FIELD, f"It is missing: {settings.DYNAMIC} is true, and it names the table."))
+    if not config[settings.DYNAMIC] and not config[settings.TABLES]:
+        found.append((settings.TABLES, f"It is missing: without {settings.DYNAMIC} it names the tables."))
+    found += [
+        (settings.TABLES, f"{name} has no namespace: write it as in shop.orders.")
+        for name in config[settings.TABLES]
+        if "." not in name
+    ]
+    own = settings.of_tables(props)
+    if config[settings.ROUTE_FIELD] and not config[settings.DYNAMIC]:
+        without = [name for name in config[settings.TABLES] if "route-regex" not in own.get(name, {})]
+        if without:
+            text = f"iceberg.table.{without[0]}.route-regex is missing: it says which values of that field are for the table."
+            found.append((settings.ROUTE_FIELD, text))
+    try:
+        settings.partitions(settings.PARTITIONS, config[settings.PARTITIONS])
+        for name, each in own.items():
+            settings.partitions(f"iceberg.table.{name}.partition-by", [each.get("partition-by", "")])
+    except ConfigError as error:
+        found.append((settings.PARTITIONS, f"{error}."))
+    branches = [name for name, each in own.items() if "commit-branch" in each]
+    if branches:
+        found.append((settings.TABLES, f"iceberg.table.{branches[0]}.commit-branch is not supported: rows go to main."))
+    return found
+
+
+def _problems_of_catalog(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    try:
+        from kconnect.connectors.iceberg import catalogs
+        from kconnect.connectors.iceberg.tables import Tables
+    except ImportError:
+        return [(settings.KIND, f"{_INSTALL}.")]
+    topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
+    try:
+        catalog = catalogs.made_catalog(config, props)
+        tables = Tables(catalog, config, props)
+        catalog.list_namespaces()
+        for name in {each.replace("${topic}", topic) for each in config[settings.TABLES] for topic in topics or ["${topic}"]}:
+            table = tables.existing(name) if "${topic}" not in name else None
+            if table is None and not config[settings.CREATE] and "${topic}" not in name:
+                return [(settings.TABLES, f"There is no table {name}: create it, or set {settings.CREATE}=true.")]
+            if table is not None and config[settings.UPSERT]:
+                missing = [each for each in tables.ids(name, table) if each not in table.schema().column_names]
+                if missing:
+                    return [(settings.IDS, f"The table {name} has no column {missing[0]}.")]
+    except ConfigError as error:
+        return [(error.name or settings.URI, f"{error}.")]
+    except ConnectError as error:
+        return [(settings.IDS, f"{error}.")]
+    except catalogs.errors() as error:
+        return [(settings.URI, f"The catalog can't be used: {catalogs.reason(error)}.")]
+    return []

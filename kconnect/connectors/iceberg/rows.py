@@ -1,0 +1,62 @@
+"""
+Rows: records as Arrow columns of a table's types.
+
+Called by `task.py`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kconnect.api import Column, DataError, SchemaType
+from kconnect.connectors import arrow
+
+_WIDENED = {
+    pa.int8(): pa.int32(),
+    pa.int16(): pa.int32(),
+    pa.time32("ms"): pa.time64("us"),
+    pa.timestamp("ms", "UTC"): pa.timestamp("us", "UTC"),
+}
+"""What Iceberg has not, and what it has in its place."""
+
+
+def made(value: Column) -> pa.Table:
+    """The rows of records without nulls. DataError, or one of Arrow's errors, if a record makes none."""
+    own = value.schema
+    if own is None:
+        if not all(isinstance(each, dict) for each in value.values):
+            raise DataError("a row is made of a struct or an object")
+        return _widened(pa.Table.from_pylist(list(value.values)))
+    if own.type is not SchemaType.STRUCT:
+        raise DataError(f"a row is made of a struct or an object, but its schema is {own.type.value}")
+    _, columns = value.fields()
+    schema = arrow.arrow_schema(own)
+    return _widened(pa.Table.from_arrays(arrow.arrays(own, columns, schema), schema=schema))
+
+
+def fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """In the order and the types of a table's columns. DataError, or one of Arrow's errors, if they don't fit."""
+    columns = []
+    for field in wanted:
+        place = rows.schema.get_field_index(field.name)
+        column = pa.nulls(len(rows), field.type) if place < 0 else rows.column(place).cast(field.type)
+        if not field.nullable and (place < 0 or column.null_count):
+            raise DataError(f"the column {field.name} is required, but the record has no value for it")
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=wanted)
+
+
+def _widened(rows: pa.Table) -> pa.Table:
+    return rows.cast(pa.schema([field.with_type(_of_iceberg(field.type)) for field in rows.schema]))
+
+
+def _of_iceberg(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_of_iceberg(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_of_iceberg(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_of_iceberg(kind.key_type), kind.item_field.with_type(_of_iceberg(kind.item_type)))
+    if pa.types.is_null(kind):
+        return pa.string()
+    return _WIDENED.get(kind, kind)

@@ -1,0 +1,258 @@
+"""
+The settings of the Iceberg sink: those of Apache Iceberg's own sink that people know, and how many rows are kept in memory.
+
+Read by `connector.py`, which checks them against each other, and by the modules that do what they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
+
+CATALOG = "iceberg.catalog."
+"""What begins with it is the catalog's."""
+NAME, KIND, URI, WAREHOUSE = "iceberg.catalog", f"{CATALOG}type", f"{CATALOG}uri", f"{CATALOG}warehouse"
+CREDENTIAL, TOKEN, SECRET = f"{CATALOG}credential", f"{CATALOG}token", f"{CATALOG}s3.secret-access-key"
+TABLES, ROUTE_FIELD, DYNAMIC = "iceberg.tables", "iceberg.tables.route-field", "iceberg.tables.dynamic-enabled"
+CREATE, EVOLVE = "iceberg.tables.auto-create-enabled", "iceberg.tables.evolve-schema-enabled"
+OPTIONAL, PARTITIONS = "iceberg.tables.schema-force-optional", "iceberg.tables.default-partition-by"
+UPSERT, IDS = "iceberg.tables.upsert-mode-enabled", "iceberg.tables.default-id-columns"
+INTERVAL, ROWS = "iceberg.control.commit.interval-ms", "commit.max.rows"
+RETRIES, BACKOFF = "max.retries", "retry.backoff.ms"
+
+KINDS = ("rest", "sql", "jdbc", "hive", "glue", "dynamodb", "in-memory")
+_WHERE, _TABLES, _COMMITS = "Catalog", "Tables", "Commits and retries"
+_OF_TABLE = re.compile(r"iceberg\.table\.(?P<table>.+)\.(?P<what>route-regex|partition-by|id-columns|commit-branch)$")
+_PARTITION = re.compile(
+    r"(?P<alone>[\w.]+)$|(?P<name>year|month|day|hour|void|identity)s?\((?P<field>[^,()]+)\)$"
+    r"|(?P<sized>bucket|truncate)\((?P<column>[^,()]+),\s*(?P<size>\d+)\)$"
+)
+
+INSTEAD = {
+    f"{CATALOG}catalog-impl": f"{KIND} says which kind of catalog it is: {', '.join(KINDS)}",
+    "iceberg.tables.cdc-field": "records are rows here: Debezium's ExtractNewRecordState makes such of changes",
+    "iceberg.tables.default-commit-branch": "rows go to the branch main",
+}
+"""Settings of the other sink that would change what is written, and what does so here."""
+
+
+class Partition(NamedTuple):
+    """A field of a partition spec: `transform` as Iceberg writes it, such as day or bucket[16]."""
+
+    column: str
+    transform: str
+
+
+def partitions(name: str, texts: Sequence[str]) -> list[Partition]:
+    """ConfigError at the setting `name` for what is none."""
+    found = []
+    # A list is split at commas, and bucket(id, 16) has one.
+    for text in re.split(r",\s*(?![^()]*\))", ",".join(texts)):
+        match = _PARTITION.match(text.strip())
+        if text.strip() and match is None:
+            raise ConfigError(
+                name, text, "Fields of a partition are such as city, day(at), bucket(id, 16) or truncate(name, 4)"
+            )
+        if match is not None and match["alone"]:
+            found.append(Partition(match["alone"], "identity"))
+        elif match is not None and match["sized"]:
+            found.append(Partition(match["column"].strip(), f"{match['sized']}[{match['size']}]"))
+        elif match is not None:
+            found.append(Partition(match["field"].strip(), match["name"]))
+    return found
+
+
+def of_tables(props: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What a config says of single tables, by their names."""
+    found: dict[str, dict[str, str]] = {}
+    for name, value in props.items():
+        match = _OF_TABLE.match(name)
+        if match is not None and value:
+            found.setdefault(match["table"], {})[match["what"]] = value
+    return found
+
+
+def catalog_properties(config: Mapping[str, Any], props: Mapping[str, str]) -> dict[str, str]:
+    """Those that pyiceberg gets, with secrets."""
+    found = {name.removeprefix(CATALOG): value for name, value in props.items() if name.startswith(CATALOG) and value}
+    kind = config[KIND].lower()
+    found["type"] = "sql" if kind == "jdbc" else kind
+    # Java's names of classes say nothing here.
+    for name in ("io-impl", "catalog-impl"):
+        found.pop(name, None)
+    if found["type"] == "sql" and found.get("uri", "").startswith("jdbc:"):
+        user, password = found.pop("jdbc.user", ""), found.pop("jdbc.password", "")
+        found["uri"] = _sqlalchemy(found["uri"].removeprefix("jdbc:"), user, password)
+    return found
+
+
+def _sqlalchemy(text: str, user: str, password: str) -> str:
+    from urllib.parse import quote
+
+    kind, _, place = text.partition(":")
+    login = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user else ""
+    drivers = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
+    return f"sqlite:///{place}" if kind == "sqlite" else f"{drivers.get(kind, kind)}://{login}{place.removeprefix('//')}"
+
+
+def _upserts(name: str, values: Mapping[str, Any]) -> bool:
+    return bool(values.get(UPSERT))
+
+
+def _creates(name: str, values: Mapping[str, Any]) -> bool:
+    return bool(values.get(CREATE))
+
+
+CONFIG = ConfigDef(
+    ConfigKey(NAME, Type.STRING, "iceberg", Importance.LOW, "The catalog's name.", group=_WHERE, order=1),
+    ConfigKey(
+        KIND,
+        Type.STRING,
+        "rest",
+        Importance.HIGH,
+        "The kind of catalog. sql and jdbc are one in a database. All of iceberg.catalog.* is the catalog's: what pyiceberg "
+        "knows for its kind, and for the files, such as iceberg.catalog.s3.endpoint.",
+        OneOf(KINDS, ignore_case=True),
+        group=_WHERE,
+        order=2,
+        recommender=lambda name, values: list(KINDS),
+    ),
+    ConfigKey(URI, Type.STRING, "", Importance.HIGH, "The catalog's address.", group=_WHERE, order=3, width=Width.LONG),
+    ConfigKey(
+        WAREHOUSE,
+        Type.STRING,
+        "",
+        Importance.HIGH,
+        "Where new tables are, such as s3://lake/warehouse, or the name that a REST catalog has for it.",
+        group=_WHERE,
+        order=4,
+        width=Width.LONG,
+    ),
+    ConfigKey(
+        CREDENTIAL, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: id:secret for OAuth 2.", group=_WHERE, order=5
+    ),
+    ConfigKey(TOKEN, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: a token.", group=_WHERE, order=6),
+    ConfigKey(
+        SECRET, Type.PASSWORD, "", Importance.MEDIUM, "For files in S3: the secret of the access key.", group=_WHERE, order=7
+    ),
+    ConfigKey(
+        TABLES,
+        Type.LIST,
+        "",
+        Importance.HIGH,
+        "The tables, each with its namespace, such as shop.orders. Each gets all records, or those that its "
+        "iceberg.table.*.route-regex is for. ${topic} stands for the topic's name.",
+        group=_TABLES,
+        order=1,
+        width=Width.LONG,
+    ),
+    ConfigKey(
+        ROUTE_FIELD,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "The field of the value that iceberg.table.*.route-regex looks at, or that has the table's name.",
+        group=_TABLES,
+        order=2,
+        width=Width.MEDIUM,
+    ),
+    ConfigKey(
+        DYNAMIC,
+        Type.BOOLEAN,
+        False,
+        Importance.MEDIUM,
+        "Whether iceberg.tables.route-field has the table's name.",
+        group=_TABLES,
+        order=3,
+        dependents=(ROUTE_FIELD,),
+    ),
+    ConfigKey(
+        CREATE, Type.BOOLEAN, False, Importance.MEDIUM, "Whether a table that is missing is made.", group=_TABLES, order=4
+    ),
+    ConfigKey(
+        PARTITIONS,
+        Type.LIST,
+        "",
+        Importance.MEDIUM,
+        "How a new table is partitioned, such as day(at), bucket(id, 16), city. For one table: iceberg.table.*.partition-by.",
+        group=_TABLES,
+        order=5,
+        width=Width.LONG,
+        visible=_creates,
+    ),
+    ConfigKey(
+        OPTIONAL,
+        Type.BOOLEAN,
+        False,
+        Importance.LOW,
+        "Whether all columns of a new table may be null. Otherwise those of fields that are optional.",
+        group=_TABLES,
+        order=6,
+        visible=_creates,
+    ),
+    ConfigKey(
+        EVOLVE,
+        Type.BOOLEAN,
+        False,
+        Importance.MEDIUM,
+        "Whether columns that are missing are added, and those that are too narrow made wider.",
+        group=_TABLES,
+        order=7,
+    ),
+    ConfigKey(
+        UPSERT,
+        Type.BOOLEAN,
+        False,
+        Importance.MEDIUM,
+        "Whether a record replaces the row with its id. Otherwise each is a new row.",
+        group=_TABLES,
+        order=8,
+        dependents=(IDS,),
+    ),
+    ConfigKey(
+        IDS,
+        Type.LIST,
+        "",
+        Importance.MEDIUM,
+        "The columns of the id. For one table: iceberg.table.*.id-columns. By default those that the table names itself.",
+        group=_TABLES,
+        order=9,
+        visible=_upserts,
+    ),
+    ConfigKey(
+        INTERVAL,
+        Type.INT,
+        300_000,
+        Importance.MEDIUM,
+        "How often rows are committed, in ms. They are in memory until then.",
+        Range.at_least(0),
+        group=_COMMITS,
+        order=1,
+    ),
+    ConfigKey(
+        ROWS,
+        Type.INT,
+        500_000,
+        Importance.MEDIUM,
+        "How many rows a task keeps in memory at most; then it commits sooner.",
+        Range.at_least(1),
+        group=_COMMITS,
+        order=2,
+    ),
+    ConfigKey(
+        RETRIES,
+        Type.INT,
+        10,
+        Importance.MEDIUM,
+        "How many times in a row a commit is tried again, after what may pass, before the task fails. -1: without end.",
+        Range.at_least(-1),
+        group=_COMMITS,
+        order=3,
+    ),
+    ConfigKey(
+        BACKOFF, Type.INT, 3000, Importance.LOW, "The pause before that, in ms.", Range.at_least(0), group=_COMMITS, order=4
+    ),
+)

@@ -1,0 +1,124 @@
+"""
+Tables: that of a name, made or widened if the config allows that.
+
+Used by `task.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.table import Table
+from pyiceberg.transforms import parse_transform
+
+from kconnect.api import ConfigError, ConnectError
+from kconnect.connectors.iceberg import settings
+from kconnect.connectors.iceberg.settings import Partition
+
+
+class Tables:
+    def __init__(self, catalog: Catalog, config: Mapping[str, Any], props: Mapping[str, str]) -> None:
+        self._catalog = catalog
+        self._create: bool = config[settings.CREATE]
+        self._evolve: bool = config[settings.EVOLVE]
+        self._optional: bool = config[settings.OPTIONAL]
+        self._partitions = settings.partitions(settings.PARTITIONS, config[settings.PARTITIONS])
+        self._ids: Sequence[str] = config[settings.IDS]
+        self._own = settings.of_tables(props)
+        self._known: dict[str, Table] = {}
+
+    def forget(self, name: str) -> None:
+        """Look at it anew: somebody may have changed it, or deleted it."""
+        self._known.pop(name, None)
+
+    def ids(self, name: str, table: Table) -> list[str]:
+        """The columns of its id."""
+        own = self._own.get(name, {}).get("id-columns", "")
+        found = [each.strip() for each in own.split(",") if each.strip()] or list(self._ids)
+        schema = table.schema()
+        found = found or [schema.find_field(number).name for number in schema.identifier_field_ids]
+        if not found:
+            raise ConnectError(f"The table {name} has no columns for ids: {settings.IDS} names them")
+        return found
+
+    def existing(self, name: str) -> Table | None:
+        known = self._known.get(name)
+        if known is None:
+            try:
+                known = self._catalog.load_table(_identifier(name))
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+            self._known[name] = known
+        return known
+
+    def ensure(self, name: str, wanted: pa.Schema, guessed: bool) -> Table:
+        """
+        The table with all these columns. ConnectError if it has not, and the config does not allow to change that. `guessed`:
+        the types are those of values, not of a schema, so that narrower ones may do.
+        """
+        found = self.existing(name)
+        table = self._made(name, wanted) if found is None else found
+        if self._fits(table, wanted, guessed):
+            return table
+        if not self._evolve:
+            missing = ", ".join(sorted(set(wanted.names) - {field.name for field in table.schema().fields}))
+            what = f"no column {missing}" if missing else "a narrower column than the records need"
+            raise ConnectError(f"The table {name} has {what}: change it, or set {settings.EVOLVE}=true")
+        table.refresh()
+        if not self._fits(table, wanted, guessed):
+            with table.update_schema() as update:
+                update.union_by_name(pa.schema([field.with_nullable(True) for field in wanted]))
+        return table
+
+    def _fits(self, table: Table, wanted: pa.Schema, guessed: bool) -> bool:
+        there = arrow_of(table)
+        return all(each.name in there.names and (guessed or _takes(there.field(each.name).type, each.type)) for each in wanted)
+
+    def _made(self, name: str, wanted: pa.Schema) -> Table:
+        if not self._create:
+            raise ConnectError(f"There is no table {name}: create it, or set {settings.CREATE}=true")
+        identifier = _identifier(name)
+        with contextlib.suppress(NamespaceAlreadyExistsError):
+            self._catalog.create_namespace(identifier[:-1])
+        columns = pa.schema([field.with_nullable(True) for field in wanted]) if self._optional else wanted
+        own = self._own.get(name, {}).get("partition-by")
+        partitions = settings.partitions(f"iceberg.table.{name}.partition-by", [own]) if own else self._partitions
+        try:
+            # Both in one step: who comes between would find a table without partitions.
+            with self._catalog.create_table_transaction(identifier, columns) as made, made.update_spec() as spec:
+                for each in partitions:
+                    _check(each, columns, name)
+                    spec.add_field(each.column, parse_transform(each.transform))
+        except TableAlreadyExistsError:
+            pass  # Another task was quicker.
+        found = self.existing(name)
+        if found is None:
+            raise ConnectError(f"The table {name} was made, but is not there: check the rights of the user")
+        return found
+
+
+def arrow_of(table: Table) -> pa.Schema:
+    """The columns that rows are written as."""
+    return schema_to_pyarrow(table.schema(), include_field_ids=False)
+
+
+def _identifier(name: str) -> tuple[str, ...]:
+    return tuple(name.split("."))
+
+
+def _check(each: Partition, columns: pa.Schema, name: str) -> None:
+    if each.column.partition(".")[0] not in columns.names:
+        raise ConfigError(settings.PARTITIONS, each.column, f"Records for the table {name} have no such field")
+
+
+def _takes(there: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column has room for values of a type, as far as types tell; values are looked at one by one."""
+    if wanted in (pa.int64(), pa.float64()):
+        return there not in (pa.int32(), pa.float32())
+    return True

@@ -1,0 +1,393 @@
+"""The Iceberg sink against a catalog in SQLite, with files in a folder: rows, their offsets, tables, and who comes between."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+
+from kconnect.api import (
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    STRING_SCHEMA,
+    TIMESTAMP_SCHEMA,
+    ConnectError,
+    RetriableError,
+    Schema,
+    SinkRecord,
+    Struct,
+    TopicPartition,
+    schema,
+)
+from kconnect.connectors.iceberg import commits, settings
+from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.testing import SinkRunner, check_plugin, config_errors
+
+UTC = datetime.timezone.utc
+TOLERANT = {"errors.tolerance": "all"}
+NARROW = schema.struct({"id": INT32_SCHEMA, "note": STRING_SCHEMA.optional_copy()})
+WIDE = schema.struct({"id": INT64_SCHEMA, "note": STRING_SCHEMA.optional_copy(), "more": STRING_SCHEMA.optional_copy()})
+PLACE = TopicPartition("orders", 0)
+
+
+class Lake:
+    """A catalog, and how a config reaches it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.uri, self.warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
+        (folder / "warehouse").mkdir()
+        self.catalog: Catalog = load_catalog("iceberg", type="sql", uri=self.uri, warehouse=self.warehouse)
+
+    def config(self, **more: str) -> dict[str, str]:
+        base = {
+            "name": "lake",
+            "topics": "orders",
+            "iceberg.catalog.type": "sql",
+            "iceberg.catalog.uri": self.uri,
+            "iceberg.catalog.warehouse": self.warehouse,
+            "iceberg.tables": "shop.orders",
+            "iceberg.tables.auto-create-enabled": "true",
+            "iceberg.control.commit.interval-ms": "0",
+            "retry.backoff.ms": "1",
+        }
+        return {**base, **more}
+
+    def sink(self, **more: str) -> SinkRunner:
+        return SinkRunner(IcebergSinkConnector, self.config(**more))
+
+    def rows(self, name: str = "shop.orders") -> list[dict[str, Any]]:
+        if not self.catalog.table_exists(tuple(name.split("."))):
+            return []
+        found: list[dict[str, Any]] = self.catalog.load_table(name).scan().to_arrow().to_pylist()
+        return sorted(found, key=lambda row: (row["id"], str(row.get("note"))))
+
+    def ids(self, name: str = "shop.orders") -> list[int]:
+        return [row["id"] for row in self.rows(name)]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+def record(offset: int, value: Any, own: Schema | None = None, partition: int = 0, topic: str = "orders") -> SinkRecord:
+    return SinkRecord(topic, partition, None, None, own, value, offset)
+
+
+def row(offset: int, own: Schema = NARROW, partition: int = 0, **values: Any) -> SinkRecord:
+    return record(offset, Struct(own, {"id": offset, "note": "n", **values}), own, partition)
+
+
+def put(runner: SinkRunner, *records: SinkRecord) -> None:
+    """And commit them."""
+    runner.put(list(records))
+    runner.put([])
+
+
+def test_rows_are_there_once_they_are_committed(lake: Lake) -> None:
+    with lake.sink() as runner:
+        runner.put([row(0), row(1), row(2, note=None)])
+        assert lake.rows() == []
+        runner.flush()
+        assert runner.committed == {}
+        runner.put([])
+        runner.flush()
+        assert runner.committed == {PLACE: 3}
+        put(runner, row(3), row(0, partition=1))
+    assert [row["note"] for row in lake.rows()] == ["n", "n", "n", None, "n"]
+    table = lake.catalog.load_table("shop.orders")
+    assert commits.stored(table, "lake", [PLACE, TopicPartition("orders", 1)]) == {PLACE: 4, TopicPartition("orders", 1): 1}
+    assert [str(field.field_type) for field in table.schema().fields] == ["int", "string"]
+    assert [field.required for field in table.schema().fields] == [True, False]
+    # One for what was put together.
+    assert len(table.snapshots()) == 2
+
+
+def test_a_task_that_begins_anew_passes_over_what_is_there(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0), row(1))
+    with lake.sink() as runner:
+        # Kafka's offsets are lost, but the table has them.
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 2}
+        put(runner, *(row(offset) for offset in range(4)))
+    assert lake.ids() == [0, 1, 2, 3]
+
+
+def test_a_commit_that_nobody_heard_of_is_not_made_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = commits.commit
+
+    def lost(*arguments: Any) -> None:
+        commit(*arguments)
+        monkeypatch.setattr(commits, "commit", commit)
+        raise OSError("the connection is lost")
+
+    with lake.sink() as runner:
+        runner.put([row(0), row(1)])
+        monkeypatch.setattr(commits, "commit", lost)
+        with pytest.raises(RetriableError, match="the connection is lost"):
+            runner.put([])
+        put(runner, row(2))
+    assert lake.ids() == [0, 1, 2]
+
+
+def test_of_two_that_write_the_same_partition_one_begins_again(lake: Lake) -> None:
+    with lake.sink() as dead, lake.sink() as alive:
+        put(dead, row(0))
+        put(alive, row(0), row(1))
+        # Given up for dead, it does not know, and goes on.
+        dead.put([row(1), row(2)])
+        put(alive, row(2), row(3))
+        dead.put([])
+        assert dead.rewinds == {PLACE: 1}
+        put(dead, row(1), row(2), row(3), row(4))
+    assert lake.ids() == [0, 1, 2, 3, 4]
+
+
+def test_a_commit_between_a_check_and_a_commit_is_noticed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pyiceberg tries again by itself on what others have committed is not that of who was too late."""
+    with lake.sink() as late:
+        put(late, row(0))
+        late.put([row(1), row(2)])
+        append = commits._Checked.append
+
+        def after_another(self: Any, *arguments: Any, **named: Any) -> None:
+            append(self, *arguments, **named)
+            monkeypatch.setattr(commits._Checked, "append", append)
+            with lake.sink() as quick:
+                put(quick, row(1), row(2), row(3))
+
+        monkeypatch.setattr(commits._Checked, "append", after_another)
+        late.put([])
+        assert late.rewinds == {PLACE: 1}
+        put(late, row(1), row(2), row(3), row(4))
+    assert lake.ids() == [0, 1, 2, 3, 4]
+
+
+def test_others_may_write_the_table_meanwhile(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lake.sink() as one:
+        put(one, row(0))
+        one.put([row(1)])
+        append = commits._Checked.append
+
+        def after_another(self: Any, *arguments: Any, **named: Any) -> None:
+            append(self, *arguments, **named)
+            monkeypatch.setattr(commits._Checked, "append", append)
+            with lake.sink() as other:
+                put(other, row(100, partition=1), row(101, partition=1))
+
+        monkeypatch.setattr(commits._Checked, "append", after_another)
+        put(one)
+        assert one.rewinds == {}
+        put(one, row(2))
+    assert lake.ids() == [0, 1, 2, 100, 101]
+
+
+def test_a_table_that_is_rolled_back_gets_its_records_again(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0))
+        put(runner, row(1), row(2))
+    table = lake.catalog.load_table("shop.orders")
+    table.manage_snapshots().rollback_to_snapshot(table.history()[0].snapshot_id).commit()
+    assert lake.ids() == [0]
+    with lake.sink() as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 1}
+
+
+def test_offsets_outlive_their_snapshots(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0), row(1))
+    table = lake.catalog.load_table("shop.orders")
+    for _ in range(2):
+        table.append(table.scan().to_arrow().slice(0, 0))
+    table.maintenance.expire_snapshots().by_id(table.snapshots()[0].snapshot_id).commit()
+    assert commits.stored(table.refresh(), "lake", [PLACE]) == {PLACE: 2}
+
+
+def test_offsets_may_be_altered(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0), row(1), row(2))
+    config = lake.config()
+    assert IcebergSinkConnector().alter_offsets(config, {PLACE: 1, TopicPartition("orders", 1): 7})
+    with lake.sink() as runner:
+        runner.open(PLACE, TopicPartition("orders", 1))
+        assert runner.rewinds == {PLACE: 1, TopicPartition("orders", 1): 7}
+        put(runner, row(1), row(2), row(3))
+    assert lake.ids() == [0, 1, 1, 2, 2, 3]
+    assert IcebergSinkConnector().alter_offsets(config, {PLACE: None})
+    with lake.sink() as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {}
+
+
+def test_a_table_is_widened_if_it_may_be(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0))
+        with pytest.raises(ConnectError, match=r"has no column more: change it, or set .*evolve-schema-enabled=true"):
+            runner.put([row(1, WIDE, more="m")])
+    with lake.sink(**{"iceberg.tables.evolve-schema-enabled": "true"}) as runner:
+        # Both in one commit, the first ones without it.
+        runner.put([row(1)])
+        runner.put([row(2, WIDE, id=2**40, more="m")])
+        put(runner, row(3))
+    assert lake.ids() == [0, 1, 3, 2**40]
+    assert [each["more"] for each in lake.rows()] == [None, None, None, "m"]
+
+
+def test_all_types(lake: Lake) -> None:
+    at = datetime.datetime(2026, 3, 29, 12, 0, 0, 250_000, UTC)
+    own = schema.struct(
+        {
+            "id": schema.INT8_SCHEMA,
+            "short": schema.INT16_SCHEMA,
+            "single": schema.FLOAT32_SCHEMA,
+            "double": schema.FLOAT64_SCHEMA,
+            "yes": schema.BOOLEAN_SCHEMA,
+            "data": schema.BYTES_SCHEMA,
+            "price": schema.decimal_schema(2),
+            "day": schema.DATE_SCHEMA,
+            "time": schema.TIME_SCHEMA,
+            "at": TIMESTAMP_SCHEMA,
+            "tags": schema.array(STRING_SCHEMA),
+            "counts": schema.mapping(STRING_SCHEMA, INT32_SCHEMA),
+            "inner": NARROW,
+            "times": schema.array(TIMESTAMP_SCHEMA),
+        }
+    )
+    values: dict[str, Any] = {"id": 1, "short": 2, "single": 1.5, "double": 2.5, "yes": True, "data": b"\x01"}
+    values |= {"price": decimal.Decimal("1.10"), "day": at.replace(hour=0, microsecond=0), "at": at, "times": [at]}
+    values |= {"time": datetime.datetime(1970, 1, 1, 12, 30, tzinfo=UTC), "tags": ["a"], "counts": {"b": 2}}
+    with lake.sink() as runner:
+        put(runner, record(0, Struct(own, {**values, "inner": Struct(NARROW, {"id": 5, "note": "x"})}), own))
+    (found,) = lake.rows()
+    others = {"day": at.date(), "time": datetime.time(12, 30), "counts": [("b", 2)], "inner": {"id": 5, "note": "x"}}
+    assert found == {**values, **others}
+
+
+def test_objects_without_a_schema(lake: Lake) -> None:
+    values = [{"id": 1, "note": "a", "inner": {"x": 1.5}}, {"id": 2, "note": None, "inner": {"x": 2.5}}]
+    with lake.sink() as runner:
+        put(runner, *(record(offset, value) for offset, value in enumerate(values)))
+    assert lake.rows()[0] == {"id": 1, "note": "a", "inner": {"x": 1.5}}
+    assert lake.ids() == [1, 2]
+
+
+def test_a_new_table_has_the_partitions_of_the_config(lake: Lake) -> None:
+    own = schema.struct({"id": INT32_SCHEMA, "city": STRING_SCHEMA, "at": TIMESTAMP_SCHEMA})
+    at = datetime.datetime(2026, 3, 29, 12, 0, 0, 0, UTC)
+    parts = {"iceberg.tables.default-partition-by": "day(at), bucket(id, 4), truncate(city, 2)"}
+    with lake.sink(**parts) as runner:
+        put(runner, *(record(n, Struct(own, {"id": n, "city": "abc"[n] * 3, "at": at}), own) for n in range(3)))
+    table = lake.catalog.load_table("shop.orders")
+    assert [str(field.transform) for field in table.spec().fields] == ["day", "bucket[4]", "truncate[2]"]
+    assert lake.ids() == [0, 1, 2]
+    wrong = {"iceberg.tables": "shop.other", "iceberg.table.shop.other.partition-by": "nothing"}
+    with lake.sink(**wrong) as runner, pytest.raises(ConnectError, match=r"Records for the table shop.other have no such"):
+        runner.put([row(0)])
+
+
+def test_upserts_replace_rows(lake: Lake) -> None:
+    upsert = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
+    with lake.sink(**upsert) as runner:
+        put(runner, row(0, id=1, note="a"), row(1, id=2, note="b"), row(2, id=1, note="c"))
+        put(runner, row(3, id=2, note="d"), row(4, id=3, note="e"))
+        # Nothing changes, but where it is.
+        put(runner, row(5, id=3, note="e"))
+        runner.flush()
+        assert runner.committed == {PLACE: 6}
+    assert [(row["id"], row["note"]) for row in lake.rows()] == [(1, "c"), (2, "d"), (3, "e")]
+    assert commits.stored(lake.catalog.load_table("shop.orders"), "lake", [PLACE]) == {PLACE: 6}
+
+
+def test_records_are_routed(lake: Lake) -> None:
+    regexes = {
+        "iceberg.tables": "shop.a,shop.b",
+        "iceberg.tables.route-field": "note",
+        "iceberg.table.shop.a.route-regex": "a.*|both",
+        "iceberg.table.shop.b.route-regex": "b.*",
+    }
+    with lake.sink(**regexes) as runner:
+        put(runner, *(row(n, note=note) for n, note in enumerate(("ab", "ba", "both", "c"))), record(4, None))
+        runner.flush()
+        assert runner.committed == {PLACE: 5}
+    assert (lake.ids("shop.a"), lake.ids("shop.b")) == ([0, 2], [1, 2])
+    named = {"iceberg.tables": "", "iceberg.tables.route-field": "note", "iceberg.tables.dynamic-enabled": "true"}
+    with lake.sink(name="dynamic", **named) as runner:
+        put(runner, row(0, note="shop.X"), row(1, note="shop.y"), row(2, note="shop.X"))
+    assert (lake.ids("shop.x"), lake.ids("shop.y")) == ([0, 2], [1])
+    with lake.sink(name="topic", **{"iceberg.tables": "raw.${topic}"}) as runner:
+        put(runner, row(0))
+    assert lake.ids("raw.orders") == [0]
+
+
+def test_a_bad_record_is_found_among_others(lake: Lake) -> None:
+    other = schema.struct({"id": STRING_SCHEMA, "note": STRING_SCHEMA})
+    bad = record(2, Struct(other, {"id": "no number", "note": "n"}), other)
+    with lake.sink(**TOLERANT) as runner:
+        put(runner, row(0), row(1), bad, row(3), record(4, "text", STRING_SCHEMA), record(5, {"id": 5, "note": "n"}))
+        reported = [(each.offset, str(error)) for each, error in runner.reported]
+    assert [offset for offset, _ in reported] == [2, 4]
+    assert "the table shop.orders can't have it" in reported[0][1] and "its schema is STRING" in reported[1][1]
+    assert lake.ids() == [0, 1, 3, 5]
+    far = record(6, {"id": 2**40, "note": "n"})
+    with lake.sink() as runner, pytest.raises(ConnectError, match="not in range"):
+        runner.put([far])
+
+
+def test_much_is_committed_sooner(lake: Lake) -> None:
+    with lake.sink(**{"iceberg.control.commit.interval-ms": "3600000", "commit.max.rows": "10"}) as runner:
+        runner.put([row(n) for n in range(9)])
+        runner.put([])
+        assert lake.rows() == []
+        runner.put([row(9)])
+        runner.put([])
+        assert len(lake.rows()) == 10
+
+
+def test_partitions_as_texts() -> None:
+    assert settings.partitions("p", ["days(at)", "bucket(id", "16)", "a.b", "truncate(name, 3)", "identity(x)"]) == [
+        ("at", "day"),
+        ("id", "bucket[16]"),
+        ("a.b", "identity"),
+        ("name", "truncate[3]"),
+        ("x", "identity"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "setting", "text"),
+    [
+        ({"iceberg.catalog.type": "none"}, "iceberg.catalog.type", "rest, sql"),
+        ({"iceberg.catalog.uri": "sqlite:////no/such/place.db"}, "iceberg.catalog.uri", "unable to open database file"),
+        ({"iceberg.catalog.type": "rest", "iceberg.catalog.uri": "http://127.0.0.1:1"}, "iceberg.catalog.uri", "refused"),
+        ({"iceberg.tables": ""}, "iceberg.tables", "it names the tables"),
+        ({"iceberg.tables": "orders"}, "iceberg.tables", "orders has no namespace"),
+        ({"iceberg.tables.auto-create-enabled": "false"}, "iceberg.tables", "There is no table shop.orders"),
+        ({"iceberg.tables.route-field": "x"}, "iceberg.tables.route-field", "iceberg.table.shop.orders.route-regex is missing"),
+        ({"iceberg.tables.dynamic-enabled": "true"}, "iceberg.tables.route-field", "it names the table"),
+        ({"iceberg.tables.default-partition-by": "week(at)"}, "iceberg.tables.default-partition-by", "day(at), bucket(id, 16)"),
+        ({"iceberg.table.shop.orders.commit-branch": "b"}, "iceberg.tables", "rows go to main"),
+        ({"iceberg.tables.cdc-field": "op"}, "iceberg.tables.cdc-field", "ExtractNewRecordState"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_setting(lake: Lake, changes: dict[str, str], setting: str, text: str) -> None:
+    errors = config_errors(IcebergSinkConnector, lake.config(**changes))
+    assert errors.keys() == {setting}
+    assert text in errors[setting][0]
+
+
+def test_ids_that_a_table_has_not_are_told(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0))
+    upsert, ids = {"iceberg.tables.upsert-mode-enabled": "true"}, "iceberg.tables.default-id-columns"
+    assert "no columns for ids" in config_errors(IcebergSinkConnector, lake.config(**upsert))[ids][0]
+    assert "has no column x" in config_errors(IcebergSinkConnector, lake.config(**upsert, **{ids: "x"}))[ids][0]
+
+
+def test_it_is_a_plugin_like_others(lake: Lake) -> None:
+    check_plugin(IcebergSinkConnector, lake.config(), [row(0), row(1)])
