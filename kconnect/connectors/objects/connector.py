@@ -7,14 +7,17 @@ pyarrow and obstore are imported where they are needed, so that without them all
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kconnect.api import ConfigDef, ConfigError, SinkTask
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.objects import settings
 
-_PROBE_S = 5.0
-_INSTALL = "obstore and pyarrow are not installed here: pip install 'kconnect[objects]' on every machine of the cluster"
+if TYPE_CHECKING:
+    from kconnect.connectors.objects.stores import Store
+
+PROBE_S = 5.0
+INSTALL = "obstore and pyarrow are not installed here: pip install 'kconnect[objects]' on every machine of the cluster"
 
 
 class ObjectStoreSinkConnector(CheckedSink):
@@ -30,17 +33,23 @@ class ObjectStoreSinkConnector(CheckedSink):
         return _mismatches(config) or _problems_of_store(config, props)
 
 
-def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def mismatches_of_store(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """For a sink or a source."""
     found = []
     if bool(config[settings.STORE]) == bool(config[settings.BUCKET]):
-        found.append((settings.STORE, f"Either {settings.STORE} or {settings.BUCKET} must say where files go."))
+        found.append((settings.STORE, f"Either {settings.STORE} or {settings.BUCKET} must say where files are."))
+    if bool(config[settings.ACCESS_KEY].value) != bool(config[settings.SECRET_KEY].value):
+        found.append((settings.SECRET_KEY, f"{settings.ACCESS_KEY} and {settings.SECRET_KEY} belong together."))
+    return found
+
+
+def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = mismatches_of_store(config)
     kind = settings.simple(config[settings.PARTITIONER])
     if kind == "FieldPartitioner" and not config[settings.FIELDS]:
         found.append((settings.FIELDS, f"{settings.PARTITIONER}={kind} needs the fields that make folders."))
     if kind == "TimeBasedPartitioner" and not config[settings.PATH]:
         found.append((settings.PATH, f"{settings.PARTITIONER}={kind} needs the folder of a time."))
-    if bool(config[settings.ACCESS_KEY].value) != bool(config[settings.SECRET_KEY].value):
-        found.append((settings.SECRET_KEY, f"{settings.ACCESS_KEY} and {settings.SECRET_KEY} belong together."))
     return found
 
 
@@ -48,17 +57,24 @@ def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str]) -> l
     try:
         from kconnect.connectors.objects import partitioners, stores
     except ImportError:
-        return [(settings.FORMAT, f"{_INSTALL}.")]
+        return [(settings.FORMAT, f"{INSTALL}.")]
     try:
         partitioners.Partitioner(config)
-        store = stores.Store(config, props, _PROBE_S)
+        store = stores.Store(config, props, PROBE_S)
     except ConfigError as error:
         return [(error.name or settings.STORE, f"{error}.")]
     try:
         store.probe()
     except stores.ERRORS as error:
-        name = stores.setting_of(error)
-        if name == settings.BUCKET and config[settings.STORE]:
-            name = settings.STORE
-        return [(name, f"{store.shown} can't be used: {stores.reason(error)}.")]
+        return [problem_of_store(config, store, error)]
     return []
+
+
+def problem_of_store(config: Mapping[str, Any], store: Store, error: Exception) -> tuple[str, str]:
+    """The setting, and what the store says."""
+    from kconnect.connectors.objects import stores
+
+    name = stores.setting_of(error)
+    if name == settings.BUCKET and config[settings.STORE]:
+        name = settings.STORE
+    return name, f"{store.shown} can't be used: {stores.reason(error)}."

@@ -2,15 +2,16 @@
 Stores: where files go, and what their errors mean.
 
 A file is sent when it is whole, by one request or by parts that the store puts together at the end, so that nobody ever sees
-half of one. Parts of a file that can't be sent are given up by obstore. Made by `task.py` and `connector.py`.
+half of one. Parts of a file that can't be sent are given up by obstore. Made by the tasks and the connectors.
 """
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import obstore
 from obstore import exceptions
@@ -24,6 +25,11 @@ _PROBE = ".kconnect"
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>(?:<Message>([^<]*)</Message>)?")
 _REASON = re.compile(r"(?:HTTP error: |source: )?(error sending request|operation timed out|[Cc]onnection \w+|dns error[^\n]*)")
+
+
+class Listed(NamedTuple):
+    name: str
+    modified: datetime.datetime
 
 
 class Store:
@@ -67,10 +73,25 @@ class Store:
         """Send a whole file; what was there under that name is replaced. Errors as they are."""
         obstore.put(self._store, name, file)
 
+    def names(self, folder: str) -> Iterator[Listed]:
+        """All files in a folder, and in those in it. Errors as they are."""
+        for some in obstore.list(self._store, folder or None, chunk_size=1000):
+            for each in some:
+                yield Listed(each["path"], each["last_modified"])
+
+    def get(self, name: str, file: BinaryIO) -> None:
+        """Write a file's bytes into a local one. Errors as they are."""
+        for chunk in obstore.get(self._store, name).stream():
+            file.write(chunk)
+
+    def look(self) -> None:
+        """Whether files can be listed. Errors as they are."""
+        next(iter(obstore.list(self._store, chunk_size=1)), None)
+
     def probe(self) -> None:
         """Whether files can be listed, or else written. Errors as they are."""
         try:
-            next(iter(obstore.list(self._store, chunk_size=1)), None)
+            self.look()
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
             if "InvalidAccessKey" in str(error) or "SignatureDoesNotMatch" in str(error):
                 raise

@@ -1,0 +1,154 @@
+"""
+The settings of the object store source: those of the S3 source that people know; the store's and the formats' are the sink's.
+
+Read by `source.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
+from kconnect.connectors.objects import settings
+
+MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.poll.interval.ms"
+BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"
+NUMBER, COUNT = "task.number", "task.count"
+"""In the configs of tasks only."""
+GENERIC, RESTORE = "GENERIC", "RESTORE_BACKUP"
+
+_FILES, _TROUBLE = "Files and topics", "Records and retries"
+_STORE = (
+    *(settings.STORE, settings.BUCKET, settings.REGION, settings.ENDPOINT),
+    *(settings.ACCESS_KEY, settings.SECRET_KEY, settings.PATH_STYLE),
+)
+
+
+class Route(NamedTuple):
+    topic: str
+    pattern: re.Pattern[str]
+
+
+def routes(config: Mapping[str, Any]) -> list[Route]:
+    """Of `topic.regex.list`. ConfigError at it."""
+    found = []
+    for text in config[TOPICS]:
+        topic, colon, pattern = text.strip().partition(":")
+        if not (topic and colon and pattern):
+            raise ConfigError(TOPICS, text, "Each entry has a topic, a colon, and a regular expression for names of files")
+        try:
+            found.append(Route(topic, re.compile(pattern)))
+        except re.error as error:
+            raise ConfigError(TOPICS, text, f"{pattern} is no regular expression: {error}") from None
+    return found
+
+
+def _check(name: str, value: Sequence[str]) -> None:
+    routes({TOPICS: value})
+
+
+def _generic(name: str, values: Mapping[str, Any]) -> bool:
+    return (values.get(MODE) or "").upper() == GENERIC
+
+
+def _taken(name: str, **changes: Any) -> ConfigKey:
+    return replace(settings.CONFIG.keys[name], **changes)
+
+
+CONFIG = ConfigDef(
+    _taken(
+        settings.STORE,
+        doc="Where files are, as a URL: s3://bucket, gs://bucket, az://container, abfss://…, or file:///folder. In place of "
+        "s3.bucket.name. Settings that begin with store.options. are the store's own.",
+    ),
+    *(_taken(name) for name in _STORE[1:]),
+    ConfigKey(
+        MODE,
+        Type.STRING,
+        RESTORE,
+        Importance.HIGH,
+        "RESTORE_BACKUP: files as ObjectStoreSink and the S3 sink write them; records go back to the topics and partitions "
+        "that their names say. GENERIC: any files; topic.regex.list says where their records go.",
+        OneOf((RESTORE, GENERIC), ignore_case=True),
+        group=_FILES,
+        order=1,
+        dependents=(TOPICS,),
+        recommender=lambda name, values: [RESTORE, GENERIC],
+    ),
+    ConfigKey(
+        FOLDER,
+        Type.STRING,
+        "topics",
+        Importance.HIGH,
+        "The folder to look in, with those in it. Empty: the whole store.",
+        group=_FILES,
+        order=2,
+        width=Width.MEDIUM,
+    ),
+    ConfigKey(
+        TOPICS,
+        Type.LIST,
+        "",
+        Importance.HIGH,
+        "Topics, each with a colon and a regular expression that is found in the names of its files, such as "
+        "orders:.*/orders/.*[.]json. The first one counts; what none is for is left alone.",
+        _check,
+        group=_FILES,
+        order=3,
+        width=Width.LONG,
+        visible=_generic,
+    ),
+    _taken(
+        settings.FORMAT,
+        doc="The format of files: ParquetFormat, AvroFormat, JsonFormat (a line a record), CsvFormat (with names in the first "
+        "line) or ByteArrayFormat (a line a record). Only the last part of the name counts. Files whose names end with .gz are "
+        "unpacked.",
+        group=_FILES,
+        order=4,
+        dependents=(settings.SEPARATOR,),
+    ),
+    _taken(settings.SEPARATOR, doc="What is between two records of bytes. By default a line's end.", group=_FILES, order=5),
+    ConfigKey(
+        INTERVAL,
+        Type.LONG,
+        60_000,
+        Importance.MEDIUM,
+        "How often to look for new files, in ms.",
+        Range.at_least(1),
+        group=_FILES,
+        order=6,
+    ),
+    ConfigKey(
+        BATCH,
+        Type.INT,
+        1000,
+        Importance.LOW,
+        "How many records are taken at once.",
+        Range.at_least(1),
+        group=_FILES,
+        order=7,
+    ),
+    ConfigKey(
+        ON_ERROR,
+        Type.STRING,
+        "fail",
+        Importance.MEDIUM,
+        "What a file does that can't be read. fail: the task fails. log: what is left of it is passed over, and the log says "
+        "so. ignore: it is passed over.",
+        OneOf(("fail", "log", "ignore"), ignore_case=True),
+        group=_TROUBLE,
+        order=1,
+        recommender=lambda name, values: ["fail", "log", "ignore"],
+    ),
+    _taken(
+        settings.RETRIES,
+        doc="How many times in a row the store is asked again, after what may pass, before the task fails. -1: without end.",
+        default=-1,
+    ),
+    _taken(settings.BACKOFF),
+    _taken(settings.TIMEOUT, doc="How long a request to the store may take, in ms."),
+    _taken(settings.SPOOL, doc="A local folder for the file that is read. By default that of the system for temporary files."),
+)

@@ -1,0 +1,211 @@
+"""
+ObjectStoreSourceTask: the records of the task's share of the files, each file once, whatever its name and its age.
+
+A file is fetched whole, and read piece by piece. How far is its own offset, so files may come in any order, and go. Started by
+`source.py`. Read next: `readers.py`.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import logging
+import re
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import kconnect
+from kconnect.api import ConnectError, SourceRecord, SourceTask
+from kconnect.connectors.common import Patience
+from kconnect.connectors.objects import readers, settings, source, source_settings, stores
+from kconnect.connectors.objects.readers import Rows
+from kconnect.connectors.objects.stores import Store
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S, _STOP_S = 0.5, 1.0
+_BACKUP = re.compile(r"(?P<topic>[^/]+)\+(?P<partition>\d+)\+(?P<offset>\d+)\.[^/]+$")
+"""How sinks name files, whatever folder they are in."""
+
+
+class File(NamedTuple):
+    """One that is to be read. The order is that in which files are read."""
+
+    topic: str
+    partition: int | None
+    order: tuple[Any, ...]
+    name: str
+
+
+class Open(NamedTuple):
+    file: File
+    path: Path
+    pieces: Iterator[Rows]
+
+
+class ObjectStoreSourceTask(SourceTask):
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: collections.deque[File] = collections.deque()
+        self._known: set[str] = set()
+        """Files that are waiting, or that were read."""
+        self._open: Open | None = None
+        self._piece: Rows | None = None
+        """The next one of the open file: whoever takes the last one is to know that it is."""
+        self._trouble: ConnectError | None = None
+        """Why there is no next piece, though there should be: told once those before it were taken."""
+        self._read = 0
+        self._due_at = 0.0
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    def start(self, props: dict[str, str]) -> None:
+        config = self._config = source_settings.CONFIG.parse(props)
+        self._store = Store(config, props)
+        self._routes = source_settings.routes(config)
+        self._restores = config[source_settings.MODE].upper() == source_settings.RESTORE
+        self._folder: str = config[source_settings.FOLDER].strip("/")
+        self._kind = settings.simple(config[settings.FORMAT])
+        self._most: int = config[source_settings.BATCH]
+        self._interval_s: float = config[source_settings.INTERVAL] / 1000
+        self._on_error: str = config[source_settings.ON_ERROR].lower()
+        self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
+        self._number, self._count = int(props[source_settings.NUMBER]), int(props[source_settings.COUNT])
+
+    def stop(self) -> None:
+        self._stopped.set()
+        # A poll that runs does it when it is over.
+        if self._lock.acquire(timeout=_STOP_S):
+            try:
+                self._drop()
+            finally:
+                self._lock.release()
+
+    def poll(self) -> list[SourceRecord] | None:
+        with self._lock:
+            try:
+                return None if self._stopped.is_set() else self._poll()
+            finally:
+                if self._stopped.is_set():
+                    self._drop()
+
+    def _poll(self) -> list[SourceRecord] | None:
+        if self._open is None:
+            now = time.monotonic()
+            if not self._waiting and now < self._due_at:
+                self._stopped.wait(min(self._due_at - now, _LONGEST_WAIT_S))
+                return None
+            try:
+                if not self._waiting:
+                    self._look()
+                if not self._waiting:
+                    return None
+                self._fetch(self._waiting[0])
+            except stores.ERRORS as error:
+                self._failed(error)
+            self._patience.succeeded()
+        return self._take()
+
+    # Files.
+
+    def _look(self) -> None:
+        """For files that nobody has read yet."""
+        self._due_at = time.monotonic() + self._interval_s
+        found = [each for each in map(self._file, self._store.names(self._folder)) if each is not None]
+        offsets = self.context.offsets.offsets([{source.FILE: each.name} for each in found]) if found else []
+        fresh = [each for each, offset in zip(found, offsets) if not (offset and offset.get(source.WHOLE))]
+        self._known.update(each.name for each in found)
+        self._waiting.extend(sorted(fresh, key=lambda each: each.order))
+
+    def _file(self, listed: stores.Listed) -> File | None:
+        """None for one that is known, or another task's, or nobody's."""
+        name = listed.name
+        if name in self._known or zlib.crc32(name.encode()) % self._count != self._number:
+            return None
+        if self._restores:
+            match = _BACKUP.search(name)
+            if match is None:
+                return None
+            topic, partition = match["topic"], int(match["partition"])
+            return File(topic, partition, (topic, partition, int(match["offset"]), name), name)
+        topic = next((route.topic for route in self._routes if route.pattern.search(name)), "")
+        return File(topic, None, (listed.modified, name), name) if topic else None
+
+    def _fetch(self, file: File) -> None:
+        offset = self.context.offsets.offset({source.FILE: file.name}) or {}
+        number, name = tempfile.mkstemp(prefix="kconnect-", dir=self._config[settings.SPOOL] or None)
+        path = Path(name)
+        try:
+            with open(number, "wb") as made:
+                self._store.get(file.name, made)
+        except BaseException:
+            path.unlink()
+            raise
+        self._waiting.popleft()
+        self._read = offset.get(source.RECORDS, 0)
+        separator = self._config[settings.SEPARATOR]
+        pieces = readers.opened(self._kind, path, file.name, self._read, self._most, separator)
+        self._open, self._trouble = Open(file, path, pieces), None
+        self._piece = self._next()
+
+    def _drop(self) -> None:
+        """The file is over."""
+        if self._open is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._open.path.unlink()
+        self._open = self._piece = None
+
+    # Records.
+
+    def _next(self) -> Rows | None:
+        """None at the end, also if that is before the file's: then there is trouble, unless that is passed over."""
+        assert self._open is not None
+        try:
+            return next(self._open.pieces, None)
+        except readers.ERRORS as error:
+            text = f"The file {self._open.file.name} can't be read behind its record {self._read}: {error}"
+            if self._on_error == "fail":
+                self._trouble = ConnectError(f"{text}. With {source_settings.ON_ERROR}=log it is passed over.")
+            elif self._on_error == "log":
+                log.error("%s. What is left of it is passed over", text)
+            return None
+
+    def _take(self) -> list[SourceRecord] | None:
+        assert self._open is not None
+        piece, file = self._piece, self._open.file
+        if piece is None:
+            self._drop()
+            if self._trouble is not None:
+                raise self._trouble
+            return None
+        first = self._read + 1
+        self._read += len(piece[1])
+        self._piece = self._next()
+        records = self._records(file, piece, first)
+        if self._piece is None and self._trouble is None:
+            records[-1].source_offset = {source.RECORDS: self._read, source.WHOLE: True}
+            self._drop()
+        return records
+
+    def _records(self, file: File, piece: Rows, first: int) -> list[SourceRecord]:
+        own, values = piece
+        made = SourceRecord({source.FILE: file.name}, None, file.topic, file.partition, None, None, own, None)
+        records: Sequence[SourceRecord] = [made.copy() for _ in values]
+        for number, (record, value) in enumerate(zip(records, values), first):
+            record.value, record.source_offset = value, {source.RECORDS: number}
+        return list(records)
+
+    def _failed(self, error: Exception) -> NoReturn:
+        text = f"{self._store.shown} can't be read: {stores.reason(error)}"
+        if not stores.passes(error):
+            raise ConnectError(f"{text}. Check {stores.setting_of(error)}.") from None
+        again, pause_ms = self._patience.failed(text)
+        self._due_at = time.monotonic() + pause_ms / 1000
+        raise again from None
