@@ -17,6 +17,7 @@ import kconnect
 from kconnect.api import (
     Config,
     ConfigError,
+    ConfigValue,
     ConnectError,
     Connector,
     DataError,
@@ -34,6 +35,12 @@ MISFITS: tuple[type[Exception], ...] = (DataError, ValueError, TypeError, Attrib
 class Checked(Connector):
     """A connector that takes nothing when it starts, and looks at a config as a whole once its single values are right."""
 
+    instead: Mapping[str, str] = {}
+    """
+    Settings of another connector for the same system that would change what is written or read, and what does so here. Who sets
+    one of them, other than to false or nothing, is told. Those that change nothing are ignored.
+    """
+
     def version(self) -> str:
         return kconnect.__version__
 
@@ -45,6 +52,11 @@ class Checked(Connector):
 
     def validate(self, props: dict[str, str]) -> Config:
         found = super().validate(props)
+        found.values += [
+            ConfigValue(name, props[name], errors=[f"{name} is not understood: {text}."])
+            for name, text in self.instead.items()
+            if props.get(name, "").strip().lower() not in ("", "false")
+        ]
         by_name = {each.name: each for each in found.values}
         if not any(each.errors for each in found.values):
             for name, text in self.problems({name: each.value for name, each in by_name.items()}, props):

@@ -14,9 +14,7 @@ from typing import Any
 
 import kconnect
 from kconnect.api import (
-    Config,
     ConfigDef,
-    ConfigValue,
     DataError,
     RetriableError,
     SinkRecord,
@@ -35,33 +33,22 @@ _LONGEST_PUT_S = 20.0
 
 
 class HttpSinkConnector(CheckedSink):
+    instead = {
+        "regex.patterns": "a transform, such as Expression, changes records here",
+        "regex.replacements": "a transform, such as Expression, changes records here",
+        "batch.key.pattern": f"records share a request if they have the same {settings.URL} and {settings.HEADERS}",
+        "https.ssl.truststore.location": f"{settings.CA} names a file in PEM",
+        "https.ssl.keystore.location": f"{settings.CERTIFICATE} names a file in PEM",
+    }
+
     def task_class(self) -> type[SinkTask]:
         return HttpSinkTask
 
     def config(self) -> ConfigDef:
         return settings.CONFIG
 
-    def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        found.values += [
-            ConfigValue(name, props[name], errors=[f"{name} is not understood: {text}."])
-            for name, text in _INSTEAD.items()
-            if props.get(name)
-        ]
-        return found
-
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         return checks.problems(config)
-
-
-_INSTEAD = {
-    "regex.patterns": "a transform, such as Expression, changes records here",
-    "regex.replacements": "a transform, such as Expression, changes records here",
-    "batch.key.pattern": f"records share a request if they have the same {settings.URL} and {settings.HEADERS}",
-    "https.ssl.truststore.location": f"{settings.CA} names a file in PEM",
-    "https.ssl.keystore.location": f"{settings.CERTIFICATE} names a file in PEM",
-}
-"""Settings of other HTTP sinks that would change what is sent, and what does so here."""
 
 
 class HttpSinkTask(SinkTask):

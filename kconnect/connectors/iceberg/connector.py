@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import Config, ConfigDef, ConfigError, ConfigValue, ConnectError, SinkTask, TopicPartition
+from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.iceberg import settings
 
@@ -17,6 +17,8 @@ _INSTALL = "pyiceberg is not installed here: pip install 'kconnect[iceberg]' on 
 
 
 class IcebergSinkConnector(CheckedSink):
+    instead = settings.INSTEAD
+
     def task_class(self) -> type[SinkTask]:
         from kconnect.connectors.iceberg.task import IcebergSinkTask
 
@@ -24,15 +26,6 @@ class IcebergSinkConnector(CheckedSink):
 
     def config(self) -> ConfigDef:
         return settings.CONFIG
-
-    def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        found.values += [
-            ConfigValue(name, props[name], errors=[f"{name} is not understood: {text}."])
-            for name, text in settings.INSTEAD.items()
-            if props.get(name)
-        ]
-        return found
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         return _mismatches(config, props) or _problems_of_catalog(config, props)

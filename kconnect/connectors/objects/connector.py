@@ -20,7 +20,18 @@ PROBE_S = 5.0
 INSTALL = "obstore and pyarrow are not installed here: pip install 'kconnect[objects]' on every machine of the cluster"
 
 
+_OPTIONS = "a setting that begins with store.options. may do it, if obstore has one"
+
+
 class ObjectStoreSinkConnector(CheckedSink):
+    instead = {
+        **dict.fromkeys(("s3.ssea.name", "s3.sse.customer.key", "s3.sse.kms.key.id", "s3.acl.canned"), _OPTIONS),
+        "s3.proxy.url": "store.options.proxy_url has the address of a proxy",
+        "s3.object.tagging": "files get no tags",
+        **dict.fromkeys(("store.kafka.keys", "store.kafka.headers"), "files have values only: a transform puts more into them"),
+        "tombstone.encoded.partition": f"{settings.NULLS} is fail or ignore",
+    }
+
     def task_class(self) -> type[SinkTask]:
         from kconnect.connectors.objects.task import ObjectStoreSinkTask
 

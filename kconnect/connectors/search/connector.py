@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import Config, ConfigDef, ConfigError, ConfigValue, ConnectError, SinkTask
+from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.search import settings
 
@@ -18,6 +18,8 @@ _INSTALL = "opensearch-py is not installed here: pip install 'kconnect[search]' 
 
 
 class OpenSearchSinkConnector(CheckedSink):
+    instead = settings.INSTEAD
+
     def task_class(self) -> type[SinkTask]:
         from kconnect.connectors.search.task import OpenSearchSinkTask
 
@@ -25,15 +27,6 @@ class OpenSearchSinkConnector(CheckedSink):
 
     def config(self) -> ConfigDef:
         return settings.CONFIG
-
-    def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        found.values += [
-            ConfigValue(name, props[name], errors=[f"{name} is not understood: {text}."])
-            for name, text in settings.INSTEAD.items()
-            if props.get(name)
-        ]
-        return found
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]

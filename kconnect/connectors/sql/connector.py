@@ -74,11 +74,46 @@ def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any], topics: Se
     from kconnect.connectors.sql.tables import Tables
 
     tables = Tables(engine, config)
+    for topic in topics:
+        table = tables.existing(topic)
+        if table is not None:
+            lacking = _lacking(engine, table, config)
+            if lacking:
+                return [(settings.USER, f"The user may not write the table {table.fullname}: {lacking}.")]
     missing = [topic for topic in topics if not config[settings.CREATE] and tables.existing(topic) is None]
     if missing:
         names = ", ".join(".".join(filter(None, tables.name_of(topic))) for topic in missing)
         return [(settings.TABLE, f"There is no table {names}: create it, or set {settings.CREATE}=true.")]
     return []
+
+
+def _lacking(engine: sa.Engine, table: sa.Table, config: Mapping[str, Any]) -> str:
+    """What the database says to statements that change no row; nothing, if the user may do what the config asks for."""
+    import sqlalchemy as sa
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from kconnect.connectors.sql import database
+
+    column = next(iter(table.columns))
+    statements: list[Any] = []
+    if config[settings.MODE].lower() != "update":
+        statements.append(sa.insert(table).from_select([column], sa.select(sa.cast(sa.null(), column.type)).where(sa.false())))
+    if config[settings.MODE].lower() != "insert":
+        statements.append(sa.update(table).values({column: column}).where(sa.false()))
+    if config[settings.DELETE]:
+        statements.append(sa.delete(table).where(sa.false()))
+    for statement in statements:
+        try:
+            with engine.connect() as connection:
+                connection.execute(statement)
+        except SQLAlchemyError as error:
+            if database.passes(error):
+                raise
+            text = database.reason(error)
+            # Databases differ in what they take without a row; what they say of rights is clear.
+            if any(word in text.lower() for word in ("denied", "permission", "privilege", "read-only", "readonly")):
+                return text
+    return ""
 
 
 def problems_of_database(

@@ -42,6 +42,8 @@ def url_of(config: Mapping[str, Any]) -> URL:
     """SQLAlchemy's URL, with user and password. ConfigError at `connection.url` if it can't be used."""
     text: str = config[settings.URL]
     made = _of_jdbc(text) if text.startswith("jdbc:") else _of_sqlalchemy(text)
+    if made.get_backend_name() == "sqlite":
+        return made  # It knows no users: JDBC's driver takes one, and does not look at it.
     user, password = config[settings.USER], config[settings.PASSWORD].value
     if user:
         made = made.set(username=user)

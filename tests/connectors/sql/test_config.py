@@ -121,6 +121,21 @@ def test_an_unknown_user(postgres: Postgres) -> None:
     assert list(errors) == ["connection.password"]
 
 
+@pytest.mark.process
+def test_rights_are_asked_for(postgres: Postgres) -> None:
+    postgres.execute(
+        "create role may_read login password 'p'; create table rights (id int primary key, note text); "
+        "grant select, insert on rights to may_read;"
+    )
+    login = {"connection.url": postgres.jdbc_url("postgres"), "connection.user": "may_read", "connection.password": "p"}
+    config = {"topics": "rights", "pk.mode": "record_key", "pk.fields": "id", **login}
+    assert config_errors(SqlSinkConnector, config) == {}
+    for more in ({"insert.mode": "upsert"}, {"delete.enabled": "true"}):
+        errors = config_errors(SqlSinkConnector, {**config, **more})
+        assert errors == {"connection.user": ["The user may not write the table rights: permission denied for table rights."]}
+    assert postgres.rows("select count(*) from rights") == [("0",)]
+
+
 def test_without_sqlalchemy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("kconnect.connectors.sql.d")]:
         monkeypatch.delitem(sys.modules, name)
