@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
+from kconnect.connectors.http.sink import HttpSinkConnector
+from kconnect.testing import config_errors
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.connectors import sinks, trials
 from tests.rig.connectors.sinks import Target, Trial
+from tests.rig.systems import recorder
 from tests.rig.systems.http_service import HttpService
+from tests.support import wait_until
 
 
 class Service(Target):
@@ -74,3 +79,30 @@ def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Service
 ) -> None:
     trial(Trial(worker, bootstrap, unique("http"), target))
+
+
+def test_answers_go_to_a_topic(worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Service) -> None:
+    trial = Trial(worker, bootstrap, unique("http"), target)
+    topic = f"{trial.name}-answers"
+    answers: dict[str, Any] = {"reporter_result_topic_name": topic, "reporter_bootstrap_servers": bootstrap}
+
+    def found() -> list[dict[str, str]]:
+        headers: list[Any] = [message.headers() for message in recorder.read(bootstrap, topic)]
+        return [{name: value.decode() for name, value in each} for each in headers]
+
+    with trial.running(**answers):
+        trial.write(300)
+        trial.arrived()
+        wait_until(lambda: sum(int(each["input_record_count"]) for each in found()) == 300, 60)
+        assert {each["http_status"] for each in found()} == {"200"}
+        assert {each["input_record_topic"] for each in found()} == {trial.name}
+        wait_until(lambda: sum(each["offset"]["kafka_offset"] for each in worker.client.offsets(trial.name)) == 300, 120)
+    config = {"topics": "t", "http.api.url": target.service.url, "reporter.result.topic.name": topic}
+    missing = config_errors(HttpSinkConnector, config)
+    assert missing["reporter.bootstrap.servers"] == [f"It is missing: reporter.result.topic.name is {topic}."]
+    away = config_errors(HttpSinkConnector, {**config, "reporter.bootstrap.servers": "127.0.0.1:1"})
+    assert "can't be reached" in away["reporter.bootstrap.servers"][0]
+    wrong = config_errors(
+        HttpSinkConnector, {**config, "reporter.bootstrap.servers": bootstrap, "reporter.producer.no.such": "x"}
+    )
+    assert "no.such" in wrong["reporter.bootstrap.servers"][0]

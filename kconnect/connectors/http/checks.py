@@ -13,6 +13,7 @@ import httpx
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors.http import requests, settings
+from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.requests import Request
 from kconnect.connectors.http.service import LoginError, Service
 from kconnect.connectors.http.templates import Template
@@ -65,4 +66,17 @@ def _problems_of_service(config: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(settings.TOKEN_URL if "gives tokens" in answer.problem else settings.URL, f"{answer.problem}.")]
     if " answers 401 " in answer.problem:
         return [(settings.AUTH, f"{answer.problem}: check the login.")]
+    return []
+
+
+def problems_of_answers(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    """For a sink that keeps them."""
+    if not config[settings.ANSWERS]:
+        return []
+    if not config[settings.BROKERS]:
+        return [(settings.BROKERS, f"It is missing: {settings.ANSWERS} is {config[settings.ANSWERS]}.")]
+    try:
+        Answers(config, props).probe(_PROBE_S)
+    except ConnectError as error:
+        return [(settings.BROKERS, f"{error}.")]
     return []

@@ -20,9 +20,11 @@ TOKEN_URL, CLIENT_ID, CLIENT_SECRET = "oauth2.token.url", "oauth2.client.id", "o
 SCOPE, TOKEN_PROPERTY, CLIENT_MODE = "oauth2.client.scope", "oauth2.token.property", "oauth2.client.auth.mode"
 ON_ERROR, RETRIES, BACKOFF, RETRY_ON = "behavior.on.error", "max.retries", "retry.backoff.ms", "retry.on.status.codes"
 RATE, CONNECT_TIMEOUT, TIMEOUT = "requests.per.second", "http.connect.timeout.ms", "http.request.timeout.ms"
+ANSWERS, BROKERS = "reporter.result.topic.name", "reporter.bootstrap.servers"
 PROXY, CA, CERTIFICATE, KEY = "http.proxy.url", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
 
 _WHERE, _WHAT, _LOGIN, _TROUBLE, _TLS = "Service", "Requests", "Login", "Trouble and limits", "TLS and proxy"
+_ANSWERS = "Answers"
 
 
 def codes(text: str) -> list[range]:
@@ -332,4 +334,27 @@ CONFIG = ConfigDef(
         order=3,
     ),
     ConfigKey(PROXY, Type.STRING, "", Importance.LOW, "The URL of an HTTP proxy.", group=_TLS, order=4),
+    ConfigKey(
+        ANSWERS,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "A topic for the answers of the service, one for each request that it took. Empty: they are not kept.",
+        group=_ANSWERS,
+        order=1,
+        width=Width.MEDIUM,
+        dependents=(BROKERS,),
+    ),
+    ConfigKey(
+        BROKERS,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "The brokers for that. What begins with reporter.producer. is the producer's, by librdkafka's names, such as "
+        "reporter.producer.security.protocol.",
+        group=_ANSWERS,
+        order=2,
+        width=Width.MEDIUM,
+        visible=lambda name, values: bool(values.get(ANSWERS)),
+    ),
 )

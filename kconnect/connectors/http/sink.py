@@ -16,6 +16,7 @@ import kconnect
 from kconnect.api import (
     ConfigDef,
     DataError,
+    OffsetAndMetadata,
     RetriableError,
     SinkRecord,
     SinkTask,
@@ -23,6 +24,7 @@ from kconnect.api import (
 )
 from kconnect.connectors.common import CheckedSink, bad_record, place_of
 from kconnect.connectors.http import checks, settings
+from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.requests import Maker, Request
 from kconnect.connectors.http.service import Service
 
@@ -48,7 +50,7 @@ class HttpSinkConnector(CheckedSink):
         return settings.CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        return checks.problems(config)
+        return checks.problems(config) or checks.problems_of_answers(config, props)
 
 
 class HttpSinkTask(SinkTask):
@@ -67,6 +69,7 @@ class HttpSinkTask(SinkTask):
         self._service = Service(config)
         self._on_error: str = config[settings.ON_ERROR].lower()
         self._patience = settings.patience(config)
+        self._answers = Answers(config, props) if config[settings.ANSWERS] else None
         self._pause_s = 1 / config[settings.RATE] if config[settings.RATE] else 0.0
 
     def stop(self) -> None:
@@ -76,6 +79,10 @@ class HttpSinkTask(SinkTask):
     def open(self, partitions: Collection[TopicPartition]) -> None:
         for partition in partitions:
             self._done.pop(partition, None)
+
+    def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        if self._answers is not None:
+            self._answers.flush()
 
     def put(self, records: list[SinkRecord]) -> None:
         began = time.monotonic()
@@ -113,7 +120,9 @@ class HttpSinkTask(SinkTask):
             self.context.timeout(pause_ms)
             raise error
         self._patience.succeeded()
-        if not answer.problem:
+        if answer.response is not None:
+            if self._answers is not None:
+                self._answers.keep(request, answer.response.status_code, answer.response.content)
             for record in request.records:
                 self._did(record)
         elif len(request.records) > 1:
