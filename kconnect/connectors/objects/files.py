@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kconnect.api import DataError, Schema, TopicPartition
-from kconnect.connectors.objects import formats, settings
+from kconnect.connectors.objects import formats, projection, settings
 from kconnect.connectors.objects.formats import Writer
 from kconnect.connectors.objects.partitioners import Partitioner
 from kconnect.connectors.slices import Slice
@@ -29,6 +29,7 @@ class Files:
         self._count: int = config[settings.COUNT]
         self._interval: int = config[settings.INTERVAL]
         self._bytes: int = config[settings.BYTES]
+        self._compatibility: str = config[settings.COMPATIBILITY].lower()
         self._directory: Path | None = None
         self._writers: dict[tuple[str, str], tuple[Writer, str, Path]] = {}
         self._empty: set[Path] = set()
@@ -56,8 +57,11 @@ class Files:
         there are, `whole` has files that are to be sent first.
         """
         if self._records and some.value.schema is not self._schema and some.value.schema != self._schema:
-            self.finish()
-            return 0, []
+            fitting = projection.together(some.value, self._schema, self._compatibility)
+            if fitting is None:
+                self.finish()
+                return 0, []
+            some = Slice(some.topic, fitting, some.offsets, some.timestamps)
         self._schema = some.value.schema
         some = some.cut(0, min(len(some), self._count - self._records))
         times = self._partitioner.times(some.value, lambda: some.timestamps) if self._has_times else [0] * len(some)

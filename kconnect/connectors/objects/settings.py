@@ -26,6 +26,7 @@ RETRIES, BACKOFF, TIMEOUT, SPOOL = "s3.part.retries", "retry.backoff.ms", "reque
 FORMATS = ("JsonFormat", "ParquetFormat", "AvroFormat", "CsvFormat", "ByteArrayFormat")
 PARTITIONERS = ("DefaultPartitioner", "FieldPartitioner", "TimeBasedPartitioner", "DailyPartitioner", "HourlyPartitioner")
 
+_COMPATIBILITIES = ("NONE", "BACKWARD", "FORWARD", "FULL")
 _WHERE, _FILES, _FOLDERS, _ROTATION, _TROUBLE = "Store", "Files", "Folders", "Rotation", "Records and retries"
 
 
@@ -321,11 +322,13 @@ CONFIG = ConfigDef(
         Type.STRING,
         "NONE",
         Importance.HIGH,
-        "NONE: with a record of another schema a new file begins. The others of the S3 sink are not there.",
-        OneOf(("NONE",), ignore_case=True),
+        "What a record of another schema does. NONE: with it a new file begins. BACKWARD, FULL: one of an older version is "
+        "written as one of the file's, one of a newer version begins a new file. FORWARD: the other way round. Versions are "
+        "those of a schema registry; without them it is as NONE.",
+        OneOf(_COMPATIBILITIES, ignore_case=True),
         group=_ROTATION,
         order=5,
-        recommender=lambda name, values: ["NONE"],
+        recommender=lambda name, values: list(_COMPATIBILITIES),
     ),
     ConfigKey(
         NULLS,

@@ -435,7 +435,7 @@ def test_records_without_a_value_may_be_passed_over(folder: Folder) -> None:
         ({"partitioner.class": "FieldPartitioner"}, "partition.field.name", "needs the fields"),
         ({"partitioner.class": "TimeBasedPartitioner"}, "path.format", "needs the folder"),
         ({"partitioner.class": "TimeBasedPartitioner", "path.format": "EEE"}, "path.format", "EEE is not understood"),
-        ({"schema.compatibility": "BACKWARD"}, "schema.compatibility", "NONE"),
+        ({"schema.compatibility": "SIDEWAYS"}, "schema.compatibility", "NONE"),
         ({"flush.size": "0"}, "flush.size", "at least 1"),
         ({"timezone": "Mars/Base"}, "timezone", "no such time zone"),
         ({"store": "ftp://x/y"}, "store", "can't be used"),
@@ -531,3 +531,60 @@ def test_a_store_that_is_away_is_tried_again(server: S3Server, folder: Folder) -
         sink.flush()
         assert sink.committed == {TopicPartition("t", 0): 4}
     assert [[each["id"] for each in lines(data)] for data in server.files(bucket).values()] == [[0, 1], [2, 3]]
+
+
+OLD = schema.struct({"id": INT32_SCHEMA, "name": STRING_SCHEMA}, name="Row", version=1)
+NEW = schema.struct({"id": INT32_SCHEMA, "name": STRING_SCHEMA, "more": INT32_SCHEMA.replace(default=7)}, name="Row", version=2)
+WIDE = schema.struct(
+    {"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA, "at": schema.OPTIONAL_FLOAT64_SCHEMA}, name="Row", version=3
+)
+
+
+@pytest.mark.parametrize(
+    ("compatibility", "order", "files"),
+    [
+        # A letter is a record of that version; what is together is in one file.
+        ("NONE", "onon", ["o", "n", "o", "n"]),
+        ("BACKWARD", "onono", ["o", "nono"]),
+        ("FULL", "oonon", ["oo", "non"]),
+        ("FORWARD", "onon", ["onon"]),
+        ("FORWARD", "noon", ["n", "oon"]),
+    ],
+)
+def test_versions_of_a_schema_share_files(folder: Folder, compatibility: str, order: str, files: list[str]) -> None:
+    made = {
+        "o": lambda n: Struct(OLD, {"id": n, "name": "old"}),
+        "n": lambda n: Struct(NEW, {"id": n, "name": "new", "more": n}),
+    }
+    with folder.sink(PARQUET, schema_compatibility=compatibility) as runner:
+        # What is required in the older one is there.
+        runner.put([folder.record(made[each](0 if each == "n" else n)) for n, each in enumerate(order)])
+        runner.put([folder.record(Struct(ROW, {"id": 1, "name": "end"}))])
+        runner.put([])
+    found = [read(name, data) for name, data in folder.files().items()]
+    assert [len(rows) for rows in found] == [len(each) for each in files]
+    for rows, versions in zip(found, files):
+        first = versions[0]
+        assert all(row.keys() == ({"id", "name"} if first == "o" else {"id", "name", "more"}) for row in rows)
+        assert [row.get("more") for row in rows] == [
+            None if first == "o" else 7 if version == "o" else 0 for version in versions
+        ]
+
+
+def test_a_version_that_does_not_fit_begins_a_file(folder: Folder) -> None:
+    with folder.sink(PARQUET, schema_compatibility="BACKWARD", topics_dir="wide") as runner:
+        runner.put([folder.record(Struct(WIDE, {"id": 2**40, "name": None, "at": 1.5}))])
+        runner.put([folder.record(Struct(OLD, {"id": 1, "name": "n"}))])
+        runner.put([folder.record(Struct(ROW, {"id": 1, "name": "end"}))])
+        runner.put([])
+    ((name, data),) = folder.files().items()
+    assert read(name, data) == [{"id": 2**40, "name": None, "at": 1.5}, {"id": 1, "name": "n", "at": None}]
+    narrow = schema.struct({"id": STRING_SCHEMA, "name": STRING_SCHEMA}, name="Row", version=1)
+    unversioned = schema.struct({"id": INT64_SCHEMA, "name": STRING_SCHEMA}, name="Row")
+    with folder.sink(PARQUET, schema_compatibility="BACKWARD") as runner:
+        runner.put([folder.record(Struct(NEW, {"id": 1, "name": "n", "more": 1}))])
+        runner.put([folder.record(Struct(narrow, {"id": "x", "name": "n"}))])
+        runner.put([folder.record(Struct(unversioned, {"id": 1, "name": "n"}))])
+        runner.put([folder.record(Struct(ROW, {"id": 1, "name": "end"}))])
+        runner.put([])
+    assert len(folder.files()) == 1 + 3

@@ -1,0 +1,94 @@
+"""
+Projection: values of one version of a schema as those of another one, so that they can be in one file.
+
+By the rules of `schema.compatibility`. Called by `files.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kconnect.api import Column, Schema, SchemaType, Struct
+
+_NUMBERS = (
+    *(SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64),
+    *(SchemaType.FLOAT32, SchemaType.FLOAT64),
+)
+Convert = Callable[[Any], Any]
+
+
+class Unfit(Exception):
+    """Values of one schema can't be those of the other one."""
+
+
+def together(value: Column, onto: Schema | None, compatibility: str) -> Column | None:
+    """The values with the schema of a file that is begun, or None if they need another file."""
+    own = value.schema
+    if compatibility == "none" or own is None or onto is None or own.version is None or onto.version is None:
+        return None
+    # backward, and full: readers know the newest schema. forward: they know the oldest one.
+    if own.version < onto.version if compatibility == "forward" else own.version > onto.version:
+        return None
+    try:
+        return projected(value, onto)
+    except Unfit:
+        return None
+
+
+def projected(value: Column, onto: Schema) -> Column:
+    own = value.schema
+    if own is None or own.type is not SchemaType.STRUCT or onto.type is not SchemaType.STRUCT or own.name != onto.name:
+        raise Unfit
+    _, columns = value.fields()
+    made: list[Sequence[Any]] = []
+    for field in onto.fields:
+        source = own.field(field.name)
+        if source is None:
+            made.append([_absent(field.schema)] * len(value))
+        else:
+            convert = _conversion(source.schema, field.schema)
+            column = columns[source.index]
+            made.append(column if convert is None else [None if each is None else convert(each) for each in column])
+    return Column.by_field(onto, [field.name for field in onto.fields], made, len(value))
+
+
+def _absent(own: Schema) -> Any:
+    if own.default is None and not own.optional:
+        raise Unfit
+    return own.default
+
+
+def _conversion(own: Schema, onto: Schema) -> Convert | None:
+    """None for values that stay as they are."""
+    if own.optional and not onto.optional and onto.default is None:
+        raise Unfit
+    if own.name != onto.name or (own.type is not onto.type and not (own.type in _NUMBERS and onto.type in _NUMBERS)):
+        raise Unfit
+    if own.type in _NUMBERS and own.name is None:
+        if _NUMBERS.index(own.type) > _NUMBERS.index(onto.type):
+            raise Unfit
+        return float if onto.type in _NUMBERS[4:] and own.type in _NUMBERS[:4] else None
+    if own.type is SchemaType.STRUCT:
+        return _of_struct(own, onto)
+    if own.value_schema is None or onto.value_schema is None:
+        return None
+    inner = _conversion(own.value_schema, onto.value_schema)
+    if inner is None:
+        return None
+    if own.type is SchemaType.ARRAY:
+        return lambda value: [None if each is None else inner(each) for each in value]
+    return lambda value: {key: None if each is None else inner(each) for key, each in value.items()}
+
+
+def _of_struct(own: Schema, onto: Schema) -> Convert | None:
+    if own == onto:
+        return None
+    # Asked once for all values, whether it can be done.
+    projected(Column(own, []), onto)
+    return lambda value: _only(projected(Column(own, [value]), onto))
+
+
+def _only(value: Column) -> Struct:
+    made: Struct = value.values[0]
+    return made
