@@ -46,6 +46,9 @@ def _converted(column: Sequence[Any], own: Schema) -> Sequence[Any]:
     convert = _conversion(own)
     if convert is None:
         return column
+    if own.name == schema.TIMESTAMP and values.FarDate not in set(map(type, column)):
+        # The same as `time_text`, without a call for each: half of the time that lines took.
+        return [each if each is None else each.isoformat("T", "milliseconds")[:-6] + "Z" for each in column]
     try:
         return [each if each is None else convert(each) for each in column]
     except TypeError as error:
