@@ -1,4 +1,4 @@
-"""The SQL sink on a worker, tried by the harness for connectors, against PostgreSQL: exactly once, whatever happens."""
+"""The SQL sink on a worker, tried by the harness for connectors, against PostgreSQL and MariaDB: exactly once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kconnect.errors import ConnectError
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.connectors import sinks, trials
 from tests.rig.connectors.sinks import Target, Trial
+from tests.rig.systems.mariadb import MariaDB
 from tests.rig.systems.postgres import Postgres
 from tests.support import starts
 
@@ -19,13 +20,13 @@ class Table(Target):
     once = True
     poison = "\0"
 
-    def __init__(self, server: Postgres) -> None:
-        self._server = server
+    def __init__(self, server: Postgres | MariaDB, database: str, quote: str) -> None:
+        self._server, self._database, self._quote = server, database, quote
 
     def config(self, topic: str) -> Mapping[str, str]:
         return {
             "connector.class": "SqlSink",
-            "connection.url": self._server.jdbc_url("postgres"),
+            "connection.url": self._server.jdbc_url(self._database),
             "connection.user": self._server.user,
             "connection.password": self._server.password,
             "auto.create": "true",
@@ -36,12 +37,18 @@ class Table(Target):
         }
 
     def _asked(self, topic: str, query: str) -> list[tuple[str, ...]]:
+        place = f"{self._quote}{topic}{self._quote}"
         try:
-            return self._server.rows(f'select {query} from "{topic}"')
+            return [tuple(row) for row in self._server.rows(f"select {query} from {self._prefix}{place}")]
         except ConnectError as error:
-            if "does not exist" in str(error):
+            if "does not exist" in str(error) or "doesn't exist" in str(error):
                 return []
             raise
+
+    @property
+    def _prefix(self) -> str:
+        """MariaDB's programs are in no database."""
+        return f"{self._database}." if self._quote == "`" else ""
 
     def numbers(self, topic: str) -> list[int]:
         return [int(row[0]) for row in self._asked(topic, "id")]
@@ -60,8 +67,23 @@ class Table(Target):
 @starts("process")
 def target(postgres_programs: Path) -> Iterator[Table]:
     server = Postgres(postgres_programs).start()
-    yield Table(server)
+    yield Table(server, "postgres", '"')
     server.stop()
+
+
+@pytest.fixture(scope="module")
+@starts("process")
+def mariadb() -> Iterator[Table]:
+    server = MariaDB()
+    try:
+        server.start()
+        server.execute("create database trial character set utf8mb4")
+        table = Table(server, "trial", "`")
+        # What MariaDB's texts can't have is one that is longer than 16 MiB, or has half of a pair.
+        table.poison = "\ud800"
+        yield table
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(trials.many, marks=pytest.mark.long)])
@@ -69,3 +91,11 @@ def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Table
 ) -> None:
     trial(Trial(worker, bootstrap, unique("sql"), target))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("trial", sinks.TRIALS)
+def test_trial_with_mariadb(
+    trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], mariadb: Table
+) -> None:
+    trial(Trial(worker, bootstrap, unique("sql"), mariadb))

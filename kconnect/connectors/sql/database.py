@@ -109,6 +109,8 @@ def passes(error: Exception) -> bool:
 
 def is_bad_row(error: Exception) -> bool:
     """Whether it is a row's own fault."""
+    if isinstance(error, UnicodeEncodeError):
+        return True  # A text with half of a pair of surrogates.
     if isinstance(error, StatementError) and not isinstance(error, DBAPIError):
         return True  # A value that the type of its column does not take.
     if not isinstance(error, DBAPIError) or passes(error):

@@ -19,6 +19,7 @@ from kconnect.local.broker import free_port
 from tests.support import wait_until
 
 _PACKAGES = ("mariadb-server-core", "mariadb-client-core")
+_END_S = 120
 _PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb")
 
 
@@ -33,6 +34,10 @@ class MariaDB:
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
 
+    def jdbc_url(self, database: str) -> str:
+        """Without user and password."""
+        return f"jdbc:mariadb://{self.host}:{self.port}/{database}"
+
     def start(self) -> MariaDB:
         _install()
         data = self.directory / "data"
@@ -44,13 +49,19 @@ class MariaDB:
             f"create or replace user {self.user}@'%' identified by '{self.password}';\n"
             f"grant all privileges on *.* to {self.user}@'%' with grant option;\n"
         )
+        self.begin()
+        return self
+
+    def begin(self) -> None:
+        """Start it, with what it had."""
+        data = self.directory / "data"
         options = {
             "datadir": data,
             "port": self.port,
             "bind-address": self.host,
             "socket": self.directory / "socket",
             "pid-file": self.directory / "pid",
-            "init-file": init,
+            "init-file": self.directory / "init.sql",
             "log-bin": data / "log",
             "binlog-format": "ROW",
             "server-id": 1,
@@ -67,15 +78,23 @@ class MariaDB:
             start_new_session=True,
         )
         wait_until(self._answers, 120, f"MariaDB did not start; its log is {self.directory / 'log'}")
-        return self
 
-    def stop(self) -> None:
-        for process in (self._guard, self._process):
-            if process is not None:
-                process.kill()
-                process.wait()
+    def end(self) -> None:
+        """In order: it does not keep its data safe in a crash."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(_END_S)
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.wait()
         if self._guard is not None and self._guard.stdin is not None:
             self._guard.stdin.close()
+        self._guard = self._process = None
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+        self.end()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def execute(self, statements: str) -> str:
