@@ -2,9 +2,10 @@
 Connectors in Java on kconnect and on Apache Kafka Connect 4.3.1: CPU a record, records a second, and the memory of idle ones.
 
 The same jars and the same configs on both: Kafka's file connectors, Debezium's snapshot of a table of PostgreSQL, and
-MirrorMaker 2 from a broker to itself. `tests/rig/systems/rounds.py` says how it is measured. An idle connector in Java keeps
-the JVM of kconnect's host between the runs, so that it is as warm as Connect's. Memory is that of two workers of their own, on
-which nothing moves; pages that processes share are counted once.
+MirrorMaker 2 from a broker to itself. Rows of PostgreSQL are written by Debezium's JDBC sink on Connect, by SqlSink on kconnect.
+`tests/rig/systems/rounds.py` says how it is measured. An idle connector in Java keeps the JVM of kconnect's host between the
+runs, so that it is as warm as Connect's. Memory is that of two workers of their own, on which nothing moves; pages that
+processes share are counted once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import orjson
+
+from kconnect.errors import ConnectError
 from kconnect.jvm import jars
 from kconnect.jvm.maven import Coordinates
 from kconnect.testing.processes import WorkerProcess
@@ -28,10 +32,11 @@ PLUGINS = (
     Coordinates("org.apache.kafka", "connect-file", "4.3.1"),
     Coordinates("org.apache.kafka", "connect-mirror", "4.3.1"),
     Coordinates("io.debezium", "debezium-connector-postgres", "3.6.1.Final"),
+    Coordinates("io.debezium", "debezium-connector-jdbc", "3.6.0.Final"),
 )
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
-FILES, DEBEZIUM, MIRROR, MEMORY = "files", "debezium", "mirror", "memory"
+FILES, DEBEZIUM, TABLES, MIRROR, MEMORY = "files", "debezium", "tables", "mirror", "memory"
 _UP_S, _SETTLED_S = 300.0, 10.0
 
 
@@ -40,9 +45,9 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connectors", type=int, default=50, help="idle ones, for the memory")
-    parser.add_argument("--only", choices=(FILES, DEBEZIUM, MIRROR, MEMORY), action="append", help="by default all")
+    parser.add_argument("--only", choices=(FILES, DEBEZIUM, TABLES, MIRROR, MEMORY), action="append", help="by default all")
     options = parser.parse_args()
-    wanted = options.only or (FILES, DEBEZIUM, MIRROR, MEMORY)
+    wanted = options.only or (FILES, DEBEZIUM, TABLES, MIRROR, MEMORY)
     found = results.Results("java", options.json)
     path = jars.cache_dir() / "plugins" / "bench"
     java_plugins.keep(PLUGINS, path)
@@ -73,6 +78,8 @@ def workloads(stack: ExitStack, directory: Path, servers: str, records: int, wan
         topics.fill(TEXTS, texts(records, 145))
     if DEBEZIUM in wanted:
         yield snapshot(stack.enter_context(postgres()), topics, records)
+    if TABLES in wanted:
+        yield from tables(stack.enter_context(postgres()), topics, records)
     if MIRROR in wanted:
         yield mirror(servers, topics, records)
 
@@ -122,6 +129,63 @@ def snapshot(server: Postgres, topics: Topics, records: int) -> Workload:
     return Workload(
         "Debezium, a snapshot of PostgreSQL, JSON", records, begin, lambda run: topics.end(topic(run)), end(topics, topic)
     )
+
+
+def tables(server: Postgres, topics: Topics, records: int) -> Iterator[Workload]:
+    fields = [("id", "int64"), ("name", "string"), ("price", "double"), ("sold", "boolean"), ("count", "int32")]
+    own = {"type": "struct", "fields": [{"field": name, "type": kind} for name, kind in fields]}
+    head = b'{"schema":' + orjson.dumps(own) + b',"payload":'
+    topics.fill(
+        "rows",
+        (
+            head + b'{"id":%d,"name":"name %d","price":%d.5,"sold":true,"count":%d}}' % (n, n, n, n % 100)
+            for n in range(records)
+        ),
+    )
+
+    def begin(run: str) -> dict[str, str]:
+        login = {"connection.url": server.jdbc_url("postgres"), "connection.password": server.password}
+        name = run.replace("-", "_")
+        return {
+            "topics": "rows",
+            "collection.name.format": name,
+            "table.name.format": name,
+            "connection.user": server.user,
+            "connection.username": server.user,
+            "schema.evolution": "basic",
+            "auto.create": "true",
+            **login,
+            **converter(JSON, True),
+        }
+
+    def moved(run: str) -> int:
+        try:
+            return int(server.rows(f"select count(*) from {run.replace('-', '_')}")[0][0])
+        except ConnectError:
+            return 0  # It is not there yet.
+
+    def drop(run: str) -> None:
+        server.execute(f"drop table {run.replace('-', '_')};")
+
+    jdbc, ours = "io.debezium.connector.jdbc.JdbcSinkConnector", "SqlSink"
+    for mode in ("insert", "upsert"):
+        key = "record_value" if mode == "upsert" else "none"
+        yield Workload(
+            f"JSON with schemas to PostgreSQL, {mode}: SqlSink beside Debezium's JDBC sink",
+            records,
+            begin,
+            moved,
+            drop,
+            own={
+                results.CONNECT: {
+                    "connector.class": jdbc,
+                    "insert.mode": mode,
+                    "primary.key.mode": key,
+                    **({"primary.key.fields": "id"} if mode == "upsert" else {}),
+                },
+                results.KCONNECT: {"connector.class": ours, "insert.mode": mode, "pk.mode": key, "pk.fields": "id"},
+            },
+        )
 
 
 def mirror(servers: str, topics: Topics, records: int) -> Workload:

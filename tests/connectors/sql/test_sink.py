@@ -349,7 +349,6 @@ def test_one_bad_row_among_many_is_found(table: Table, count: int) -> None:
     assert table.rows(order="id") == [(number, "n") for number in range(count) if number not in bad]
 
 
-@servers
 def test_a_text_with_half_a_pair_of_surrogates_is_a_bad_row(table: Table) -> None:
     with table.sink(**_(TOLERANT)) as sink:
         sink.put([table.row(1), table.row(2, "\ud800"), table.row(3)])
@@ -357,6 +356,7 @@ def test_a_text_with_half_a_pair_of_surrogates_is_a_bad_row(table: Table) -> Non
     assert table.rows() == [(1, "n"), (3, "n")]
 
 
+@servers
 def test_a_text_that_is_too_long_is_refused_and_not_cut_off(table: Table) -> None:
     table.database.execute(f"create table {table.topic} (id int primary key, name varchar(5))")
     with table.sink(insert_mode="upsert", **_(KEYED), **_(TOLERANT)) as sink:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import confluent_kafka as ck
@@ -41,6 +41,8 @@ class Workload:
     moved: Callable[[str], int]
     end: Callable[[str], None] = lambda name: None
     sides: tuple[str, ...] = SIDES
+    own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What a side's config has that the other one's has not: another connector for the same work."""
     copies: int = 1
 
 
@@ -62,22 +64,23 @@ class Rounds:
         """What is found is added to the results, and shown."""
         sides = [side for side in self._workers if side in workload.sides]
         for side in sides * self._warm:
-            self.run(self._workers[side], workload)
+            self.run(side, workload)
         found: dict[str, list[Run]] = {side: [] for side in sides}
         for number in range(self._rounds):
             for side in sides[:: 1 if number % 2 else -1]:
-                found[side].append(self.run(self._workers[side], workload))
+                found[side].append(self.run(side, workload))
         for side, runs in found.items():
             self._results.add(workload.name, side, "CPU a record", "µs", *(run.cpu for run in runs))
             self._results.add(workload.name, side, "records a second", "", *(run.rate for run in runs))
         self._results.show()
 
-    def run(self, worker: WorkerProcess, workload: Workload) -> Run:
+    def run(self, side: str, workload: Workload) -> Run:
+        worker = self._workers[side]
         self._runs += 1
         configs: dict[str, dict[str, str]] = {}
         for copy in range(workload.copies):
             name = f"run-{self._runs}" + (f"-{copy}" if copy else "")
-            configs[name] = {"tasks.max": "1", **workload.begin(name)}
+            configs[name] = {"tasks.max": "1", **workload.begin(name), **workload.own.get(side, {})}
         # Whatever checks configs may have to be started, which is not what is measured.
         worker.client.validate(configs[name]["connector.class"], configs[name])
         began, before = time.monotonic(), worker.cpu_seconds()
