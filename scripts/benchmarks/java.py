@@ -2,7 +2,7 @@
 Connectors in Java on kconnect and on Apache Kafka Connect 4.3.1: CPU a record, records a second, and the memory of idle ones.
 
 The same jars and the same configs on both: Kafka's file connectors, Debezium's snapshot of a table of PostgreSQL, and
-MirrorMaker 2 from a broker to itself. Rows of PostgreSQL are written by Debezium's JDBC sink on Connect, by SqlSink on kconnect.
+MirrorMaker 2 from a broker to itself. Rows of PostgreSQL are written by Debezium's JDBC sink on Connect, by SqlSink here.
 `tests/rig/systems/rounds.py` says how it is measured. An idle connector in Java keeps the JVM of kconnect's host between the
 runs, so that it is as warm as Connect's. Memory is that of two workers of their own, on which nothing moves; pages that
 processes share are counted once.
