@@ -7,6 +7,7 @@ Each connector derives from `Checked` and says in `problems` what is wrong with 
 from __future__ import annotations
 
 import datetime
+import threading
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -24,12 +25,17 @@ from kconnect.api import (
     RetriableError,
     SinkConnector,
     SinkRecord,
+    SourceRecord,
+    SourceTask,
     TopicPartition,
     values,
 )
 
 MISFITS: tuple[type[Exception], ...] = (DataError, ValueError, TypeError, AttributeError, ArithmeticError)
 """What is raised for a value that does not fit where it goes; anything else is a mistake of ours, or trouble of the machine."""
+
+
+_STOP_S = 1.0
 
 
 class Checked(Connector):
@@ -76,6 +82,42 @@ class CheckedSink(Checked, SinkConnector):
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         return True
+
+
+class Polling(SourceTask):
+    """A source's task that holds connections or files: whoever polls last lets go of them, and not `stop` in the middle."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+        self._lock = threading.Lock()
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    @abstractmethod
+    def read(self) -> list[SourceRecord] | None:
+        """As `poll`; it is not stopped yet."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Let go of what is held; it may be nothing."""
+
+    def poll(self) -> list[SourceRecord] | None:
+        with self._lock:
+            try:
+                return None if self.stopped.is_set() else self.read()
+            finally:
+                if self.stopped.is_set():
+                    self.release()
+
+    def stop(self) -> None:
+        self.stopped.set()
+        # A poll that runs does it when it is over.
+        if self._lock.acquire(timeout=_STOP_S):
+            try:
+                self.release()
+            finally:
+                self._lock.release()
 
 
 class Patience:

@@ -7,12 +7,10 @@ starts anew asks for the page that was not yet written as a whole. With exactly-
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import kconnect
 from kconnect.api import (
     ConfigDef,
     ConnectError,
@@ -22,7 +20,7 @@ from kconnect.api import (
     SourceRecord,
     SourceTask,
 )
-from kconnect.connectors.common import Checked, milliseconds
+from kconnect.connectors.common import Checked, Polling, milliseconds
 from kconnect.connectors.http import checks, settings, source_settings
 from kconnect.connectors.http.pages import Pages, Position
 from kconnect.connectors.http.service import Service
@@ -67,14 +65,11 @@ class HttpSourceConnector(Checked, SourceConnector):
         return True
 
 
-class HttpSourceTask(SourceTask):
+class HttpSourceTask(Polling):
     def __init__(self) -> None:
-        self._stopped = threading.Event()
+        super().__init__()
         self._service: Service | None = None
         self._next_at = 0.0
-
-    def version(self) -> str:
-        return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
         config = source_settings.CONFIG.parse(props)
@@ -90,14 +85,15 @@ class HttpSourceTask(SourceTask):
         stored = self.context.offsets.offset(self._partition)
         self._position = self._pages.first() if stored is None else Position.of(stored)
 
-    def stop(self) -> None:
-        self._stopped.set()
+    def release(self) -> None:
+        if self._service is not None:
+            self._service.close()
 
-    def poll(self) -> list[SourceRecord] | None:
+    def read(self) -> list[SourceRecord] | None:
         assert self._service is not None
         wait = self._next_at - time.monotonic()
         if wait > 0:
-            self._stopped.wait(min(wait, _WAIT_S))
+            self.stopped.wait(min(wait, _WAIT_S))
             return None
         answer = self._service.send(self._pages.request(self._position))
         if answer.response is None:

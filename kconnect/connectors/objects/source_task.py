@@ -12,23 +12,21 @@ import contextlib
 import logging
 import re
 import tempfile
-import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-import kconnect
-from kconnect.api import ConnectError, SourceRecord, SourceTask
-from kconnect.connectors.common import Patience
+from kconnect.api import ConnectError, SourceRecord
+from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.objects import readers, settings, source, source_settings, stores
 from kconnect.connectors.objects.readers import Rows
 from kconnect.connectors.objects.stores import Store
 
 log = logging.getLogger(__name__)
 
-_LONGEST_WAIT_S, _STOP_S = 0.5, 1.0
+_LONGEST_WAIT_S = 0.5
 _BACKUP = re.compile(r"(?P<topic>[^/]+)\+(?P<partition>\d+)\+(?P<offset>\d+)\.[^/]+$")
 """How sinks name files, whatever folder they are in."""
 
@@ -48,10 +46,9 @@ class Open(NamedTuple):
     pieces: Iterator[Rows]
 
 
-class ObjectStoreSourceTask(SourceTask):
+class ObjectStoreSourceTask(Polling):
     def __init__(self) -> None:
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
+        super().__init__()
         self._waiting: collections.deque[File] = collections.deque()
         self._known: set[str] = set()
         """Files that are waiting, or that were read."""
@@ -62,9 +59,6 @@ class ObjectStoreSourceTask(SourceTask):
         """Why there is no next piece, though there should be: told once those before it were taken."""
         self._read = 0
         self._due_at = 0.0
-
-    def version(self) -> str:
-        return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = source_settings.CONFIG.parse(props)
@@ -79,28 +73,11 @@ class ObjectStoreSourceTask(SourceTask):
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._number, self._count = int(props[source_settings.NUMBER]), int(props[source_settings.COUNT])
 
-    def stop(self) -> None:
-        self._stopped.set()
-        # A poll that runs does it when it is over.
-        if self._lock.acquire(timeout=_STOP_S):
-            try:
-                self._drop()
-            finally:
-                self._lock.release()
-
-    def poll(self) -> list[SourceRecord] | None:
-        with self._lock:
-            try:
-                return None if self._stopped.is_set() else self._poll()
-            finally:
-                if self._stopped.is_set():
-                    self._drop()
-
-    def _poll(self) -> list[SourceRecord] | None:
+    def read(self) -> list[SourceRecord] | None:
         if self._open is None:
             now = time.monotonic()
             if not self._waiting and now < self._due_at:
-                self._stopped.wait(min(self._due_at - now, _LONGEST_WAIT_S))
+                self.stopped.wait(min(self._due_at - now, _LONGEST_WAIT_S))
                 return None
             try:
                 if not self._waiting:
@@ -155,7 +132,7 @@ class ObjectStoreSourceTask(SourceTask):
         self._open, self._trouble = Open(file, path, pieces), None
         self._piece = self._next()
 
-    def _drop(self) -> None:
+    def release(self) -> None:
         """The file is over."""
         if self._open is not None:
             with contextlib.suppress(FileNotFoundError):
@@ -181,7 +158,7 @@ class ObjectStoreSourceTask(SourceTask):
         assert self._open is not None
         piece, file = self._piece, self._open.file
         if piece is None:
-            self._drop()
+            self.release()
             if self._trouble is not None:
                 raise self._trouble
             return None
@@ -191,7 +168,7 @@ class ObjectStoreSourceTask(SourceTask):
         records = self._records(file, piece, first)
         if self._piece is None and self._trouble is None:
             records[-1].source_offset = {source.RECORDS: self._read, source.WHOLE: True}
-            self._drop()
+            self.release()
         return records
 
     def _records(self, file: File, piece: Rows, first: int) -> list[SourceRecord]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +17,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-import kconnect
-from kconnect.api import ConnectError, SourceRecord, SourceTask
-from kconnect.connectors.common import Patience
+from kconnect.api import ConnectError, SourceRecord
+from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.sql import database, positions, settings, source_settings
 from kconnect.connectors.sql.listing import TableName
 from kconnect.connectors.sql.positions import Position
@@ -30,21 +28,15 @@ from kconnect.connectors.sql.relations import QueryRelation, Relation, TableRela
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 0.5
-_STOP_S = 1.0
 
 
-class SqlSourceTask(SourceTask):
+class SqlSourceTask(Polling):
     def __init__(self) -> None:
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        """Held by `poll`: connections are closed by whoever has it."""
+        super().__init__()
         self._engine: sa.Engine | None = None
         self._connection: sa.Connection | None = None
         self._reader: Reader | None = None
         """Whose round it is."""
-
-    def version(self) -> str:
-        return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
         config = source_settings.CONFIG.parse(props)
@@ -70,29 +62,12 @@ class SqlSourceTask(SourceTask):
         found = next((each for each in self.context.offsets.offsets(wanted) if each), None)
         return None if found is None else Position.of(found)
 
-    def stop(self) -> None:
-        self._stopped.set()
-        # A poll that runs does it when it is over.
-        if self._lock.acquire(timeout=_STOP_S):
-            try:
-                self._disconnect()
-            finally:
-                self._lock.release()
-
-    def poll(self) -> list[SourceRecord] | None:
-        with self._lock:
-            try:
-                return None if self._stopped.is_set() else self._poll()
-            finally:
-                if self._stopped.is_set():
-                    self._disconnect()
-
-    def _poll(self) -> list[SourceRecord] | None:
+    def read(self) -> list[SourceRecord] | None:
         reader, now = self._reader, time.monotonic()
         if reader is None:
             reader = min(self._readers, key=lambda each: each.due_at)
             if reader.due_at > now:
-                self._stopped.wait(min(reader.due_at - now, _LONGEST_WAIT_S))
+                self.stopped.wait(min(reader.due_at - now, _LONGEST_WAIT_S))
                 return None
         try:
             records = self._read(reader, now)
@@ -128,7 +103,7 @@ class SqlSourceTask(SourceTask):
         """Nothing, if the table is gone, which the tasks hear of when tables are listed next; otherwise it raises an error."""
         assert self._engine is not None
         text = f"The {database.shown(self._engine)} says: {database.reason(error)}"
-        self._disconnect()
+        self.release()
         if not database.passes(error):
             if not self._is_there(reader):
                 log.warning("%s is not there any more", reader.relation.shown)
@@ -147,7 +122,7 @@ class SqlSourceTask(SourceTask):
         except SQLAlchemyError:
             return True
 
-    def _disconnect(self) -> None:
+    def release(self) -> None:
         with contextlib.suppress(SQLAlchemyError):
             if self._reader is not None:
                 self._reader.end()
