@@ -1,9 +1,10 @@
-"""The Iceberg sink against a catalog in SQLite, with files in a folder: rows, their offsets, tables, and who comes between."""
+"""The Iceberg sink against catalogs in SQLite and over REST: rows, their offsets, tables, and who comes between."""
 
 from __future__ import annotations
 
 import datetime
 import decimal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from kconnect.api import (
 from kconnect.connectors.iceberg import commits, settings
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.testing import SinkRunner, check_plugin, config_errors
+from tests.rig.systems.iceberg_rest import IcebergRest
+from tests.support import starts
 
 UTC = datetime.timezone.utc
 TOLERANT = {"errors.tolerance": "all"}
@@ -37,18 +40,15 @@ PLACE = TopicPartition("orders", 0)
 class Lake:
     """A catalog, and how a config reaches it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.uri, self.warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
-        (folder / "warehouse").mkdir()
-        self.catalog: Catalog = load_catalog("iceberg", type="sql", uri=self.uri, warehouse=self.warehouse)
+    def __init__(self, kind: str, uri: str, warehouse: str) -> None:
+        self._place = {"type": kind, "uri": uri, "warehouse": warehouse}
+        self.catalog: Catalog = load_catalog("iceberg", **self._place)
 
     def config(self, **more: str) -> dict[str, str]:
         base = {
             "name": "lake",
             "topics": "orders",
-            "iceberg.catalog.type": "sql",
-            "iceberg.catalog.uri": self.uri,
-            "iceberg.catalog.warehouse": self.warehouse,
+            **{f"iceberg.catalog.{name}": value for name, value in self._place.items() if value},
             "iceberg.tables": "shop.orders",
             "iceberg.tables.auto-create-enabled": "true",
             "iceberg.control.commit.interval-ms": "0",
@@ -71,7 +71,19 @@ class Lake:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
+    (tmp_path / "warehouse").mkdir()
+    return Lake("sql", f"sqlite:///{tmp_path}/catalog.db", f"file://{tmp_path}/warehouse")
+
+
+@pytest.fixture
+@starts("process")
+def rest() -> Iterator[Lake]:
+    server = IcebergRest()
+    try:
+        server.start()
+        yield Lake("rest", server.url, "")
+    finally:
+        server.stop()
 
 
 def record(offset: int, value: Any, own: Schema | None = None, partition: int = 0, topic: str = "orders") -> SinkRecord:
@@ -185,6 +197,23 @@ def test_others_may_write_the_table_meanwhile(lake: Lake, monkeypatch: pytest.Mo
         assert one.rewinds == {}
         put(one, row(2))
     assert lake.ids() == [0, 1, 2, 100, 101]
+
+
+@pytest.mark.process
+def test_over_rest_it_is_the_same(rest: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    test_of_two_that_write_the_same_partition_one_begins_again(rest)
+    columns = {"iceberg.tables": "rest.late", "iceberg.tables.evolve-schema-enabled": "true"}
+    with rest.sink(name="wide", **columns, **{"iceberg.tables.default-partition-by": "bucket(id, 4)"}) as runner:
+        put(runner, row(0))
+        put(runner, row(1, WIDE, more="m"))
+    assert [each["more"] for each in rest.rows("rest.late")] == [None, "m"]
+    upsert = {"iceberg.tables": "rest.keyed", "iceberg.tables.upsert-mode-enabled": "true"}
+    with rest.sink(name="keyed", **upsert, **{"iceberg.tables.default-id-columns": "id"}) as runner:
+        put(runner, row(0, id=1, note="a"), row(1, id=2, note="b"))
+        put(runner, row(2, id=1, note="c"))
+    assert [(row["id"], row["note"]) for row in rest.rows("rest.keyed")] == [(1, "c"), (2, "b")]
+    table = rest.catalog.load_table("rest.keyed")
+    assert commits.stored(table, "keyed", [PLACE]) == {PLACE: 3}
 
 
 def test_a_table_that_is_rolled_back_gets_its_records_again(lake: Lake) -> None:
