@@ -88,7 +88,7 @@ class ObjectStoreSourceTask(Polling):
             except stores.ERRORS as error:
                 self._failed(error)
             self._patience.succeeded()
-        return self._take()
+        return self._take() if self._open is not None else None
 
     # Files.
 
@@ -122,8 +122,13 @@ class ObjectStoreSourceTask(Polling):
         try:
             with open(number, "wb") as made:
                 self._store.get(file.name, made)
-        except BaseException:
+        except BaseException as error:
             path.unlink()
+            if stores.is_absent(error):
+                # Somebody has taken it away since names were asked for.
+                log.warning("The file %s is not there any more", file.name)
+                self._waiting.popleft()
+                return
             raise
         self._waiting.popleft()
         self._read = offset.get(source.RECORDS, 0)

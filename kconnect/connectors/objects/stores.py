@@ -104,6 +104,11 @@ ERRORS: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)
 """What a store raises."""
 
 
+def is_absent(error: BaseException) -> bool:
+    """Whether there is no such file."""
+    return isinstance(error, exceptions.NotFoundError | FileNotFoundError)
+
+
 def passes(error: Exception) -> bool:
     """Whether another try may succeed."""
     if isinstance(error, FileNotFoundError | PermissionError):

@@ -20,7 +20,8 @@ _OWN = {
     "mariadb": re.compile(r"information_schema|performance_schema|mysql|sys"),
 }
 """The schemas of the databases themselves."""
-_TABLES, _VIEWS = ("TABLE", "BASE TABLE", "PARTITIONED TABLE"), ("VIEW", "MATERIALIZED VIEW")
+_PARTITIONED = "PARTITIONED TABLE"
+_TABLES, _VIEWS = ("TABLE", "BASE TABLE", _PARTITIONED), ("VIEW", "MATERIALIZED VIEW")
 KINDS = (*_TABLES, *_VIEWS)
 
 
@@ -41,7 +42,7 @@ def tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
     for schema in _schemas(engine, inspector, config):
         names: list[str] = []
         if kinds.intersection(_TABLES):
-            names += inspector.get_table_names(schema)
+            names += _tables(engine, inspector, schema, kinds)
         if "VIEW" in kinds:
             names += inspector.get_view_names(schema)
         if "MATERIALIZED VIEW" in kinds and engine.dialect.name == "postgresql":
@@ -63,6 +64,18 @@ def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, An
     like = re.compile(_of_like(pattern or "%"), re.IGNORECASE | re.DOTALL)
     own = _OWN.get(backend)
     return [name for name in inspector.get_schema_names() if like.fullmatch(name) and not (own and own.fullmatch(name))]
+
+
+def _tables(engine: sa.Engine, inspector: sa.Inspector, schema: str | None, kinds: set[str]) -> list[str]:
+    """As drivers of JDBC have it, the partitions of PostgreSQL's are tables, and what is partitioned is of its own kind."""
+    found = inspector.get_table_names(schema)
+    if engine.dialect.name != "postgresql":
+        return found
+    query = "select relname from pg_class join pg_namespace n on n.oid = relnamespace where relkind = 'p' and nspname = :schema"
+    with engine.connect() as connection:
+        partitioned = set(connection.execute(sa.text(query), {"schema": schema}).scalars())
+    plain = kinds.intersection(_TABLES[:2])
+    return [name for name in found if (_PARTITIONED in kinds if name in partitioned else plain)]
 
 
 def _of_like(pattern: str) -> str:

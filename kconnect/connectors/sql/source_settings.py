@@ -201,11 +201,11 @@ CONFIG = ConfigDef(
         Type.LIST,
         "TABLE",
         Importance.LOW,
-        "What is read of TABLE and VIEW.",
+        "What is read of TABLE, VIEW, and for PostgreSQL PARTITIONED TABLE and MATERIALIZED VIEW. Partitions are tables.",
         group=_TABLES,
         order=9,
         visible=_without_query,
-        recommender=lambda name, values: ["TABLE", "VIEW"],
+        recommender=lambda name, values: ["TABLE", "VIEW", "PARTITIONED TABLE", "MATERIALIZED VIEW"],
     ),
     ConfigKey(
         LOOK,

@@ -156,6 +156,15 @@ def test_any_file_goes_to_its_topic(tmp_path: Path) -> None:
     assert found == {"in/orders/1.json": "orders", "in/orders/2.json.gz": "orders", "in/customers/1.json": "customers"}
 
 
+def test_a_file_that_is_taken_away_is_passed_over(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"name": name}))
+    with generic(tmp_path, "JsonFormat") as runner:
+        assert values(runner.poll()) == [{"name": "a"}]
+        (tmp_path / "b.json").unlink()
+        assert values(polled(runner)) == [{"name": "c"}]
+
+
 def test_lines_of_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(b"one\ntwo\n\nfour")
     with generic(tmp_path, "ByteArrayFormat") as runner:

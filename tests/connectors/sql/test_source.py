@@ -20,8 +20,10 @@ from kconnect.api import (
 from kconnect.connectors.sql.positions import Position, offsets
 from kconnect.connectors.sql.source import SqlSourceConnector
 from kconnect.testing import SourceRunner, check_plugin, config_errors
+from tests.connectors.sql import databases
 from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
+from tests.rig.systems.postgres import Postgres
 from tests.support import wait_until
 
 UTC = datetime.timezone.utc
@@ -162,9 +164,7 @@ def test_a_row_waits_until_its_time_is_old_enough(database: Database, topic: str
 
 
 @pytest.mark.process
-def test_a_number_that_is_committed_late_is_not_missed(postgres: Any, topic: str) -> None:
-    from tests.connectors.sql import databases
-
+def test_a_number_that_is_committed_late_is_not_missed(postgres: Postgres, topic: str) -> None:
     database = databases.postgresql(postgres)
     numbered(database, topic)
     database.execute(f"insert into {topic} (note) values ('first')")
@@ -233,6 +233,26 @@ def test_tables_are_divided_and_new_ones_are_found(database: Database, topic: st
     views = {**include, "table_types": "VIEW"}
     with source(database, topic, "bulk", **views) as runner:
         assert [each["tables"].count(f"{topic}_view") for each in runner.task_configs] == [1]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("kinds", "names"), [("TABLE", ["a", "b"]), ("PARTITIONED TABLE", [""]), ("MATERIALIZED VIEW", ["m"])])
+def test_partitions_are_read_by_themselves_or_together(postgres: Postgres, topic: str, kinds: str, names: list[str]) -> None:
+    database = databases.postgresql(postgres)
+    for each in (
+        f"create table {topic} (id integer not null, note text) partition by range (id)",
+        f"create table {topic}a partition of {topic} for values from (0) to (10)",
+        f"create table {topic}b partition of {topic} for values from (10) to (20)",
+        f"insert into {topic} values (1, 'n1'), (11, 'n11')",
+        f"create materialized view {topic}m as select * from {topic}",
+    ):
+        database.execute(each)
+    what = {"table_whitelist": "", "table_include_list": f"public.{topic}.?", "table_types": kinds}
+    with source(database, topic, "bulk", **what) as runner:
+        found = runner.read(2)[:2]
+    assert {record.topic for record in found} == {f"db-{topic}{name}" for name in names}
+    assert sorted(notes(found)) == ["n1", "n11"]
+    database.close()
 
 
 TYPES: dict[str, list[tuple[str, str, Schema, Any]]] = {
@@ -426,9 +446,7 @@ def test_a_column_that_may_be_null_is_refused(database: Database, topic: str) ->
 
 
 @pytest.mark.process
-def test_rights_are_asked_for(postgres: Any, topic: str) -> None:
-    from tests.connectors.sql import databases
-
+def test_rights_are_asked_for(postgres: Postgres, topic: str) -> None:
     database = databases.postgresql(postgres)
     numbered(database, topic)
     database.execute(f"create role {topic}_reader login password 'p'")
@@ -442,9 +460,7 @@ def test_rights_are_asked_for(postgres: Any, topic: str) -> None:
 
 
 @pytest.mark.process
-def test_a_server_that_is_away_is_waited_for(postgres: Any, topic: str) -> None:
-    from tests.connectors.sql import databases
-
+def test_a_server_that_is_away_is_waited_for(postgres: Postgres, topic: str) -> None:
     database = databases.postgresql(postgres)
     numbered(database, topic)
     database.execute(f"insert into {topic} (note) values ('n0')")
