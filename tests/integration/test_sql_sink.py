@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.rig.connectors import sinks, trials
 from tests.rig.connectors.sinks import Target, Trial
 from tests.rig.systems.mariadb import MariaDB
 from tests.rig.systems.postgres import Postgres
+from tests.rig.systems.small_disk import SmallDisk
 from tests.support import starts
 
 
@@ -50,6 +53,17 @@ class Table(Target):
         """MariaDB's programs are in no database."""
         return f"{self._database}." if self._quote == "`" else ""
 
+    def put_on(self, directory: Path, topic: str) -> None:
+        """Make the table where there is little room."""
+        place = directory / "tables"
+        place.mkdir()
+        if os.geteuid() == 0:
+            shutil.chown(place, "postgres", "postgres")
+        self._server.execute(
+            f"create tablespace small location '{place}'; "
+            f'create table "{topic}" (id bigint not null, note text) tablespace small;'
+        )
+
     def numbers(self, topic: str) -> list[int]:
         return [int(row[0]) for row in self._asked(topic, "id")]
 
@@ -69,6 +83,13 @@ def target(postgres_programs: Path) -> Iterator[Table]:
     server = Postgres(postgres_programs).start()
     yield Table(server, "postgres", '"')
     server.stop()
+
+
+@pytest.fixture
+def disk() -> Iterator[SmallDisk]:
+    made = SmallDisk().start()
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +112,14 @@ def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Table
 ) -> None:
     trial(Trial(worker, bootstrap, unique("sql"), target))
+
+
+def test_a_full_disk(
+    worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Table, disk: SmallDisk
+) -> None:
+    trial = Trial(worker, bootstrap, unique("sql"), target)
+    target.put_on(disk.directory, trial.name)
+    trials.full(trial, disk.fill, disk.clear)
 
 
 @pytest.mark.long

@@ -28,6 +28,7 @@ from kconnect.connectors.iceberg import commits, settings
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.iceberg_rest import IcebergRest
+from tests.rig.systems.small_disk import SmallDisk
 from tests.support import starts
 
 UTC = datetime.timezone.utc
@@ -366,6 +367,24 @@ def test_a_bad_record_is_found_among_others(lake: Lake) -> None:
     far = record(6, {"id": 2**40, "note": "n"})
     with lake.sink() as runner, pytest.raises(ConnectError, match="not in range"):
         runner.put([far])
+
+
+@pytest.mark.process
+def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
+    disk = SmallDisk().start()
+    try:
+        lake = Lake("sql", f"sqlite:///{tmp_path}/catalog.db", f"file://{disk.directory}")
+        with lake.sink(**{"max.retries": "1"}) as runner:
+            put(runner, row(0))
+            runner.put([row(n, note=str(n) * 50) for n in range(1, 2000)])
+            disk.fill()
+            with pytest.raises(RetriableError, match="No space left on device"):
+                runner.put([])
+            disk.clear()
+            runner.put([])
+        assert lake.ids() == list(range(2000))
+    finally:
+        disk.stop()
 
 
 def test_much_is_committed_sooner(lake: Lake) -> None:

@@ -46,6 +46,7 @@ from kconnect.connectors.objects import partitioners
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.s3 import ACCESS_KEY, REGION, SECRET_KEY, S3Server
+from tests.rig.systems.small_disk import SmallDisk
 from tests.support import starts
 
 UTC = datetime.timezone.utc
@@ -531,6 +532,26 @@ def test_a_store_that_is_away_is_tried_again(server: S3Server, folder: Folder) -
         sink.flush()
         assert sink.committed == {TopicPartition("t", 0): 4}
     assert [[each["id"] for each in lines(data)] for data in server.files(bucket).values()] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.process
+def test_a_full_disk_loses_nothing(folder: Folder) -> None:
+    disk = SmallDisk().start()
+    try:
+        records = [folder.record(Struct(ROW, {"id": n, "name": str(n) * 100})) for n in range(2000)]
+        with folder.sink(JSON, flush_size="2000", spool_dir=str(disk.directory)) as sink:
+            disk.fill()
+            with pytest.raises(ConnectError, match=r"No space left on device. spool\.dir names its folder: make room there"):
+                sink.put(records)
+            assert sink.committed == {}
+        disk.clear()
+        with folder.sink(JSON, flush_size="2000", spool_dir=str(disk.directory)) as sink:
+            sink.put(records)
+            sink.put([])
+        ((_, data),) = folder.files().items()
+        assert [each["id"] for each in lines(data)] == list(range(2000))
+    finally:
+        disk.stop()
 
 
 OLD = schema.struct({"id": INT32_SCHEMA, "name": STRING_SCHEMA}, name="Row", version=1)

@@ -5,6 +5,7 @@ Trials of a connector in the box: every record has a number, so that it can be a
     crash           its hosts are killed while records come
     rebalance       it gets more tasks, and fewer, while records come
     away            the system's server ends while records come, and comes back: the task waits, with the reason
+    full            there is no room for a while, and then there is: the task waits, with the reason
     schema change   records get a new field in the middle
     many            1,000,000 records
 
@@ -176,6 +177,22 @@ def away(trial: Trial) -> None:
             trial.write_on(200)
         finally:
             trial.system.begin()
+        trial.arrived()
+        assert trial.states() == {"RUNNING"}
+
+
+def full(trial: Trial, fill: Callable[[], None], clear: Callable[[], None]) -> None:
+    """Of systems with a disk that can be filled."""
+    with trial.running():
+        trial.write(200)
+        trial.arrived()
+        fill()
+        try:
+            trial.write(20_000)
+            wait_until(trial.waits_with_a_reason, LIMIT_S)
+            trial.write(200)
+        finally:
+            clear()
         trial.arrived()
         assert trial.states() == {"RUNNING"}
 
