@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import kconnect
@@ -22,7 +22,7 @@ from kconnect.api import (
     SinkTask,
     TopicPartition,
 )
-from kconnect.connectors.common import CheckedSink, bad_record, place_of
+from kconnect.connectors.common import CheckedSink, bad_record
 from kconnect.connectors.http import checks, settings
 from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.requests import Maker, Request
@@ -56,7 +56,7 @@ class HttpSinkConnector(CheckedSink):
 class HttpSinkTask(SinkTask):
     def __init__(self) -> None:
         self._service: Service | None = None
-        self._done: dict[TopicPartition, int] = {}
+        self._done: dict[tuple[str, int], int] = {}
         """The first offset of each partition that was not sent yet: a put that is made again has some that were."""
         self._free_at = 0.0
 
@@ -95,10 +95,11 @@ class HttpSinkTask(SinkTask):
                 self._bad(record, error)
 
     def _is_done(self, record: SinkRecord) -> bool:
-        return record.original_offset < self._done.get(place_of(record), 0)
+        return record.original_offset < self._done.get((record.original_topic, record.original_partition), 0)
 
-    def _did(self, record: SinkRecord) -> None:
-        self._done[place_of(record)] = record.original_offset + 1
+    def _did(self, records: Sequence[SinkRecord]) -> None:
+        """In the order of each partition."""
+        self._done |= {(each.original_topic, each.original_partition): each.original_offset + 1 for each in records}
 
     def _wait(self, began: float) -> None:
         if not self._pause_s:
@@ -123,8 +124,7 @@ class HttpSinkTask(SinkTask):
         if answer.response is not None:
             if self._answers is not None:
                 self._answers.keep(request, answer.response.status_code, answer.response.content)
-            for record in request.records:
-                self._did(record)
+            self._did(request.records)
         elif len(request.records) > 1:
             # One bad record has spoilt it for all: by itself each says which it is.
             for record in request.records:
@@ -145,4 +145,4 @@ class HttpSinkTask(SinkTask):
             log.error(
                 "Passed over %s-%s@%s: %s", record.original_topic, record.original_partition, record.original_offset, error
             )
-        self._did(record)
+        self._did([record])

@@ -168,7 +168,7 @@ def test_a_number_that_is_committed_late_is_not_missed(postgres: Postgres, topic
     database = databases.postgresql(postgres)
     numbered(database, topic)
     database.execute(f"insert into {topic} (note) values ('first')")
-    with source(database, topic, incrementing_delay_interval_ms="1500") as runner:
+    with source(database, topic, incrementing_delay_interval_ms="5000") as runner:
         assert runner.poll() in (None, [])
         wait_until(lambda: notes(polled(runner)) == ["first"], 60)
         with database.engine.connect() as slow:
