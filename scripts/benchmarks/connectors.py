@@ -278,18 +278,20 @@ def iceberg(stack: ExitStack, count: int) -> dict[str, Way]:
 
 
 def search(stack: ExitStack, count: int) -> dict[str, Way]:
-    server = OpenSearch()
+    server = OpenSearch("1g")
     stack.callback(server.stop)
     server.start()
     numbers = iter(range(1_000_000))
 
     def bare() -> None:
+        server.call("DELETE", "/ours-*")
         client, index = Client(hosts=[server.url], timeout=60), f"bare-{next(numbers)}"
         for batch in batches(count):
             rows = (dict(zip(NAMES, row)) for row in zip(*batch.value.fields()[1]))
             helpers.bulk(client, ({"_index": index, **row} for row in rows), chunk_size=BATCH)
 
     def ours() -> None:
+        server.call("DELETE", "/bare-*")
         config = {"connection.url": server.url, "key.ignore": "true", "index.name.format": f"ours-{next(numbers)}"}
         putting(OpenSearchSinkConnector, config, list(batches(count)))()
 

@@ -30,7 +30,8 @@ _SERVER = (
 class OpenSearch:
     """From `start` to `stop`; whoever started it takes it along when it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, heap: str = "512m") -> None:
+        self._heap = heap
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._directory = Path(tempfile.mkdtemp(prefix="kconnect-opensearch-"))
@@ -46,7 +47,8 @@ class OpenSearch:
     def begin(self) -> None:
         """Start it, with what it had."""
         classes = jars.class_path(jars.resolve("opensearch", _SERVER))
-        command = [sys.executable, "-m", "tests.rig.systems.opensearch", classes, str(self._directory), str(self.port)]
+        arguments = [classes, str(self._directory), str(self.port), self._heap]
+        command = [sys.executable, "-m", "tests.rig.systems.opensearch", *arguments]
         with open(self._directory / "log", "ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, cwd=Path(__file__).parents[3]
@@ -97,15 +99,14 @@ class OpenSearch:
             after = some[-1]["sort"]
 
 
-def main(classes: str, directory: str, port: str) -> None:
+def main(classes: str, directory: str, port: str, heap: str) -> None:
     """In a process of its own: a node, until the standard input ends."""
     import jpype
 
     from kconnect.jvm import machine
 
-    jpype.startJVM(
-        machine.library(), "-Xms384m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", classpath=[classes]
-    )
+    options = [f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    jpype.startJVM(machine.library(), *options, classpath=[classes])
     named = jpype.JClass("java.lang.Class")
     settings = jpype.JClass("org.opensearch.common.settings.Settings").builder()
     given = {
