@@ -40,7 +40,10 @@ _TITLES = {
         "Connectors in the box",
         "Tasks in one process, with their system beside it, without Kafka; and bare loops of their libraries.",
     ),
-    "java": ("Connectors in Java", "The same jars and configs on both workers."),
+    "java": (
+        "Connectors in Java",
+        "The same jars and configs on both workers; rows of PostgreSQL are written by SqlSink on kconnect.",
+    ),
     "density": ("Idle connectors", "Half are file sources whose file does not grow, half file sinks on an empty topic."),
     "growth": ("Growth", "Ever more idle connectors, and 20 busy ones among them."),
     "start": ("Start", "Of a worker, and of the command line."),
