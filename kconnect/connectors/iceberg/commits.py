@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 
 from kconnect.api import TopicPartition
@@ -86,6 +87,20 @@ def commit(
         written = done.rows_updated + done.rows_inserted > 0
     if not written:
         transaction.append(rows if ids is None else rows.slice(0, 0), snapshot_properties=offsets)
+    transaction.commit_transaction()
+
+
+def commit_files(
+    table: Table, files: Iterable[DataFile], connector: str, begins: Mapping[TopicPartition, int | None], ends: Offsets
+) -> None:
+    """As `commit`, of files that are there, and of a table that is fresh."""
+    offsets: dict[str, Any] = {name_of(connector, place): str(end) for place, end in ends.items()}
+    transaction = _Checked(table, connector, begins)
+    transaction.check()
+    transaction.set_properties(offsets)
+    with transaction.update_snapshot(snapshot_properties=offsets).fast_append() as snapshot:
+        for each in files:
+            snapshot.append_data_file(each)
     transaction.commit_transaction()
 
 

@@ -227,7 +227,7 @@ CONFIG = ConfigDef(
         Type.INT,
         300_000,
         Importance.MEDIUM,
-        "How often rows are committed, in ms. They are in memory until then.",
+        "How often rows are committed, in ms: those of all tasks together. They are in memory until then.",
         Range.at_least(0),
         group=_COMMITS,
         order=1,

@@ -1,11 +1,14 @@
 """
 IcebergSinkTask: keeps rows in memory, and commits those of each table together with their offsets.
 
+If there are several tasks, that with the first partition commits for all of them, once an interval: the others write their rows
+into files of the table, and tell it (`staging.py`). A task whose rows nobody commits does it itself, so nothing depends on one.
 Started by `connector.py`. Read next: `commits.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,6 +17,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 
 import kconnect
 from kconnect.api import (
@@ -28,29 +32,47 @@ from kconnect.api import (
 )
 from kconnect.connectors.common import MISFITS, Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
-from kconnect.connectors.iceberg import catalogs, commits, rows, settings
+from kconnect.connectors.iceberg import catalogs, commits, rows, settings, staging
+from kconnect.connectors.iceberg.staging import Stage
 from kconnect.connectors.iceberg.tables import Tables, arrow_of
 from kconnect.connectors.slices import Slice, record_at, slices_of
+
+Begins = dict[TopicPartition, int | None]
+
+_LOOK_S, _ALONE_S = 1.0, 10.0
+"""How often a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
 
 
 @dataclass
 class Part:
-    """Rows of one partition of Kafka that a table has not yet: those from `begin`, what the table has, up to `next`."""
+    """
+    Rows of one partition of Kafka that a table has not yet: those from `begin`, what the table has, up to `next`. `first` is
+    the offset of the first of them.
+    """
 
     begin: int | None
     next: int
+    first: int
     rows: list[pa.Table] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A stage that is not committed yet, as far as is known."""
+
+    stage: Stage
+    since: float
+    firsts: Mapping[TopicPartition, int]
 
 
 class IcebergSinkTask(SinkTask):
     def __init__(self) -> None:
         self._parts: dict[str, dict[TopicPartition, Part]] = {}
         """By table."""
+        self._staged: dict[str, Staged] = {}
         self._next: dict[TopicPartition, int] = {}
-        """Behind the last record that was taken."""
-        self._safe: dict[TopicPartition, int] = {}
-        """Behind what is in tables."""
-        self._first: dict[TopicPartition, int] = {}
+        """Behind the last record that was taken. All partitions that this task has are here once they had a record."""
+        self._assigned: set[TopicPartition] = set()
         self._count = 0
         self._due_at = 0.0
 
@@ -69,6 +91,7 @@ class IcebergSinkTask(SinkTask):
         own = settings.of_tables(props)
         self._routes = {name: re.compile(each["route-regex"]) for name, each in own.items() if "route-regex" in each}
         self._upserts: bool = config[settings.UPSERT]
+        self._shares = int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[settings.INTERVAL] / 1000
         self._most: int = config[settings.ROWS]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
@@ -79,6 +102,7 @@ class IcebergSinkTask(SinkTask):
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
         """The table goes before the offsets of the group, if there is one table that all records of a topic go to."""
+        self._assigned.update(partitions)
         for place in partitions:
             names = [self._named(name, place.topic) for name in self._names]
             if len(names) == 1 and not self._route:
@@ -87,15 +111,22 @@ class IcebergSinkTask(SinkTask):
                     self.context.offset(place, offset)
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        for place in partitions:
-            self._drop(place)
+        self._assigned.difference_update(partitions)
+        self._drop(partitions)
 
-    def _drop(self, place: TopicPartition) -> None:
-        for offsets in (self._next, self._safe, self._first):
-            offsets.pop(place, None)
-        for parts in self._parts.values():
-            part = parts.pop(place, None)
-            self._count -= 0 if part is None else sum(map(len, part.rows))
+    def _drop(self, places: Collection[TopicPartition]) -> None:
+        """Whoever reads them next begins with what the tables have."""
+        for place in places:
+            self._next.pop(place, None)
+            for parts in self._parts.values():
+                parts.pop(place, None)
+        for name, staged in list(self._staged.items()):
+            if not set(staged.stage.ends).isdisjoint(places):
+                self._staged.pop(name)
+        self._recount()
+
+    def _recount(self) -> None:
+        self._count = sum(len(each) for parts in self._parts.values() for part in parts.values() for each in part.rows)
 
     def put(self, records: list[SinkRecord]) -> None:
         self._put(groups_of(records))
@@ -104,11 +135,10 @@ class IcebergSinkTask(SinkTask):
         self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
 
     def _put(self, groups: Sequence[Group]) -> None:
-        if self._parts and (self._count >= self._most or time.monotonic() >= self._due_at):
+        if self._count >= self._most or time.monotonic() >= self._due_at:
             self._commit()
         for group in groups:
             for place, some in slices_of(group):
-                self._first.setdefault(place, some.offsets[0])
                 # A null makes no row. All values of a group are null, or none is.
                 for name, chosen in () if group.value.has_nulls else self._routed(some):
                     self._keep(name, place, chosen, group)
@@ -137,8 +167,10 @@ class IcebergSinkTask(SinkTask):
     def _keep(self, name: str, place: TopicPartition, some: Slice, group: Group) -> None:
         part = self._parts.get(name, {}).get(place)
         if part is None:
-            begin = self._begin(name, place)
-            part = Part(begin, begin or 0)
+            staged = self._staged.get(name)
+            begin = None if staged is None else staged.stage.ends.get(place)
+            begin = self._begin(name, place) if begin is None else begin
+            part = Part(begin, begin or 0, -1)
         # A put that is made again, or a group whose offsets are behind the table's, has some that are there.
         first = next((at for at, offset in enumerate(some.offsets) if offset >= part.next), len(some))
         fresh = some.cut(first, len(some))
@@ -146,6 +178,7 @@ class IcebergSinkTask(SinkTask):
             return
         kept = self._made(name, place, fresh, group)
         self._parts.setdefault(name, {})[place] = part
+        part.first = fresh.offsets[0] if part.first < 0 else part.first
         part.next = fresh.offsets[-1] + 1
         if kept is not None and len(kept):
             part.rows.append(kept)
@@ -194,43 +227,116 @@ class IcebergSinkTask(SinkTask):
     # Commits.
 
     def _commit(self) -> None:
-        for name in list(self._parts):
-            self._commit_table(name, self._parts[name])
-            self._parts.pop(name)
-            self._count = sum(len(each) for parts in self._parts.values() for part in parts.values() for each in part.rows)
-        self._safe |= self._next
-        self._due_at = time.monotonic() + self._interval_s
+        names = dict.fromkeys((*self._parts, *self._staged, *(self._shared() if self._shares else ())))
+        for name in names:
+            try:
+                if self._shares:
+                    self._commit_shared(name)
+                elif self._parts.get(name):
+                    self._commit_own(name)
+            except self._errors as error:
+                self._tables.forget(name)
+                self._failed(name, error)
+        self._patience.succeeded()
+        # A stage is looked after more often than that.
+        self._due_at = time.monotonic() + (min(self._interval_s, _LOOK_S) if self._staged else self._interval_s)
         self.context.request_commit()
 
-    def _commit_table(self, name: str, parts: Mapping[TopicPartition, Part]) -> None:
+    def _taken(self, name: str) -> None:
+        self._parts.pop(name, None)
+        self._recount()
+
+    def _together(self, name: str, table: Table) -> tuple[pa.Table, Begins, dict[TopicPartition, int]]:
+        """The rows of a table, and the offsets before and behind them."""
+        parts, wanted = self._parts[name], arrow_of(table)
+        kept = [rows.fitted(each, wanted) for part in parts.values() for each in part.rows]
+        begins = {place: part.begin for place, part in parts.items()}
+        return pa.concat_tables([wanted.empty_table(), *kept]), begins, {place: part.next for place, part in parts.items()}
+
+    def _commit_own(self, name: str) -> None:
+        table = self._table(name)
+        together, begins, ends = self._together(name, table)
+        # It may have succeeded before, though nobody said so.
+        if commits.stored(table, self._connector, ends) != ends:
+            ids = self._tables.ids(name, table) if self._upserts else None
+            last = together if ids is None else _last_of_each(together, ids)
+            try:
+                commits.commit(table, last, self._connector, begins, ends, ids)
+            except commits.StaleError:
+                self._begin_again(list(ends))
+        self._taken(name)
+
+    def _table(self, name: str) -> Table:
         table = self._tables.existing(name)
         if table is None:
             raise ConnectError(f"The table {name} is not there any more")
-        begins = {place: part.begin for place, part in parts.items()}
-        ends = {place: part.next for place, part in parts.items()}
-        wanted = arrow_of(table)
-        kept = [rows.fitted(each, wanted) for part in parts.values() for each in part.rows]
-        together = pa.concat_tables([wanted.empty_table(), *kept])
-        try:
-            table.refresh()
-            if commits.stored(table, self._connector, ends) == ends:
-                return  # It has succeeded before, though nobody said so.
-            ids = self._tables.ids(name, table) if self._upserts else None
-            last = together if ids is None else _last_of_each(together, ids)
-            commits.commit(table, last, self._connector, begins, ends, ids)
-        except commits.StaleError:
-            self._begin_again(list(parts))
-        except self._errors as error:
-            self._tables.forget(name)
-            self._failed(name, error)
-        self._patience.succeeded()
+        table.refresh()
+        return table
+
+    # Commits of several tasks.
+
+    def _shared(self) -> set[str]:
+        """The tables that this task may have to commit for others."""
+        return {self._named(name, place.topic) for name in self._names for place in self._assigned}
+
+    def _commit_shared(self, name: str) -> None:
+        if self._tables.existing(name) is None:
+            return
+        table = self._table(name)
+        known = staging.known(table, self._connector, {place.topic for place in self._assigned})
+        leads = bool(known) and known[0] in self._assigned
+        staged = self._staged.get(name)
+        if staged is not None:
+            self._look_after(name, table, staged)
+        elif self._parts.get(name):
+            together, begins, ends = self._together(name, table)
+            if None in begins.values():
+                # Who commits for all does not know of such a partition.
+                self._commit_own(name)
+            else:
+                stage = staging.made(table, together, {place: begin or 0 for place, begin in begins.items()}, ends)
+                firsts = {place: part.first for place, part in self._parts[name].items()}
+                self._staged[name] = Staged(stage, time.monotonic(), firsts)
+                self._taken(name)
+                if not leads:
+                    staging.publish(table, self._connector, stage)
+        if leads:
+            others = staging.published(table, self._connector, [place for place in known if place not in self._assigned])
+            own = [self._staged[name].stage] if name in self._staged else []
+            self._commit_stages(table, [*own, *others])
+            if name in self._staged:
+                self._look_after(name, table, self._staged[name])
+
+    def _commit_stages(self, table: Table, stages: Sequence[Stage]) -> None:
+        """Whether a stage was too late, its task sees by the table's offsets."""
+        with contextlib.suppress(commits.StaleError):
+            staging.commit(table, self._connector, stages)
+
+    def _look_after(self, name: str, table: Table, staged: Staged) -> None:
+        places = list(staged.stage.ends)
+        done = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
+        if done is False and time.monotonic() - staged.since > max(_ALONE_S, 2 * self._interval_s):
+            # Whoever should commit for all does not.
+            self._commit_stages(table, [staged.stage])
+            done = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
+        if done is None:
+            self._begin_again(places)
+        if done is not False:
+            self._staged.pop(name, None)
 
     def _begin_again(self, places: Sequence[TopicPartition]) -> None:
-        """Behind what is safe everywhere: each table passes over what it has."""
-        for place in places:
-            offset = self._safe.get(place, self._first[place])
-            self._drop(place)
-            self.context.offset(place, offset)
+        """With the first record that some table has not: the others pass over what they have."""
+        behind = {place: self._safe(place) for place in places}
+        self._drop(places)
+        for place, offset in behind.items():
+            if offset is not None:
+                self.context.offset(place, offset)
+
+    def _safe(self, place: TopicPartition) -> int | None:
+        """Behind what is in all tables; None if no record of it was taken."""
+        waiting = [parts[place].first for parts in self._parts.values() if place in parts]
+        waiting += [staged.firsts[place] for staged in self._staged.values() if place in staged.firsts]
+        return min(waiting, default=self._next.get(place))
 
     def _failed(self, name: str, error: Exception) -> NoReturn:
         text = f"The table {name} can't be used: {catalogs.reason(error)}"
@@ -242,9 +348,8 @@ class IcebergSinkTask(SinkTask):
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Only what is in tables."""
-        waiting = {place for parts in self._parts.values() for place in parts}
-        behind = {**self._next, **{place: self._safe.get(place, -1) for place in waiting}}
-        return {place: OffsetAndMetadata(behind[place]) for place in offsets if behind.get(place, -1) >= 0}
+        behind = {place: self._safe(place) for place in offsets}
+        return {place: OffsetAndMetadata(offset) for place, offset in behind.items() if offset is not None}
 
 
 def _field(value: Any, path: str) -> Any:

@@ -25,6 +25,7 @@ from kconnect.api import (
     schema,
 )
 from kconnect.connectors.iceberg import commits, settings
+from kconnect.connectors.iceberg import task as task_module
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.iceberg_rest import IcebergRest
@@ -57,8 +58,11 @@ class Lake:
         }
         return {**base, **more}
 
-    def sink(self, **more: str) -> SinkRunner:
-        return SinkRunner(IcebergSinkConnector, self.config(**more))
+    def sink(self, task: int = 0, /, **more: str) -> SinkRunner:
+        return SinkRunner(IcebergSinkConnector, self.config(**more), task)
+
+    def snapshots(self) -> int:
+        return len(self.catalog.load_table("shop.orders").snapshots())
 
     def rows(self, name: str = "shop.orders") -> list[dict[str, Any]]:
         if not self.catalog.table_exists(tuple(name.split("."))):
@@ -91,8 +95,10 @@ def record(offset: int, value: Any, own: Schema | None = None, partition: int = 
     return SinkRecord(topic, partition, None, None, own, value, offset)
 
 
-def row(offset: int, own: Schema = NARROW, partition: int = 0, **values: Any) -> SinkRecord:
-    return record(offset, Struct(own, {"id": offset, "note": "n", **values}), own, partition)
+def row(number: int, own: Schema = NARROW, partition: int = 0, offset: int | None = None, **values: Any) -> SinkRecord:
+    """Its offset is its number, unless told."""
+    made = Struct(own, {"id": number, "note": "n", **values})
+    return record(number if offset is None else offset, made, own, partition)
 
 
 def put(runner: SinkRunner, *records: SinkRecord) -> None:
@@ -156,8 +162,8 @@ def test_of_two_that_write_the_same_partition_one_begins_again(lake: Lake) -> No
         dead.put([row(1), row(2)])
         put(alive, row(2), row(3))
         dead.put([])
-        assert dead.rewinds == {PLACE: 1}
-        put(dead, row(1), row(2), row(3), row(4))
+        assert dead.rewinds == {PLACE: 2}
+        put(dead, row(2), row(3), row(4))
     assert lake.ids() == [0, 1, 2, 3, 4]
 
 
@@ -198,6 +204,80 @@ def test_others_may_write_the_table_meanwhile(lake: Lake, monkeypatch: pytest.Mo
         assert one.rewinds == {}
         put(one, row(2))
     assert lake.ids() == [0, 1, 2, 100, 101]
+
+
+OTHER = TopicPartition("orders", 1)
+
+
+@pytest.fixture
+def both(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SinkRunner, SinkRunner]]:
+    """Two tasks of one connector, each with a partition that the table knows; the first one commits for both."""
+    monkeypatch.setattr(task_module, "_LOOK_S", 0.0)
+    two = {"tasks.max": "2"}
+    with lake.sink(0, **two) as first, lake.sink(1, **two) as second:
+        first.open(PLACE)
+        second.open(OTHER)
+        put(first, row(0))
+        put(second, row(100, partition=1, offset=0))
+        assert lake.snapshots() == 2
+        yield first, second
+
+
+def test_tasks_share_a_commit(lake: Lake, both: tuple[SinkRunner, SinkRunner]) -> None:
+    first, second = both
+    first.put([row(1)])
+    put(second, row(101, partition=1, offset=1))
+    second.put([row(102, partition=1, offset=2)])
+    second.flush()
+    assert lake.ids() == [0, 100] and second.committed == {OTHER: 1}
+    first.put([])
+    assert lake.ids() == [0, 1, 100, 101] and lake.snapshots() == 3
+    # It sees that its rows are there, and stages the next ones.
+    second.put([])
+    second.flush()
+    assert second.committed == {OTHER: 2}
+    second.put([])
+    # Also without rows of its own.
+    first.put([])
+    assert lake.ids() == [0, 1, 100, 101, 102] and lake.snapshots() == 4
+    second.put([])
+    second.flush()
+    assert second.committed == {OTHER: 3}
+    # What was told before is not committed again.
+    put(first, row(2))
+    assert lake.ids() == [0, 1, 2, 100, 101, 102]
+
+
+def test_a_task_commits_for_itself_if_nobody_does(
+    lake: Lake, both: tuple[SinkRunner, SinkRunner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, second = both
+    monkeypatch.setattr(task_module, "_ALONE_S", 0.0)
+    put(second, row(101, partition=1, offset=1))
+    second.put([])
+    assert lake.ids() == [0, 100, 101]
+
+
+def test_a_stage_of_who_was_given_up_for_dead_is_not_committed(lake: Lake, both: tuple[SinkRunner, SinkRunner]) -> None:
+    first, dead = both
+    put(dead, row(101, partition=1, offset=1))
+    with lake.sink(1, **{"tasks.max": "2"}) as heir:
+        heir.open(OTHER)
+        assert heir.rewinds == {OTHER: 1}
+        # It reads the same record, and some more; the first task hears of its stage only.
+        put(heir, row(101, partition=1, offset=1), row(102, partition=1, offset=2))
+        put(first, row(1))
+        assert lake.ids() == [0, 1, 100, 101, 102]
+        dead.put([])
+        dead.put([row(102, partition=1, offset=2), row(103, partition=1, offset=3)])
+        heir.put([])
+        put(heir, row(103, partition=1, offset=3))
+        put(first, row(2))
+        dead.put([])
+        put(first, row(3))
+        heir.put([])
+        put(first, row(4))
+    assert lake.ids() == [0, 1, 2, 3, 4, 100, 101, 102, 103]
 
 
 @pytest.mark.process

@@ -1,0 +1,122 @@
+"""
+Staging: rows that a task has written into files of the table, for another task to commit with its own.
+
+So several tasks make one snapshot in an interval. A stage is told in a small file for each of its partitions of Kafka, in the
+folder of the table. Whoever commits it asks whether the table has the offsets that it begins with, as for rows of its own; a
+stage that is too late, or of somebody who was given up for dead, is never committed. Called by `task.py`. Read next:
+`commits.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import orjson
+import pyarrow as pa
+from pyiceberg.manifest import DataFile, read_manifest_list
+from pyiceberg.table import Table
+
+from kconnect.api import TopicPartition
+from kconnect.connectors.iceberg import commits
+
+log = logging.getLogger(__name__)
+
+_FOLDER = "kconnect"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`snapshot` is the one that would have been made, and `manifests` the file that lists its manifests."""
+
+    snapshot: int
+    manifests: str
+    begins: dict[TopicPartition, int]
+    ends: dict[TopicPartition, int]
+
+
+def made(table: Table, rows: pa.Table, begins: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> Stage:
+    """Files of the table, which nobody sees until they are committed."""
+    transaction = table.transaction()
+    transaction.append(rows)
+    snapshot = transaction.table_metadata.current_snapshot()
+    assert snapshot is not None
+    return Stage(snapshot.snapshot_id, snapshot.manifest_list, begins, ends)
+
+
+def publish(table: Table, connector: str, stage: Stage) -> None:
+    """For who commits; in place of what was told of these partitions before."""
+    parts = [[place.topic, place.partition, stage.begins[place], end] for place, end in stage.ends.items()]
+    data = orjson.dumps({"snapshot": stage.snapshot, "manifests": stage.manifests, "parts": parts})
+    for place in stage.ends:
+        with table.io.new_output(_file(table, connector, place)).create(overwrite=True) as file:
+            file.write(data)
+
+
+def published(table: Table, connector: str, places: Iterable[TopicPartition]) -> list[Stage]:
+    """What was told of these partitions, also what was committed, or is too late."""
+    found: dict[int, Stage] = {}
+    for place in places:
+        told = table.io.new_input(_file(table, connector, place))
+        if not told.exists():
+            continue
+        with told.open() as file:
+            data = orjson.loads(file.read())
+        parts = [(TopicPartition(topic, partition), begin, end) for topic, partition, begin, end in data["parts"]]
+        begins, ends = {place: begin for place, begin, _ in parts}, {place: end for place, _, end in parts}
+        found[data["snapshot"]] = Stage(data["snapshot"], data["manifests"], begins, ends)
+    return list(found.values())
+
+
+def commit(table: Table, connector: str, stages: Sequence[Stage]) -> None:
+    """Those that begin with what the table has, in one snapshot. Errors as for `commits.commit`."""
+    table.refresh()
+    places = {place for stage in stages for place in stage.begins}
+    there = commits.stored(table, connector, places)
+    chosen: list[Stage] = []
+    taken: set[TopicPartition] = set()
+    files: list[DataFile] = []
+    for stage in stages:
+        if taken.isdisjoint(stage.begins) and all(there.get(place) == begin for place, begin in stage.begins.items()):
+            own = _files(table, stage)
+            if own is not None:
+                chosen.append(stage)
+                taken.update(stage.begins)
+                files += own
+    if not chosen:
+        return
+    begins = {place: begin for stage in chosen for place, begin in stage.begins.items()}
+    ends = {place: end for stage in chosen for place, end in stage.ends.items()}
+    commits.commit_files(table, files, connector, begins, ends)
+
+
+def _files(table: Table, stage: Stage) -> list[DataFile] | None:
+    """None if they are not there, or are partitioned as the table is no more: the task makes them anew in time."""
+    try:
+        manifests = list(read_manifest_list(table.io.new_input(stage.manifests)))
+        own = [each for each in manifests if each.added_snapshot_id == stage.snapshot]
+        if any(each.partition_spec_id != table.spec().spec_id for each in own):
+            return None
+        return [entry.data_file for each in own for entry in each.fetch_manifest_entry(table.io)]
+    except FileNotFoundError as error:
+        log.warning("The staged files of the table %s are not there: %s", ".".join(table.name()), error)
+        return None
+
+
+def _file(table: Table, connector: str, place: TopicPartition) -> str:
+    return f"{table.location()}/{_FOLDER}/{connector}/{place.topic}/{place.partition}.json"
+
+
+def known(table: Table, connector: str, topics: Collection[str]) -> list[TopicPartition]:
+    """The partitions of these topics that the table has offsets of, in order: who has the first one commits for all."""
+    prefix = commits.name_of(connector, TopicPartition("", 0)).removesuffix(".0")
+    found = [name.removeprefix(prefix).rpartition(".") for name in table.properties if name.startswith(prefix)]
+    return sorted(TopicPartition(topic, int(number)) for topic, _, number in found if topic in topics)
+
+
+def is_committed(stage: Stage, there: dict[TopicPartition, int]) -> bool | None:
+    """Whether its rows are in the table, by the table's offsets; None if they are not, and the stage can't be committed."""
+    if all(there.get(place) == begin for place, begin in stage.begins.items()):
+        return False
+    return True if all(there.get(place, -1) >= end for place, end in stage.ends.items()) else None
