@@ -54,6 +54,17 @@ def publish(table: Table, connector: str, stage: Stage) -> None:
             file.write(data)
 
 
+def withdraw(table: Table, connector: str, stage: Stage) -> None:
+    """What was told of it: a table that is rolled back is not to get files that may be gone by then."""
+    for place in stage.ends:
+        try:
+            table.io.delete(_file(table, connector, place))
+        except FileNotFoundError:
+            continue  # Who commits for all tells nobody.
+        except OSError as error:
+            log.warning("What was told of a stage of the table %s is left: %s", ".".join(table.name()), error)
+
+
 def published(table: Table, connector: str, places: Iterable[TopicPartition]) -> list[Stage]:
     """What was told of these partitions, also what was committed, or is too late."""
     found: dict[int, Stage] = {}

@@ -315,14 +315,16 @@ class IcebergSinkTask(SinkTask):
     def _look_after(self, name: str, table: Table, staged: Staged) -> None:
         places = list(staged.stage.ends)
         done = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
-        if done is False and time.monotonic() - staged.since > max(_ALONE_S, 2 * self._interval_s):
-            # Whoever should commit for all does not.
+        late = time.monotonic() - staged.since > max(_ALONE_S, 2 * self._interval_s)
+        if done is False and (late or self._count >= self._most):
+            # Whoever should commit for all does not, or there is no room to wait.
             self._commit_stages(table, [staged.stage])
             done = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
         if done is None:
             self._begin_again(places)
         if done is not False:
             self._staged.pop(name, None)
+            staging.withdraw(table, self._connector, staged.stage)
 
     def _begin_again(self, places: Sequence[TopicPartition]) -> None:
         """With the first record that some table has not: the others pass over what they have."""
