@@ -100,6 +100,8 @@ def test_what_a_unit_has_left_behind_is_named_once(
 ) -> None:
     monkeypatch.setattr(java_threads, "_PATIENCE_S", 0.0)
     unit = timers("leaked-1", "leaked-2")
+    # A thread that was just started stands nowhere yet.
+    until(lambda: threads.stacks(unit, 2).count("TimerThread.mainLoop") == 2, 60)
     running: Any = SimpleNamespace(spec=SimpleNamespace(unit=unit), alive=True)
     look = JavaThreads(None)
     look.look([running])
