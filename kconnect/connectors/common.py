@@ -1,5 +1,6 @@
 """
-What the connectors in the box share: how a config is checked, how long a system that is away is tried, bad records, times.
+What the connectors in the box share: how a config is checked, how long a system that is away is tried, how a source lets go of
+what it holds, bad records, times.
 
 Each connector derives from `Checked` and says in `problems` what is wrong with its config. Read next: `sql/connector.py`.
 """

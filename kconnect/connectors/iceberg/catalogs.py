@@ -41,7 +41,7 @@ ERRORS: tuple[type[Exception], ...] = (
     requests.RequestException,
     OSError,
 )
-"""What catalogs and files raise; `sql_errors` has those of one in a database."""
+"""What catalogs and files raise; `errors` adds those of a catalog in a database."""
 _FINAL = (
     UnauthorizedError,
     ForbiddenError,

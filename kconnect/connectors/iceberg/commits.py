@@ -3,7 +3,7 @@ Commits: rows and the offsets behind them, in one snapshot, or none of them.
 
 The offset of each partition of Kafka is a property of the snapshot. Who commits says from which offset its rows begin: if
 the table has another one by then, somebody else has written, and nothing is. So it holds through crashes between a commit and
-Kafka's, and for two tasks that both think that they own a partition. Called by `task.py`.
+Kafka's, and for two tasks that both think that they own a partition. Called by `task.py`, `staging.py` and `connector.py`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 
 from kconnect.api import TopicPartition
+from kconnect.connectors.iceberg.tables import arrow_of
 
 Offsets = Mapping[TopicPartition, int]
+Begins = Mapping[TopicPartition, int | None]
 
 
 class StaleError(Exception):
@@ -50,7 +51,7 @@ def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> di
 class _Checked(Transaction):
     """A transaction that is tried again on what others have committed only if that was not about the same partitions."""
 
-    def __init__(self, table: Table, connector: str, begins: Mapping[TopicPartition, int | None]) -> None:
+    def __init__(self, table: Table, connector: str, begins: Begins) -> None:
         super().__init__(table)
         self._connector, self._begins = connector, begins
 
@@ -64,11 +65,20 @@ class _Checked(Transaction):
         super()._rebuild_snapshot_updates()
 
 
+def _begun(table: Table, connector: str, begins: Begins, ends: Offsets) -> tuple[_Checked, dict[str, Any]]:
+    """A transaction that sets the offsets `ends`, and them as the properties of its snapshot."""
+    offsets: dict[str, Any] = {name_of(connector, place): str(end) for place, end in ends.items()}
+    transaction = _Checked(table, connector, begins)
+    transaction.check()
+    transaction.set_properties(offsets)
+    return transaction, offsets
+
+
 def commit(
     table: Table,
     rows: pa.Table,
     connector: str,
-    begins: Mapping[TopicPartition, int | None],
+    begins: Begins,
     ends: Offsets,
     ids: list[str] | None = None,
 ) -> None:
@@ -77,10 +87,7 @@ def commit(
     more, and other errors as catalogs and files raise them: then it may have succeeded, and `stored` says so.
     """
     table.refresh()
-    offsets: dict[str, Any] = {name_of(connector, place): str(end) for place, end in ends.items()}
-    transaction = _Checked(table, connector, begins)
-    transaction.check()
-    transaction.set_properties(offsets)
+    transaction, offsets = _begun(table, connector, begins, ends)
     written = False
     if ids is not None and len(rows):
         done = transaction.upsert(rows, join_cols=ids, snapshot_properties=offsets)
@@ -90,14 +97,9 @@ def commit(
     transaction.commit_transaction()
 
 
-def commit_files(
-    table: Table, files: Iterable[DataFile], connector: str, begins: Mapping[TopicPartition, int | None], ends: Offsets
-) -> None:
+def commit_files(table: Table, files: Iterable[DataFile], connector: str, begins: Begins, ends: Offsets) -> None:
     """As `commit`, of files that are there, and of a table that is fresh."""
-    offsets: dict[str, Any] = {name_of(connector, place): str(end) for place, end in ends.items()}
-    transaction = _Checked(table, connector, begins)
-    transaction.check()
-    transaction.set_properties(offsets)
+    transaction, offsets = _begun(table, connector, begins, ends)
     with transaction.update_snapshot(snapshot_properties=offsets).fast_append() as snapshot:
         for each in files:
             snapshot.append_data_file(each)
@@ -109,4 +111,4 @@ def alter(table: Table, connector: str, place: TopicPartition, offset: int | Non
     said = {name_of(connector, place): str(-1 if offset is None else offset)}
     with table.transaction() as transaction:
         transaction.set_properties(said)
-        transaction.append(schema_to_pyarrow(table.schema(), include_field_ids=False).empty_table(), snapshot_properties=said)
+        transaction.append(arrow_of(table).empty_table(), snapshot_properties=said)

@@ -33,15 +33,16 @@ class IcebergSinkConnector(CheckedSink):
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Those of the tables, which go before the group's. Of tables that a field names, nobody knows which there are."""
         from kconnect.connectors.iceberg import catalogs, commits
+        from kconnect.connectors.iceberg.tables import Tables
 
         config = settings.CONFIG.parse(connector_config)
-        catalog = catalogs.made_catalog(config, connector_config)
+        tables = Tables(catalogs.made_catalog(config, connector_config), config, connector_config)
         try:
             for place, offset in offsets.items():
                 for name in config[settings.TABLES]:
-                    identifier = tuple(name.replace("${topic}", place.topic).split("."))
-                    if catalog.table_exists(identifier):
-                        commits.alter(catalog.load_table(identifier), connector_config["name"], place, offset)
+                    table = tables.existing(name.replace("${topic}", place.topic))
+                    if table is not None:
+                        commits.alter(table, connector_config["name"], place, offset)
         except catalogs.errors() as error:
             raise ConnectError(f"The offsets in the tables can't be changed: {catalogs.reason(error)}") from None
         return True

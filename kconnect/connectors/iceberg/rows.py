@@ -26,7 +26,9 @@ def made(value: Column) -> pa.Table:
     if own is None:
         if not all(isinstance(each, dict) for each in value.values):
             raise DataError("a row is made of a struct or an object")
-        return _widened(pa.Table.from_pylist(list(value.values)))
+        # Arrow would look at the first one only for the names of columns.
+        names = dict.fromkeys(name for each in value.values for name in each)
+        return _widened(pa.table({name: pa.array([each.get(name) for each in value.values]) for name in names}))
     if own.type is not SchemaType.STRUCT:
         raise DataError(f"a row is made of a struct or an object, but its schema is {own.type.value}")
     _, columns = value.fields()

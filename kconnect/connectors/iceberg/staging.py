@@ -60,7 +60,7 @@ def withdraw(table: Table, connector: str, stage: Stage) -> None:
         try:
             table.io.delete(_file(table, connector, place))
         except FileNotFoundError:
-            continue  # Who commits for all tells nobody.
+            continue  # Another one has told something of this partition since, and has withdrawn it.
         except OSError as error:
             log.warning("What was told of a stage of the table %s is left: %s", ".".join(table.name()), error)
 
@@ -69,11 +69,11 @@ def published(table: Table, connector: str, places: Iterable[TopicPartition]) ->
     """What was told of these partitions, also what was committed, or is too late."""
     found: dict[int, Stage] = {}
     for place in places:
-        told = table.io.new_input(_file(table, connector, place))
-        if not told.exists():
-            continue
-        with told.open() as file:
-            data = orjson.loads(file.read())
+        try:
+            with table.io.new_input(_file(table, connector, place)).open() as file:
+                data = orjson.loads(file.read())
+        except (FileNotFoundError, orjson.JSONDecodeError):
+            continue  # Nothing is told, or just being told: a folder shows half of a file.
         parts = [(TopicPartition(topic, partition), begin, end) for topic, partition, begin, end in data["parts"]]
         begins, ends = {place: begin for place, begin, _ in parts}, {place: end for place, _, end in parts}
         found[data["snapshot"]] = Stage(data["snapshot"], data["manifests"], begins, ends)

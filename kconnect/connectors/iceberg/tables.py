@@ -1,7 +1,7 @@
 """
 Tables: that of a name, made or widened if the config allows that.
 
-Used by `task.py`.
+Used by `task.py` and `connector.py`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from kconnect.connectors.slices import Slice, record_at, slices_of
 Begins = dict[TopicPartition, int | None]
 
 _LOOK_S, _ALONE_S = 1.0, 10.0
-"""How often a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
+"""How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
 
 
 @dataclass
@@ -63,6 +63,8 @@ class Staged:
     stage: Stage
     since: float
     firsts: Mapping[TopicPartition, int]
+    told: bool
+    """Whether others may know of it."""
 
 
 class IcebergSinkTask(SinkTask):
@@ -71,7 +73,7 @@ class IcebergSinkTask(SinkTask):
         """By table."""
         self._staged: dict[str, Staged] = {}
         self._next: dict[TopicPartition, int] = {}
-        """Behind the last record that was taken. All partitions that this task has are here once they had a record."""
+        """Behind the last record that was taken."""
         self._assigned: set[TopicPartition] = set()
         self._count = 0
         self._due_at = 0.0
@@ -239,7 +241,8 @@ class IcebergSinkTask(SinkTask):
                 self._failed(name, error)
         self._patience.succeeded()
         # A stage is looked after more often than that.
-        self._due_at = time.monotonic() + (min(self._interval_s, _LOOK_S) if self._staged else self._interval_s)
+        look_s = min(self._interval_s, max(_LOOK_S, self._interval_s / 10))
+        self._due_at = time.monotonic() + (look_s if self._staged else self._interval_s)
         self.context.request_commit()
 
     def _taken(self, name: str) -> None:
@@ -296,7 +299,7 @@ class IcebergSinkTask(SinkTask):
             else:
                 stage = staging.made(table, together, {place: begin or 0 for place, begin in begins.items()}, ends)
                 firsts = {place: part.first for place, part in self._parts[name].items()}
-                self._staged[name] = Staged(stage, time.monotonic(), firsts)
+                self._staged[name] = Staged(stage, time.monotonic(), firsts, told=not leads)
                 self._taken(name)
                 if not leads:
                     staging.publish(table, self._connector, stage)
@@ -324,7 +327,8 @@ class IcebergSinkTask(SinkTask):
             self._begin_again(places)
         if done is not False:
             self._staged.pop(name, None)
-            staging.withdraw(table, self._connector, staged.stage)
+            if staged.told:
+                staging.withdraw(table, self._connector, staged.stage)
 
     def _begin_again(self, places: Sequence[TopicPartition]) -> None:
         """With the first record that some table has not: the others pass over what they have."""

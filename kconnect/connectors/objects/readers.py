@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import datetime
 import gzip
+import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,20 +80,20 @@ def _lines(path: Path, name: str, separator: bytes) -> Iterator[bytes]:
 
 
 def _csv(path: Path, name: str, skip: int, most: int) -> Iterator[Rows]:
-    def texts() -> Iterator[str]:
-        with _unpacked(path, name) as file:
-            for line in file:
-                yield line.decode("utf-8-sig")
+    with io.TextIOWrapper(_unpacked(path, name), "utf-8-sig", newline="") as file:
+        rows = csv.reader(file)
+        names = next(rows, None)
+        if names is None:
+            return
+        own = schema.struct(dict.fromkeys(names, OPTIONAL_STRING_SCHEMA))
 
-    rows = csv.reader(texts())
-    names = next(rows, None)
-    if names is None:
-        return
-    own = schema.struct(dict.fromkeys(names, OPTIONAL_STRING_SCHEMA))
-    for some in _pieces(rows, skip, most):
-        if any(len(row) != len(names) for row in some):
-            raise DataError(f"a line has not {len(names)} cells, as the first one says")
-        yield own, [Struct.unchecked(own, [each or None for each in row]) for row in some]
+        def made(row: list[str]) -> Struct:
+            if len(row) != len(names):
+                raise DataError(f"a line has {len(row)} cells, but the first one {len(names)}")
+            return Struct.unchecked(own, [each or None for each in row])
+
+        for some in _pieces(map(made, rows), skip, most):
+            yield own, some
 
 
 # Parquet.

@@ -162,7 +162,7 @@ class Maker:
 
     def _named(self, value: Any) -> str:
         found = value.get(self._field) if isinstance(value, dict) else _field(value, self._field)
-        if not isinstance(found, str) or not found:
+        if not isinstance(found, str) or not found or not _is_utf8(found):
             raise DataError(f"it has no text in the field {self._field}, which names its index ({settings.INDEX_FIELD})")
         return found.lower()
 
@@ -176,23 +176,33 @@ def _of_version(number: int) -> bytes:
 
 
 def _header(record: SinkRecord, name: str) -> int:
-    found = next((each.value for each in reversed(list(record.headers)) if each.key == name), None)
+    found: Any = next((each.value for each in reversed(list(record.headers)) if each.key == name), None)
     try:
-        return int(found)  # type: ignore[arg-type]
+        return int(found)
     except (TypeError, ValueError):
         raise DataError(f"its header {name} is no version, but {found!r:.40}") from None
 
 
 def _id(key: Any) -> str | DataError:
     if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)):
-        # The cluster takes 512 bytes.
         text = str(key)
-        return text if 0 < len(text.encode()) <= 512 else DataError("its key is empty, or longer than the 512 bytes of an id")
+        # The cluster takes 512 bytes.
+        if _is_utf8(text) and 0 < len(text.encode()) <= 512:
+            return text
+        return DataError("its key is empty, longer than the 512 bytes of an id, or has half a pair of surrogates")
     if key is None:
         return DataError(f"it has no key for an id: set {settings.KEY_IGNORE}=true, or make one by a transform")
     return DataError(
         f"its key is no text or integer, but {type(key).__name__}: set {settings.KEY_IGNORE}=true, or take a field of it"
     )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_object(own: Schema | None) -> bool:

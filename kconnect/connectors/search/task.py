@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from opensearchpy import OpenSearch
-from opensearchpy.exceptions import OpenSearchException, TransportError
+from opensearchpy.exceptions import OpenSearchException, RequestError, TransportError
 
 import kconnect
 from kconnect.api import ConnectError, DataError, SinkBatch, SinkRecord, SinkTask, TopicPartition
@@ -50,6 +50,7 @@ class OpenSearchSinkTask(SinkTask):
         self._updates = config[settings.METHOD].lower() == "upsert"
         self._malformed: str = config[settings.MALFORMED].lower()
         self._drops: bool = config[settings.DROP]
+        self._named_by_field = bool(config[settings.INDEX_FIELD])
         self._schemaless = config[settings.SCHEMA_IGNORE], frozenset(config[settings.TOPIC_SCHEMA_IGNORE])
 
     def stop(self) -> None:
@@ -94,6 +95,11 @@ class OpenSearchSinkTask(SinkTask):
                 continue
             try:
                 self._indices.ensure(each.index, own)
+            except RequestError as error:
+                if not self._named_by_field:
+                    self._failed(error)
+                self._bad(group.origins.records[each.place], DataError(f"its index can't be made: {service.reason(error)}"))
+                continue
             except OpenSearchException as error:
                 self._failed(error)
             long = sum(map(len, each.lines)) + 2

@@ -7,8 +7,10 @@ alike for all drivers, but only the drivers know which of them pass. Made by the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
@@ -20,12 +22,17 @@ from sqlalchemy.exc import (
     NoSuchModuleError,
     OperationalError,
     ProgrammingError,
+    SQLAlchemyError,
     StatementError,
 )
 
-from kconnect.api import ConfigError
+from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors.sql import settings
 from kconnect.connectors.sql.urls import url_of
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _PASSING_STATES = ("08", "40", "53", "55P03", "57014", "57P")
 """What the SQLSTATEs of PostgreSQL begin with: lost connections, rolled back transactions, no resources, locks, shutdowns."""
@@ -60,6 +67,30 @@ def made_engine(config: Mapping[str, Any], timeout_s: float | None = None, write
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
+
+
+def patiently(
+    engine: sa.Engine,
+    config: Mapping[str, Any],
+    call: Callable[[], T],
+    wait: Callable[[float], object] = time.sleep,
+    also: tuple[type[Exception], ...] = (),
+) -> T:
+    """
+    For what the framework does not try again: as often as `connection.attempts` says, if it may pass, or is one of `also`. Then
+    a ConnectError.
+    """
+    attempts: int = config[settings.ATTEMPTS]
+    for attempt in range(1, attempts + 1):
+        try:
+            return call()
+        except SQLAlchemyError as error:
+            text = f"The {shown(engine)} says: {reason(error)}"
+            if attempt == attempts or not (passes(error) or isinstance(error, also)):
+                raise ConnectError(f"It was tried {attempt} times ({settings.ATTEMPTS}). {text}") from None
+            log.warning("%s. It is tried again", text)
+            wait(config[settings.CONNECT_BACKOFF] / 1000)
+    raise AssertionError("there is at least one attempt")
 
 
 def _arguments(url: URL, timeout_s: float | None, writes: bool) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import NullType
 
 from kconnect.api import ConnectError, DataError, SourceRecord, Struct
+from kconnect.connectors.common import MISFITS
 from kconnect.connectors.sql import positions
 from kconnect.connectors.sql import source_settings as settings
 from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
@@ -188,7 +189,7 @@ class Reader:
         try:
             converted = [_converted(field, values) for field, values in zip(fields, columns)]
             offsets = self._offsets(columns[len(fields) :], len(rows))
-        except (DataError, ValueError, TypeError, ArithmeticError) as error:
+        except MISFITS as error:
             raise ConnectError(f"{relation.shown} has a value that can't be read: {error}") from None
         own, make = relation.schema, Struct.unchecked
         first = SourceRecord(relation.partition, None, relation.topic, None, None, None, own, None)
@@ -252,5 +253,5 @@ def _converted(field: ReadField, values: Sequence[Any]) -> Sequence[Any]:
         return values
     try:
         return [None if value is None else convert(value) for value in values]
-    except (DataError, ValueError, TypeError, ArithmeticError) as error:
+    except MISFITS as error:
         raise DataError(f"the column {field.name}: {error}") from None

@@ -6,6 +6,7 @@ What a database says of a result's columns is cheap to ask: so each round looks 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from kconnect.connectors.sql.fields import Options, ReadField, field_of
 from kconnect.connectors.sql.listing import TableName
 
 
-class Relation:
+class Relation(ABC):
     """After `look` it has `columns`, `fields` and `schema`."""
 
     def __init__(self, partition: Mapping[str, Any], topic: str, shown: str) -> None:
@@ -64,13 +65,15 @@ class Relation:
     def _name(self) -> str | None:
         return None
 
+    @abstractmethod
     def _all(self) -> sa.FromClause:
-        raise NotImplementedError
+        """To ask for what columns there are."""
 
+    @abstractmethod
     def _found(
         self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
     ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
-        raise NotImplementedError
+        """What to select from, and its columns."""
 
 
 class TableRelation(Relation):
@@ -102,8 +105,11 @@ class QueryRelation(Relation):
         self._text = query.strip().rstrip(";")
 
     def _all(self) -> sa.FromClause:
+        return self._clause().columns().subquery("q")
+
+    def _clause(self) -> sa.TextClause:
         # A colon of the query is none of SQLAlchemy's parameters.
-        return sa.text(self._text.replace(":", "\\:")).columns().subquery("q")
+        return sa.text(self._text.replace(":", "\\:"))
 
     def _described(self, connection: sa.Connection) -> list[tuple[Any, ...]]:
         found = super()._described(connection)
@@ -121,8 +127,10 @@ class QueryRelation(Relation):
         self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
     ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
         columns = [sa.column(each[0], _type(connection.dialect.name, each)) for each in described]
-        source = sa.text(self._text.replace(":", "\\:")).columns(*columns).subquery("q")
-        return source, list(source.columns)  # type: ignore[arg-type]
+        source = self._clause().columns(*columns).subquery("q")
+        # They are bound to the query, and keep their types.
+        bound: Any = list(source.columns)
+        return source, bound
 
 
 # What the drivers say of a result's columns, each in its way.

@@ -65,43 +65,35 @@ class SqlSourceConnector(Checked, SourceConnector):
         if self._config[source_settings.QUERY]:
             return [dict(self._props)]
         if self._tables is None:
-            self._tables = self._patiently()
+            self._tables = self._listed()
         if not self._tables:
             log.warning("There is no table to read yet")
         count = min(max_tasks, len(self._tables))
         shares = [self._tables[place::count] for place in range(count)]
         return [{**self._props, source_settings.TABLES: json.dumps(share)} for share in shares]
 
-    def _patiently(self) -> Sequence[TableName]:
-        attempts = self._config[settings.ATTEMPTS]
-        for attempt in range(1, attempts + 1):
-            try:
-                return self._listed()
-            except ConnectError as error:
-                if attempt == attempts or self._stopped.is_set():
-                    raise ConnectError(f"It was tried {attempt} times ({settings.ATTEMPTS}). {error}") from None
-                log.warning("%s. It is tried again", error)
-                self._stopped.wait(self._config[settings.CONNECT_BACKOFF] / 1000)
-        raise AssertionError("there is at least one attempt")
-
-    def _listed(self) -> Sequence[TableName]:
-        from sqlalchemy.exc import SQLAlchemyError
-
+    def _listed(self, attempts: int | None = None) -> Sequence[TableName]:
+        """ConnectError, after so many attempts; by default as the config says."""
         from kconnect.connectors.sql import database, listing
 
         engine = database.made_engine(self._config, connector.PROBE_S, writes=False)
+        config = self._config if attempts is None else {**self._config, settings.ATTEMPTS: attempts}
         try:
-            return listing.tables(engine, self._config)
-        except SQLAlchemyError as error:
-            raise ConnectError(f"The {database.shown(engine)} says: {database.reason(error)}") from None
+            return database.patiently(engine, config, lambda: listing.tables(engine, config), self._stopped.wait)
         finally:
             engine.dispose()
 
     def _watch(self) -> None:
+        try:
+            self._look_again_and_again()
+        except Exception as error:  # noqa: BLE001 - in a thread nobody else would hear of it
+            self.context.raise_error(error)
+
+    def _look_again_and_again(self) -> None:
         while not self._stopped.wait(self._config[source_settings.LOOK] / 1000):
             known = self._tables
             try:
-                found = self._listed()
+                found = self._listed(attempts=1)
             except ConnectError as error:
                 log.warning("%s. Tables are looked for again later", error)
                 continue

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -42,34 +41,22 @@ class SqlSinkTask(SinkTask):
         return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
-        config = settings.CONFIG.parse(props)
+        config = self._config = settings.CONFIG.parse(props)
         engine = self._engine = database.made_engine(config)
         self._batch: int = config[settings.BATCH]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._tables = Tables(engine, config)
         self._maker = Maker(config, self._tables, engine.dialect.name)
         self._writer = Writer(engine, config[settings.MODE].lower())
-        self._attempts: int = config[settings.ATTEMPTS]
-        self._pause_s: float = config[settings.CONNECT_BACKOFF] / 1000
         self._connection = self._patiently(engine.connect)
         if config[settings.OFFSETS]:
             self._offsets = Offsets(engine, config[settings.OFFSETS], props["name"])
             self._patiently(self._offsets.create)
 
     def _patiently(self, call: Callable[[], T]) -> T:
-        """Outside of a put the framework tries nothing again. ConnectError after `connection.attempts`."""
+        """Outside of a put. Of two tasks that note a new partition at once, one is refused, and finds it there then."""
         assert self._engine is not None
-        for attempt in range(1, self._attempts + 1):
-            try:
-                return call()
-            except SQLAlchemyError as error:
-                text = f"The {database.shown(self._engine)} says: {database.reason(error)}"
-                # Two tasks that note a new partition at once: one of them is refused.
-                if attempt == self._attempts or not (database.passes(error) or isinstance(error, IntegrityError)):
-                    raise ConnectError(f"It was tried {attempt} times ({settings.ATTEMPTS}). {text}") from None
-                log.warning("%s. It is tried again in %g s", text, self._pause_s)
-                time.sleep(self._pause_s)
-        raise AssertionError("there is at least one attempt")
+        return database.patiently(self._engine, self._config, call, also=(IntegrityError,))
 
     def stop(self) -> None:
         self._disconnect()

@@ -16,6 +16,7 @@ from kconnect.api import (
     INT64_SCHEMA,
     STRING_SCHEMA,
     TIMESTAMP_SCHEMA,
+    Column,
     ConnectError,
     RetriableError,
     Schema,
@@ -24,7 +25,7 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import commits, settings
+from kconnect.connectors.iceberg import commits, rows, settings
 from kconnect.connectors.iceberg import task as task_module
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.testing import SinkRunner, check_plugin, config_errors
@@ -248,6 +249,23 @@ def test_tasks_share_a_commit(lake: Lake, both: tuple[SinkRunner, SinkRunner]) -
     assert lake.ids() == [0, 1, 2, 100, 101, 102]
 
 
+def test_what_is_told_by_half_is_read_later(lake: Lake, both: tuple[SinkRunner, SinkRunner]) -> None:
+    first, second = both
+    put(second, row(101, partition=1, offset=1))
+    place = Path(
+        lake.catalog.load_table("shop.orders").location().removeprefix("file://"), "kconnect", "lake", "orders", "1.json"
+    )
+    whole = place.read_bytes()
+    place.write_bytes(whole[:20])
+    put(first, row(1))
+    assert lake.ids() == [0, 1, 100]
+    place.write_bytes(whole)
+    put(first, row(2))
+    assert lake.ids() == [0, 1, 2, 100, 101]
+    second.put([])
+    assert not place.exists()
+
+
 def test_a_task_commits_for_itself_if_nobody_does(
     lake: Lake, both: tuple[SinkRunner, SinkRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,6 +403,13 @@ def test_objects_without_a_schema(lake: Lake) -> None:
         put(runner, *(record(offset, value) for offset, value in enumerate(values)))
     assert lake.rows()[0] == {"id": 1, "note": "a", "inner": {"x": 1.5}}
     assert lake.ids() == [1, 2]
+
+
+def test_objects_of_one_batch_may_have_different_fields(lake: Lake) -> None:
+    values: list[dict[str, Any]] = [{"id": 1}, {"id": 2, "note": "a"}, {"more": 3, "id": 3}]
+    table = rows.made(Column(None, values))
+    assert table.column_names == ["id", "note", "more"]
+    assert table.to_pylist() == [{"note": None, "more": None, **each} for each in values]
 
 
 def test_a_new_table_has_the_partitions_of_the_config(lake: Lake) -> None:

@@ -175,6 +175,13 @@ def test_lines_of_bytes(tmp_path: Path) -> None:
         assert values(polled(runner)) == [b"one", b"two"]
 
 
+def test_cells_may_have_lines_and_a_bad_line_loses_no_other(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfid,text\r\n1,"two\r\nlines"\r\n\xef\xbb\xbf2,x\r\n3\r\n4,y\r\n')
+    with generic(tmp_path, "CsvFormat", behavior_on_error="log") as runner:
+        found = [record.value.values for record in polled(runner)]
+    assert found == [("1", "two\r\nlines"), ("\ufeff2", "x")]
+
+
 def test_files_of_others(tmp_path: Path) -> None:
     table = pa.table(
         {

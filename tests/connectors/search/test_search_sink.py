@@ -173,6 +173,7 @@ def test_a_document_that_is_refused_is_a_bad_record_and_no_other(server: OpenSea
         ({"a": 1}, {"id": 1}, "its key is no text or integer"),
         ({"a": 1}, "", "its key is empty"),
         ({"a": 1}, "x" * 513, "longer than the 512 bytes"),
+        ({"a": 1}, "\ud800", "half a pair of surrogates"),
         ("text", "k", "a document is an object, but its value is str"),
         ({"a": "\ud800"}, "k", "The value has no JSON"),
     ],
@@ -195,8 +196,10 @@ def test_an_index_may_be_named_by_a_field(server: OpenSearch, topic: str) -> Non
         runner.put([record(topic, n, {"to": f"{topic}-{n % 2}"}, key=str(n)) for n in range(4)])
         runner.put([record(topic, 4, {"to": 5})])
         ((_, error),) = runner.reported
-    assert "no text in the field to" in str(error)
-    assert server.documents(f"{named}-0").keys() == {"0", "2"}
+        runner.put([record(topic, 5, {"to": "no such, name"}), record(topic, 6, {"to": f"{topic}-0"}, key="6")])
+        refused = str(runner.reported[-1][1])
+    assert "no text in the field to" in str(error) and "invalid_index_name_exception" in refused
+    assert server.documents(f"{named}-0").keys() == {"0", "2", "6"}
     with sink(server, topic, index_name_format="my-${topic}") as runner:
         runner.put([struct(topic, 0)])
     assert len(server.documents(f"my-{named}")) == 1

@@ -197,7 +197,7 @@ def test_a_query_may_have_a_condition_of_its_own(database: Database, topic: str)
     numbered(database, topic)
     for place in range(6):
         database.execute(f"insert into {topic} (note) values ('n{place}')")
-    query = f"select id, note, '12:30' as at from {topic} where id <> 3;"
+    query = f"select id, note, '12:30' as at from {topic} where id <> 3 and note like 'n%' and note <> 'a:b';"
     with source(database, topic, query=query, incrementing_column_name="id", topic_prefix="rows") as runner:
         found = polled(runner)
     assert notes(found) == ["n0", "n1", "n3", "n4", "n5"]
