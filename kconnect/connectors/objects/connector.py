@@ -26,6 +26,9 @@ _OPTIONS = "a setting that begins with store.options. may do it, if obstore has 
 class ObjectStoreSinkConnector(CheckedSink):
     instead = {
         **dict.fromkeys(("s3.ssea.name", "s3.sse.customer.key", "s3.sse.kms.key.id", "s3.acl.canned"), _OPTIONS),
+        **dict.fromkeys(("hdfs.url", "hadoop.conf.dir"), "store=webhdfs://host:9870/folder is the web address of HDFS"),
+        **dict.fromkeys(("hdfs.authentication.kerberos", "connect.hdfs.principal"), f"{settings.TOKEN} has a delegation token"),
+        "hive.integration": "no tables are made in Hive's metastore; IcebergSink makes tables",
         "s3.proxy.url": "store.options.proxy_url has the address of a proxy",
         "s3.object.tagging": "files get no tags",
         **dict.fromkeys(("store.kafka.keys", "store.kafka.headers"), "files have values only: a transform puts more into them"),
@@ -71,7 +74,7 @@ def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str]) -> l
         return [(settings.FORMAT, f"{INSTALL}.")]
     try:
         partitioners.Partitioner(config)
-        store = stores.Store(config, props, PROBE_S)
+        store = stores.opened(config, props, PROBE_S)
     except ConfigError as error:
         return [(error.name or settings.STORE, f"{error}.")]
     try:
@@ -85,7 +88,7 @@ def problem_of_store(config: Mapping[str, Any], store: Store, error: Exception) 
     """The setting, and what the store says."""
     from kconnect.connectors.objects import stores
 
-    name = stores.setting_of(error)
+    name = store.setting_of(error)
     if name == settings.BUCKET and config[settings.STORE]:
         name = settings.STORE
     return name, f"{store.shown} can't be used: {stores.reason(error)}."

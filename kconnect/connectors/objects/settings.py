@@ -21,6 +21,7 @@ PARTITIONER, FIELDS, PATH, DURATION = "partitioner.class", "partition.field.name
 ZONE, LOCALE, EXTRACTOR, TIME_FIELD = "timezone", "locale", "timestamp.extractor", "timestamp.field"
 COUNT, INTERVAL, SCHEDULE, BYTES = "flush.size", "rotate.interval.ms", "rotate.schedule.interval.ms", "rotate.bytes"
 COMPATIBILITY, NULLS = "schema.compatibility", "behavior.on.null.values"
+USER, TOKEN = "hdfs.user", "hdfs.token"
 RETRIES, BACKOFF, TIMEOUT, SPOOL = "s3.part.retries", "retry.backoff.ms", "request.timeout.ms", "spool.dir"
 
 FORMATS = ("JsonFormat", "ParquetFormat", "AvroFormat", "CsvFormat", "ByteArrayFormat")
@@ -51,6 +52,10 @@ def _format_is(*names: str) -> Any:
     return lambda name, values: simple(values.get(FORMAT)) in names
 
 
+def _in_hdfs(name: str, values: Mapping[str, Any]) -> bool:
+    return "webhdfs://" in (values.get(STORE) or "")
+
+
 def _without_store(name: str, values: Mapping[str, Any]) -> bool:
     return not values.get(STORE)
 
@@ -63,12 +68,13 @@ CONFIG = ConfigDef(
         Type.STRING,
         "",
         Importance.HIGH,
-        "Where files go, as a URL: s3://bucket, gs://bucket, az://container, abfss://…, or file:///folder. A path behind it "
-        "is a folder for all of them. In place of s3.bucket.name. Settings that begin with store.options. are the store's own.",
+        "Where files go, as a URL: s3://bucket, gs://bucket, az://container, abfss://…, webhdfs://namenode:9870/folder, or "
+        "file:///folder. A path behind it is a folder for all of them. In place of s3.bucket.name. Settings that begin with "
+        "store.options. are the store's own.",
         group=_WHERE,
         order=1,
         width=Width.LONG,
-        dependents=(BUCKET,),
+        dependents=(BUCKET, USER, TOKEN),
     ),
     ConfigKey(
         BUCKET,
@@ -109,6 +115,26 @@ CONFIG = ConfigDef(
         "Whether the bucket is in the path of addresses, or else in the name of the host.",
         group=_WHERE,
         order=7,
+    ),
+    ConfigKey(
+        USER,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "Who writes to HDFS, where it believes what it is told.",
+        group=_WHERE,
+        order=8,
+        visible=_in_hdfs,
+    ),
+    ConfigKey(
+        TOKEN,
+        Type.PASSWORD,
+        "",
+        Importance.MEDIUM,
+        "A delegation token of HDFS, for a cluster with Kerberos. Somebody must renew it there.",
+        group=_WHERE,
+        order=9,
+        visible=_in_hdfs,
     ),
     ConfigKey(
         FORMAT,

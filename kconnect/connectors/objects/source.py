@@ -63,7 +63,7 @@ def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str]) -> l
     except ImportError:
         return [(settings.FORMAT, f"{connector.INSTALL}.")]
     try:
-        store = stores.Store(config, props, connector.PROBE_S)
+        store = stores.opened(config, props, connector.PROBE_S)
     except ConfigError as error:
         return [(error.name or settings.STORE, f"{error}.")]
     try:

@@ -24,6 +24,7 @@ _FILES, _TROUBLE = "Files and topics", "Records and retries"
 _STORE = (
     *(settings.STORE, settings.BUCKET, settings.REGION, settings.ENDPOINT),
     *(settings.ACCESS_KEY, settings.SECRET_KEY, settings.PATH_STYLE),
+    *(settings.USER, settings.TOKEN),
 )
 
 
@@ -61,8 +62,8 @@ def _taken(name: str, **changes: Any) -> ConfigKey:
 CONFIG = ConfigDef(
     _taken(
         settings.STORE,
-        doc="Where files are, as a URL: s3://bucket, gs://bucket, az://container, abfss://…, or file:///folder. In place of "
-        "s3.bucket.name. Settings that begin with store.options. are the store's own.",
+        doc="Where files are, as a URL: s3://bucket, gs://bucket, az://container, abfss://…, webhdfs://namenode:9870/folder, "
+        "or file:///folder. In place of s3.bucket.name. Settings that begin with store.options. are the store's own.",
     ),
     *(_taken(name) for name in _STORE[1:]),
     ConfigKey(

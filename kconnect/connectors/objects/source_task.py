@@ -22,7 +22,6 @@ from kconnect.api import ConnectError, SourceRecord
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.objects import readers, settings, source, source_settings, stores
 from kconnect.connectors.objects.readers import Rows
-from kconnect.connectors.objects.stores import Store
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +61,7 @@ class ObjectStoreSourceTask(Polling):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = source_settings.CONFIG.parse(props)
-        self._store = Store(config, props)
+        self._store = stores.opened(config, props)
         self._routes = source_settings.routes(config)
         self._restores = config[source_settings.MODE].upper() == source_settings.RESTORE
         self._folder: str = config[source_settings.FOLDER].strip("/")
@@ -187,7 +186,7 @@ class ObjectStoreSourceTask(Polling):
     def _failed(self, error: Exception) -> NoReturn:
         text = f"{self._store.shown} can't be read: {stores.reason(error)}"
         if not stores.passes(error):
-            raise ConnectError(f"{text}. Check {stores.setting_of(error)}.") from None
+            raise ConnectError(f"{text}. Check {self._store.setting_of(error)}.") from None
         again, pause_ms = self._patience.failed(text)
         self._due_at = time.monotonic() + pause_ms / 1000
         raise again from None

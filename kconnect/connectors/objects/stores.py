@@ -2,7 +2,8 @@
 Stores: where files go, and what their errors mean.
 
 A file is sent when it is whole, by one request or by parts that the store puts together at the end, so that nobody ever sees
-half of one. Parts of a file that can't be sent are given up by obstore. Made by the tasks and the connectors.
+half of one. Parts of a file that can't be sent are given up by obstore. Opened by the tasks and the connectors. HDFS, which
+obstore does not know, is in `hadoop.py`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,23 @@ class Listed(NamedTuple):
     modified: datetime.datetime
 
 
-class Store:
+def opened(config: Mapping[str, Any], props: Mapping[str, str], longest_s: float = float("inf")) -> Store:
     """The store of a parsed config; `props` are all its settings, with those of the store itself."""
+    url: str = config[settings.STORE]
+    if url.startswith("hdfs://"):
+        text = "HDFS is reached by its web address: webhdfs://host:9870/folder with the name node's host and HTTP port"
+        raise ConfigError(settings.STORE, url, text)
+    if url.startswith(("webhdfs://", "swebhdfs://")):
+        from kconnect.connectors.objects.hadoop import HadoopStore
 
-    def __init__(self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float = float("inf")) -> None:
+        return HadoopStore(config, longest_s)
+    return Store(config, props, longest_s)
+
+
+class Store:
+    """One that obstore knows. What its methods raise is in `ERRORS`."""
+
+    def __init__(self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float) -> None:
         url: str = config[settings.STORE] or f"s3://{config[settings.BUCKET]}"
         options = {name.removeprefix(OPTIONS): value for name, value in props.items() if name.startswith(OPTIONS)}
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
@@ -70,35 +84,46 @@ class Store:
         return made(bucket, prefix=prefix or None, config=merged, client_options=client, retry_config={"max_retries": 0})
 
     def put(self, name: str, file: Path) -> None:
-        """Send a whole file; what was there under that name is replaced. Errors as they are."""
+        """Send a whole file; what was there under that name is replaced."""
         obstore.put(self._store, name, file)
 
     def names(self, folder: str) -> Iterator[Listed]:
-        """All files in a folder, and in those in it. Errors as they are."""
+        """All files in a folder, and in those in it."""
         for some in obstore.list(self._store, folder or None, chunk_size=1000):
             for each in some:
                 yield Listed(each["path"], each["last_modified"])
 
     def get(self, name: str, file: BinaryIO) -> None:
-        """Write a file's bytes into a local one. Errors as they are."""
+        """Write a file's bytes into a local one."""
         for chunk in obstore.get(self._store, name).stream():
             file.write(chunk)
 
     def look(self) -> None:
-        """Whether files can be listed. Errors as they are."""
+        """Whether files can be listed."""
         next(iter(obstore.list(self._store, chunk_size=1)), None)
 
     def probe(self) -> None:
-        """Whether files can be listed, or else written. Errors as they are."""
+        """Whether files can be listed, or else written."""
         try:
             self.look()
-        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+        except DENIED as error:
             if "InvalidAccessKey" in str(error) or "SignatureDoesNotMatch" in str(error):
                 raise
             # Who may only write is asked to.
             obstore.put(self._store, _PROBE, b"")
             obstore.delete(self._store, _PROBE)
 
+    def setting_of(self, error: Exception) -> str:
+        """The setting that the store complains of."""
+        text = str(error)
+        if "NoSuchBucket" in text or isinstance(error, FileNotFoundError):
+            return settings.BUCKET
+        if isinstance(error, DENIED) or "AccessKey" in text:
+            return settings.ACCESS_KEY
+        return settings.ENDPOINT
+
+
+DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 
 ERRORS: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)
 """What a store raises."""
@@ -113,7 +138,7 @@ def passes(error: Exception) -> bool:
     """Whether another try may succeed."""
     if isinstance(error, FileNotFoundError | PermissionError):
         return False
-    if isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError | exceptions.NotFoundError):
+    if isinstance(error, (*DENIED, exceptions.NotFoundError, exceptions.InvalidPathError)):
         return False
     found = _STATUS.search(str(error))
     return found is None or found[1] in ("408", "409", "425", "429") or found[1] >= "500"
@@ -130,16 +155,6 @@ def reason(error: Exception) -> str:
         return f"status {status[1]}"
     found = _REASON.search(text)
     return found[1] if found is not None else _line(error)
-
-
-def setting_of(error: Exception) -> str:
-    """The setting that the store complains of."""
-    text = str(error)
-    if "NoSuchBucket" in text or isinstance(error, FileNotFoundError):
-        return settings.BUCKET
-    if isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError) or "AccessKey" in text:
-        return settings.ACCESS_KEY
-    return settings.ENDPOINT
 
 
 def _line(error: Exception) -> str:

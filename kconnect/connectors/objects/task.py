@@ -26,7 +26,6 @@ from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.objects import settings, stores
 from kconnect.connectors.objects.files import Bad, Files
 from kconnect.connectors.objects.partitioners import Partitioner
-from kconnect.connectors.objects.stores import Store
 from kconnect.connectors.slices import Slice, record_at, slices_of
 
 
@@ -40,7 +39,7 @@ class ObjectStoreSinkTask(SinkTask):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = settings.CONFIG.parse(props)
-        self._store = Store(config, props)
+        self._store = stores.opened(config, props)
         self._partitioner = Partitioner(config)
         self._schedule_s: float = config[settings.SCHEDULE] / 1000
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
@@ -139,7 +138,7 @@ class ObjectStoreSinkTask(SinkTask):
     def _failed(self, name: str, error: Exception) -> None:
         text = f"{name} can't be sent to {self._store.shown}: {stores.reason(error)}"
         if not stores.passes(error):
-            raise ConnectError(f"{text}. Check {stores.setting_of(error)}.") from None
+            raise ConnectError(f"{text}. Check {self._store.setting_of(error)}.") from None
         again, pause_ms = self._patience.failed(text)
         self.context.timeout(pause_ms)
         raise again from None

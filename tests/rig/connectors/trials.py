@@ -181,14 +181,14 @@ def away(trial: Trial) -> None:
         assert trial.states() == {"RUNNING"}
 
 
-def full(trial: Trial, fill: Callable[[], None], clear: Callable[[], None]) -> None:
-    """Of systems with a disk that can be filled."""
+def full(trial: Trial, fill: Callable[[], None], clear: Callable[[], None], too_many: int = 20_000) -> None:
+    """Of systems with a disk that can be filled, or with a quota."""
     with trial.running():
         trial.write(200)
         trial.arrived()
         fill()
         try:
-            trial.write(20_000)
+            trial.write(too_many)
             wait_until(trial.waits_with_a_reason, LIMIT_S)
             trial.write(200)
         finally:

@@ -1,0 +1,145 @@
+"""
+HadoopStore: files in HDFS, by its web address (WebHDFS), so that no machine of ours needs Hadoop.
+
+A file is written beside its place under a name that begins with a dot, and then renamed: nobody sees half of it. Opened by
+`stores.opened`. Errors become obstore's, of which `stores.py` knows what they mean.
+"""
+
+from __future__ import annotations
+
+import datetime
+import posixpath
+import re
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import requests
+from hdfs import client
+from hdfs.util import HdfsError
+from obstore import exceptions
+
+from kconnect.api import ConfigError
+from kconnect.connectors.objects import settings
+from kconnect.connectors.objects.stores import DENIED, Listed, Store
+
+_URL = re.compile(r"(s?)webhdfs://([^/?#@]+)(/[^?#]*)?")
+_PORT = {"": "9870", "s": "9871"}
+_PART = ".part"
+_CONNECT_S = 10.0
+_CHUNK = 1 << 20
+_KINDS = {
+    "FileNotFoundException": exceptions.NotFoundError,
+    "AccessControlException": exceptions.PermissionDeniedError,
+    "AuthorizationException": exceptions.PermissionDeniedError,
+    "SecurityException": exceptions.UnauthenticatedError,
+    "InvalidPathException": exceptions.InvalidPathError,
+    "InvalidToken": exceptions.UnauthenticatedError,
+}
+_REFUSED = "Authentication failure"
+"""How the client begins what it says of an answer with 401."""
+
+
+class HadoopStore(Store):
+    def __init__(self, config: Mapping[str, Any], longest_s: float) -> None:
+        url: str = config[settings.STORE]
+        found = _URL.fullmatch(url)
+        if found is None:
+            text = "It must be webhdfs://host:port/folder; more name nodes are separated by commas, swebhdfs:// is with TLS"
+            raise ConfigError(settings.STORE, url, text)
+        secure, hosts, folder = found[1], found[2], found[3] or "/"
+        self.shown = url
+        self._folder = posixpath.normpath(folder)
+        timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
+        named = [host if ":" in host else f"{host}:{_PORT[secure]}" for host in hosts.split(",")]
+        addresses = ";".join(f"http{secure}://{host}" for host in named)
+        session = requests.Session()
+        if config[settings.TOKEN].value:
+            session.params = {"delegation": config[settings.TOKEN].value}
+        elif config[settings.USER]:
+            session.params = {"user.name": config[settings.USER]}
+        self._client = _Client(addresses, timeout=(min(timeout_s, _CONNECT_S), timeout_s), session=session)
+
+    def put(self, name: str, file: Path) -> None:
+        path = self._path(name)
+        folder, base = posixpath.split(path)
+        part = posixpath.join(folder, f".{base}{_PART}")
+        with open(file, "rb") as data, _translated():
+            self._client.write(part, data=data, overwrite=True)
+            self._client.replace(part, path)
+
+    def names(self, folder: str) -> Iterator[Listed]:
+        with _translated():
+            try:
+                for (place, _), _, files in self._client.walk(self._path(folder), status=True):
+                    for base, status in files:
+                        if not (base.startswith(".") and base.endswith(_PART)):
+                            yield Listed(self._name(posixpath.join(place, base)), _time(status["modificationTime"]))
+            except HdfsError as error:
+                # A folder that nobody has written to.
+                if error.exception != "FileNotFoundException":
+                    raise
+
+    def get(self, name: str, file: BinaryIO) -> None:
+        with _translated(), self._client.read(self._path(name), chunk_size=_CHUNK) as chunks:
+            for chunk in chunks:
+                file.write(chunk)
+
+    def look(self) -> None:
+        with _translated():
+            self._client.status(self._folder, strict=False)
+
+    def probe(self) -> None:
+        """By a file: so the data node that takes it is tried, too."""
+        path = self._path(f".kconnect-{socket.gethostname()}-{threading.get_native_id()}")
+        with _translated():
+            self._client.write(path, data=b"")
+            self._client.delete(path)
+
+    def setting_of(self, error: Exception) -> str:
+        if isinstance(error, exceptions.InvalidPathError):
+            # Such as a colon in a field that names folders.
+            return settings.PARTITIONER
+        return settings.USER if isinstance(error, DENIED) else settings.STORE
+
+    def _path(self, name: str) -> str:
+        return posixpath.join(self._folder, name)
+
+    def _name(self, path: str) -> str:
+        return posixpath.relpath(path, self._folder)
+
+
+class _Client(client.Client):  # type: ignore[misc]
+    def resolve(self, hdfs_path: str) -> str:
+        """As it is: the folder of a field may have what the client replaces."""
+        return hdfs_path
+
+    def replace(self, path: str, destination: str) -> None:
+        """Rename it, over what is there."""
+        self._rename(path, destination=destination, renameoptions="OVERWRITE")
+
+
+def _time(ms: int) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Without addresses, which may have a token."""
+    try:
+        yield
+    except HdfsError as error:
+        said = str(error).partition("\n")[0]
+        # Some exceptions of Java have no message.
+        text = said if said != "None" else f"{error.exception}"
+        kind = exceptions.UnauthenticatedError if text.startswith(_REFUSED) else _KINDS.get(error.exception)
+        raise (kind or exceptions.GenericError)(text) from None
+    except requests.Timeout:
+        raise exceptions.GenericError("operation timed out") from None
+    except requests.ConnectionError:
+        raise exceptions.GenericError("error sending request") from None
+    except requests.RequestException as error:
+        raise exceptions.GenericError(type(error).__name__) from None
