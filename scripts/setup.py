@@ -24,7 +24,9 @@ PACKAGES = 96
 JARS = 92
 
 
-def main(root: Path) -> None:
+def main(root: Path, *options: str) -> None:
+    if options not in ((), ("--browser",)):
+        fail(f"unknown option {' '.join(options)}; there is only --browser, which installs Chromium for tests of the console")
     require_java()
     log = root / ".kconnect" / "setup.log"
     log.parent.mkdir(exist_ok=True)
@@ -44,6 +46,8 @@ def main(root: Path) -> None:
             stamp.write_text(wanted)
         fetch_kafka(environment / "bin" / "python", log)
         prepare_spark(environment / "bin" / "python", log)
+        if options:
+            find_browser(environment / "bin" / "python", root, log)
 
 
 def fingerprint(root: Path) -> str:
@@ -126,6 +130,13 @@ def has_moved(environment: Path) -> bool:
         return str(environment) not in (environment / "bin" / "pip").read_text()[:1000]
     except OSError:
         return True
+
+
+def find_browser(python: Path, root: Path, log: Path) -> None:
+    with Step("Looking for Chromium", 0) as step:
+        status, text = run(["env", f"PYTHONPATH={root}", str(python), "-m", "tests.rig.systems.browser"], log, step)
+        if status != 0:
+            fail((text.strip().splitlines() or [f"Chromium can't be had; details are in {log}"])[-1])
 
 
 def fetch_kafka(python: Path, log: Path) -> None:
@@ -223,7 +234,7 @@ def fail(sentence: str) -> NoReturn:
 
 if __name__ == "__main__":
     try:
-        main(Path(sys.argv[1]))
+        main(Path(sys.argv[1]), *sys.argv[2:])
     except KeyboardInterrupt:
         print("setup: interrupted; run it again, and it goes on", file=sys.stderr)
         sys.exit(130)

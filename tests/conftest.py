@@ -26,6 +26,7 @@ from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
+from tests.rig.systems import browser
 from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres_programs import find, find_or_install
@@ -158,6 +159,15 @@ def postgres_programs() -> Path:
     if os.environ.get("CI") == "true":
         return find_or_install(install=True)
     return find() or pytest.skip("PostgreSQL is not installed here: what needs a database was left out")
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def chromium() -> Path:
+    """The browser's program. CI=true installs one, or fails; others who have none leave these tests out."""
+    if os.environ.get("CI") == "true":
+        return browser.find_or_install(install=True)
+    return browser.find() or pytest.skip("Chromium is not installed here (scripts/setup --browser): the console was not tried")
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "worker": (ALL, "the shell around the herder"),
     "local": (ALL, "runs a broker on this machine"),
     "testing": (ALL, "runs all of it for authors' tests"),
+    "console": (frozenset(), "files for browsers: it has no code of Python"),
     "cli": (ALL, "commands"),
     "__init__.py": (frozenset(), "a version"),
     "__main__.py": (frozenset(), "the command line's name"),

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kconnect.processes.levels import Loggers, PythonLoggers
-from kconnect.rest import browsers, cluster, connectors, documentation, errors, loggers, metrics, own, plugins, root
+from kconnect.rest import browsers, cluster, connectors, console, documentation, errors, loggers, metrics, own, plugins, root
 from kconnect.rest.audit import Audit
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.operation import Role
@@ -45,9 +45,14 @@ def build(
     forwarder: Forwarder | None = None,
 ) -> Starlette:
     """The application of the regular listeners."""
-    operations = (*OPERATIONS, *(loggers.OPERATIONS if settings.admin else ()))
+    operations = (
+        *OPERATIONS,
+        *(loggers.OPERATIONS if settings.admin else ()),
+        *(console.OPERATIONS if settings.console else ()),
+    )
     api = Api(herder, settings, log_levels or PythonLoggers(), forwarder or Forwarder(), operations)
-    return _app(api, browsers.middleware(settings.cors, settings.response_headers))
+    outermost = browsers.middleware(settings.cors, settings.response_headers)
+    return _app(api, [*outermost, *([Middleware(console.ForBrowsers)] if settings.console else ())])
 
 
 def build_admin(herder: Herder, settings: RestSettings, log_levels: Loggers | None = None) -> Starlette:

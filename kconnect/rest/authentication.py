@@ -27,8 +27,12 @@ from kconnect.rest import errors
 from kconnect.rest.credentials import SETTING, Caller, Credentials, CredentialsFile
 from kconnect.rest.notes import noted
 from kconnect.rest.operation import Role
+from kconnect.rest.sessions import Sessions
 from kconnect.rest.turns import Turns
 
+CONSOLE = "x-kconnect-console"
+"""The header by which the console's requests are known: its browser is not to ask for a password by itself."""
+_SESSION = 'Session realm="kconnect"'
 _CHALLENGES = {"basic": 'Basic realm="kconnect", charset="UTF-8"', "token": 'Bearer realm="kconnect"'}
 _WANTED = {"basic": "a user name and password (Basic)", "token": "a token (Bearer)"}
 _BUCKETS = 8
@@ -49,43 +53,50 @@ class Gate:
 
     def __init__(self, file: CredentialsFile, methods: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self._file = file
-        self._methods = methods
+        self.methods = methods
         self._remembered = _Remembered(clock)
         self._turns = Turns("rest-password")
+        self.sessions = Sessions()
 
     async def refusal(self, http: HTTPConnection, role: Role) -> Response | None:
         """The answer to a caller who may not; None lets them in. Notes for the logs who it is."""
         if role is Role.ANYONE:
             return None
-        authorization = http.headers.get("authorization")
+        caller = await self.caller(http, http.headers.get("authorization"))
+        if isinstance(caller, Response):
+            return caller
+        if caller.role < role:
+            needed, own = role.name.lower(), caller.role.name.lower()
+            return _refused(403, f"This request needs the role {needed}; user {caller.name} has the role {own}.")
+        return None
+
+    async def caller(self, http: HTTPConnection, authorization: str | None) -> Caller | Response:
+        """Who that proves somebody to be, which is noted for the logs; or the answer to one whom it does not."""
         try:
             caller = None if authorization is None else await self._caller(http, authorization)
         except _TooMany:
             text = "Too many logins at once from this address. Try again in a moment."
             return _refused(429, text, {"Retry-After": "1"})
         if caller is None:
-            return self._unauthenticated(authorization is not None)
+            return self._unauthenticated(http, authorization is not None)
         noted(http.scope)["user"] = caller.name
         noted(http.scope)["role"] = caller.role.name.lower()
-        if caller.role < role:
-            needed, own = role.name.lower(), caller.role.name.lower()
-            return _refused(403, f"This request needs the role {needed}; user {caller.name} has the role {own}.")
-        return None
+        return caller
 
-    def _unauthenticated(self, tried: bool) -> Response:
-        wanted = " or ".join(_WANTED[method] for method in self._methods)
+    def _unauthenticated(self, http: HTTPConnection, tried: bool) -> Response:
+        wanted = " or ".join(_WANTED[method] for method in self.methods)
         text = "The user, password or token is wrong." if tried else "This worker needs a login."
         response = _refused(401, f"{text} Send {wanted}.")
-        for method in self._methods:
-            response.headers.append("WWW-Authenticate", _CHALLENGES[method])
+        for challenge in [_SESSION] if CONSOLE in http.headers else [_CHALLENGES[method] for method in self.methods]:
+            response.headers.append("WWW-Authenticate", challenge)
         return response
 
     async def _caller(self, http: HTTPConnection, authorization: str) -> Caller | None:
         scheme, _, value = authorization.strip().partition(" ")
         credentials = self._file.current()
-        if scheme.lower() == "bearer" and "token" in self._methods:
+        if scheme.lower() == "bearer" and "token" in self.methods:
             return credentials.by_token(value.strip())
-        pair = _pair(value.strip()) if scheme.lower() == "basic" and "basic" in self._methods else None
+        pair = _pair(value.strip()) if scheme.lower() == "basic" and "basic" in self.methods else None
         if pair is None:
             return None
         caller = await self._by_password(credentials, http, *pair)

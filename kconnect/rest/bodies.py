@@ -7,6 +7,7 @@ Read next: `connectors.py`.
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,8 @@ PATCH = 'send the settings to change as a flat JSON object, such as {"tasks.max"
 TASKS = "send a JSON list with one flat object for each task"
 OFFSETS = 'send {"offsets": [{"partition": {...}, "offset": {...}}, ...]}, as GET gives them; null as an offset resets it'
 LEVEL = 'send {"level": "<level>"} with one of OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE, ALL'
+
+LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
 
@@ -84,6 +87,16 @@ def offsets(body: bytes) -> Pairs:
     for unknown in data.keys() - {"offsets"}:
         raise BadRequestError(f"Unknown property '{unknown}' in the request; {OFFSETS}.")
     return _pairs(data.get("offsets"), "offsets")
+
+
+def login(body: bytes) -> str:
+    """Parse the body of `POST /console/login` to the header that means the same. What is refused is not repeated."""
+    data = _object(body, LOGIN)
+    if data.keys() == {"token"} and isinstance(data["token"], str):
+        return f"Bearer {data['token']}"
+    if data.keys() == {"user", "password"} and all(isinstance(each, str) for each in data.values()):
+        return "Basic " + base64.b64encode(f"{data['user']}:{data['password']}".encode()).decode()
+    raise BadRequestError(f"The request's body is no login; {LOGIN}.")
 
 
 def with_name(config: Config, name: str) -> Config:

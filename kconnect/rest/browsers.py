@@ -41,19 +41,20 @@ def middleware(cors: Cors | None, rules: Sequence[HeaderRule]) -> list[Middlewar
     return layers
 
 
-def check_origin(http: HTTPConnection, cors: Cors | None) -> None:
+def check_origin(http: HTTPConnection, cors: Cors | None, by_cookie: bool = False) -> None:
     """
     ForbiddenError for a change that a page of a foreign origin makes in its visitor's name.
 
     A browser sends along the password that its user once gave this worker, and reaches a worker that only this machine does.
-    It asks first (CORS), except for a POST that is no JSON, as a restart may be.
+    It asks first (CORS), except for a POST that is no JSON, as a restart may be. What is changed `by_cookie`, which browsers
+    send by themselves, must come from a page of this worker's own.
     """
-    if http.scope["method"] != "POST" or is_json(http.headers.get("content-type", "")):
+    if not by_cookie and (http.scope["method"] != "POST" or is_json(http.headers.get("content-type", ""))):
         return
     origin, site = http.headers.get("origin"), http.headers.get("sec-fetch-site")
-    if site in ("same-origin", "none") or (origin is None and site is None):
+    if site == "same-origin" or (not by_cookie and (site == "none" or (origin is None and site is None))):
         return
-    if origin is not None and (_is_own(http, origin) or (cors is not None and _is_allowed(cors, origin))):
+    if origin is not None and (_is_own(http, origin) or (not by_cookie and cors is not None and _is_allowed(cors, origin))):
         return
     raise ForbiddenError(
         f"Pages of {(origin or 'another origin')[:200]} may not send requests to this worker. To allow them, name their origin "

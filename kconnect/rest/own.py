@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from kconnect.core.herder.requests.overview import GetOverview
 from kconnect.core.herder.requests.own import GetOwn, ListOwn
 from kconnect.core.herder.requests.placement import GetPlacement
 from kconnect.core.herder.requests.plugins import ReloadPlugins
+from kconnect.errors import BadRequestError
 from kconnect.rest import schemas
-from kconnect.rest.operation import Answer, Operation, Role, refused
+from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
 
 
@@ -22,6 +24,13 @@ async def list_own(call: Call) -> Response:
 
 async def get_own(call: Call) -> Response:
     return ok(await call.ask(GetOwn(call.path("connector"))))
+
+
+async def get_overview(call: Call) -> Response:
+    text = call.query("wait") or "0"
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= _LONGEST_WAIT_MS):
+        raise BadRequestError(f"'wait' is '{text[:100]}'; send milliseconds from 0 to {_LONGEST_WAIT_MS}.")
+    return ok(await call.ask(GetOverview(call.query("since"), int(text))))
 
 
 async def get_placement(call: Call) -> Response:
@@ -53,7 +62,61 @@ _PLACEMENT = schemas.declare(
     },
 )
 
+_LONGEST_WAIT_MS = 30_000
+_NUMBER = {"type": ["number", "null"]}
+_MOMENT = {"type": ["integer", "null"], "description": "In ms since 1970."}
+_ROW = schemas.declare(
+    "OverviewRow",
+    "A connector at a glance. What does not apply, or is not known, is null. Hosts report numbers every ten seconds.",
+    {
+        "name": {"type": "string"},
+        "type": {"enum": ["source", "sink", "unknown"]},
+        "class": {"type": ["string", "null"]},
+        "state": {"type": "string", "description": "Of the connector's instance.", "examples": ["RUNNING"]},
+        "target_state": {"type": "string", "description": "What it is to be.", "examples": ["STARTED"]},
+        "tasks": {"type": "object", "description": "How many tasks are in each state.", "examples": [{"RUNNING": 2}]},
+        "why": {"type": ["string", "null"], "description": "What failed, or is tried again, in one line."},
+        "retrying_since": {**_MOMENT, "description": "Since when a task has been retrying a failed call, in ms since 1970."},
+        "moved_at": {**_MOMENT, "description": "When a record last went to Kafka, or to the sink, in ms since 1970."},
+        "in_per_s": {**_NUMBER, "description": "Records a second from the source, or from Kafka."},
+        "out_per_s": {**_NUMBER, "description": "Records a second to Kafka, or to the sink."},
+        "lag": {**_NUMBER, "description": "Records that a sink has still to read."},
+        "errors": {**_NUMBER, "description": "Records that failed for good, since the tasks started."},
+        "skipped": {**_NUMBER, "description": "Those that were dropped for that."},
+        "dead_letters": {**_NUMBER, "description": "Those that were sent to the dead letter queue."},
+    },
+)
+_OVERVIEW = schemas.declare(
+    "Overview",
+    "Connectors at a glance, or what has changed of them.",
+    {
+        "at": {"type": "string", "description": "For `since` in the next request."},
+        "whole": {"type": "boolean", "description": "Whether these are all connectors: forget what you know."},
+        "connectors": {"type": "array", "items": schemas.ref(_ROW)},
+        "deleted": {"type": "array", "description": "Names of those that are no more.", "items": {"type": "string"}},
+    },
+)
+
 OPERATIONS = (
+    Operation(
+        "GET /kconnect/overview",
+        get_overview,
+        "All connectors at a glance, and then what changes",
+        Role.READ,
+        (
+            Answer(200, "All rows, or with `since` those that have changed.", _OVERVIEW),
+            refused(400, "`wait` is no such number."),
+        ),
+        query=(
+            Parameter("since", "`at` of the answer before: give only what is newer.", {"type": "string"}),
+            Parameter(
+                "wait",
+                "Milliseconds to wait for something newer.",
+                {"type": "integer", "minimum": 0, "maximum": _LONGEST_WAIT_MS, "default": 0},
+            ),
+        ),
+        notes="The console follows it. A worker looks at most once a second, whoever asks.",
+    ),
     Operation(
         "GET /kconnect/connectors",
         list_own,

@@ -38,6 +38,7 @@ from kconnect.rest.forward import Forwarder
 from kconnect.rest.notes import WORKER, noted
 from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_json
 from kconnect.rest.reading import BusyError, Reading, TooLargeError
+from kconnect.rest.sessions import OPENED
 
 T = TypeVar("T")
 
@@ -75,6 +76,8 @@ class RestSettings:
     response_headers: tuple[HeaderRule, ...] = ()
     gate: Gate | None = None
     """Asks callers who they are; None lets everybody do everything."""
+    console: bool = True
+    """Serve the web console."""
     audit_file: AuditFile | None = None
     """Where the audit log goes besides its logger."""
 
@@ -269,7 +272,8 @@ class _Resource:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         named = {name: text.replace(ENCODED_SLASH, "/") for name, text in scope["path_params"].items()}
         scope = {**scope, "path": scope["path"].replace(ENCODED_SLASH, "/"), "path_params": named}
-        http = HttpRequest(scope, receive)
+        gate = self._api.settings.gate
+        http = HttpRequest(scope if gate is None else gate.sessions.opened(scope), receive)
         response = await self._respond(http)
         if http.method == "HEAD":
             response.body = b""
@@ -288,7 +292,7 @@ class _Resource:
             if refusal is not None:
                 return refusal
             if notes["changes"]:
-                browsers.check_origin(http, self._api.settings.cors)
+                browsers.check_origin(http, self._api.settings.cors, OPENED in http.scope)
             if operation is None:
                 if method == "OPTIONS":
                     # Not as media_type, to which Starlette would add a charset.

@@ -409,12 +409,19 @@ PATH_PARAMETERS: dict[str, Schema] = {
         "description": "The logger's name; `root` is the one above all.",
         "examples": ["root"],
     },
+    "file": {**_TEXT, "minLength": 1, "description": "The file's name.", "examples": ["main.js"]},
 }
 
 
 def declare(name: str, summary: str, properties: dict[str, Schema]) -> str:
     """An object that one module answers and declares beside its operation; none of `properties` is left out. Gives `name`."""
     SCHEMAS[name] = _object(summary, properties)
+    return name
+
+
+def declare_optional(name: str, summary: str, properties: dict[str, Schema]) -> str:
+    """As `declare`, but each may be left out, and nothing else is taken."""
+    SCHEMAS[name] = _object(summary, {}, properties, additionalProperties=False)
     return name
 
 
@@ -431,4 +438,4 @@ def example(schema: Schema) -> Any:
     kind = schema["type"] if isinstance(schema["type"], str) else schema["type"][0]
     if kind == "object":
         return {name: example(value) for name, value in schema.get("properties", {}).items() if name in schema["required"]}
-    return [example(schema["items"])] if kind == "array" else {"integer": 0, "boolean": False, "string": "…"}[kind]
+    return [example(schema["items"])] if kind == "array" else {"integer": 0, "number": 0, "boolean": False, "string": "…"}[kind]

@@ -11,10 +11,11 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kconnect.core.metrics import report
-from kconnect.core.metrics.report import HostReport, Report, UnitReport
+from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, metrics_topic
@@ -23,8 +24,41 @@ from kconnect.kafka.metrics_topic import MetricsReader
 log = logging.getLogger(__name__)
 
 _FORGOTTEN_S = 3 * report.AGAIN_S
+_NO_HOST = -1
 _BACK_MS = int(report.AGAIN_S * 1000) + 60_000
 _RETRY_S = 30.0
+
+
+class Heard:
+    """
+    The last report of each unit and of each life of a host, without those that have long been silent.
+
+    What this worker's hosts have started adds up, also that of hosts that are gone: of those, however many, the sum is kept.
+    """
+
+    def __init__(self, worker: str) -> None:
+        self._worker = worker
+        self._reports: dict[object, tuple[Report, float]] = {}
+        self._gone: dict[str, HostReport] = {}
+        """By the worker's life."""
+
+    def take(self, report: Report, now: float) -> None:
+        self._reports[_place(report)] = (report, now)
+
+    def all(self) -> Collection[Report]:
+        """From any thread."""
+        return [*(known for known, _ in list(self._reports.values())), *list(self._gone.values())]
+
+    def tidy(self, now: float) -> None:
+        """A host says again what it has said long before it counts as silent."""
+        for place, (found, heard_at) in list(self._reports.items()):
+            if now - heard_at > _FORGOTTEN_S:
+                if isinstance(found, HostReport) and found.worker == self._worker:
+                    life = found.worker_incarnation
+                    sums = self._gone.get(life, HostReport(self._worker, _NO_HOST, "", life, Starts(), Starts()))
+                    connectors, tasks = sums.connectors + found.connectors, sums.tasks + found.tasks
+                    self._gone[life] = replace(sums, connectors=connectors, tasks=tasks)
+                del self._reports[place]
 
 
 class Feed:
@@ -33,7 +67,7 @@ class Feed:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         self._client: Mapping[str, Any] = clients.internal(settings, "metrics")
-        self._reports: dict[object, tuple[Report, float]] = {}
+        self._heard = Heard(settings.worker_id)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
 
@@ -55,7 +89,7 @@ class Feed:
 
     def reports(self) -> Collection[Report]:
         """The last of each unit and of each life of a host. From any thread."""
-        return [known for known, _ in list(self._reports.values())]
+        return self._heard.all()
 
     def close(self) -> None:
         self._closing.set()
@@ -86,16 +120,12 @@ class Feed:
             for value in values:
                 heard = report.decode(value)
                 if heard is not None:
-                    self._reports[_place(heard)] = (heard, now)
+                    self._heard.take(heard, now)
             if now - tidied_at > report.AGAIN_S:
                 tidied_at = now
                 # Somebody may have deleted it; who reads goes on with another one by itself.
                 self._ensure()
-                for place, (found, heard_at) in list(self._reports.items()):
-                    # What this worker's hosts have started adds up, also that of hosts that are gone.
-                    adds_up = isinstance(found, HostReport) and found.worker == self._settings.worker_id
-                    if now - heard_at > _FORGOTTEN_S and not adds_up:
-                        del self._reports[place]
+                self._heard.tidy(now)
 
 
 def _place(found: Report) -> object:

@@ -64,6 +64,7 @@ class Rest:
             response_headers=browsers.header_rules("response.http.headers.config", settings.response_http_headers_config),
             gate=self._gate,
             audit_file=self._audit_file,
+            console=settings.console_enable,
         )
         forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)
         self._main.start(app.build(herder, rest_settings, log_levels, forwarder))

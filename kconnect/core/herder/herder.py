@@ -24,6 +24,7 @@ from kconnect.core.herder.leadership import Leadership
 from kconnect.core.herder.log import Fold, Log
 from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.old_offsets import OldOffsets
+from kconnect.core.herder.overview import Overview
 from kconnect.core.herder.placing import Placing
 from kconnect.core.herder.procedures import Procedure, T, Until
 from kconnect.core.herder.rebalances import Rebalances
@@ -53,7 +54,8 @@ class Herder:
         self._leadership = Leadership(desk, self._losses, classes)
         self.placing = Placing(desk, self._losses, self._rivals, classes, directories)
         old_offsets = OldOffsets(desk, classes)
-        self._office = Office(desk, classes, self.placing, self._rivals, self.rebalances, old_offsets)
+        overview = Overview(desk, classes)
+        self._office = Office(desk, classes, self.placing, self._rivals, self.rebalances, old_offsets, overview)
         self._asked: dict[int, Procedure[Any]] = {}
         self._said_bye = False
 

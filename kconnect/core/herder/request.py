@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.old_offsets import OldOffsets
+from kconnect.core.herder.overview import Overview
 from kconnect.core.herder.placing import Placing
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.rebalances import Rebalances
@@ -33,6 +34,7 @@ class Office:
     rivals: Rivals
     rebalances: Rebalances
     old_offsets: OldOffsets
+    overview: Overview
 
 
 @dataclass(frozen=True, slots=True)

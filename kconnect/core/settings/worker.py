@@ -179,6 +179,7 @@ class WorkerSettings:
     response_http_headers_config = STRING(
         "response.http.headers.config", "", browsers.check_header_rules, "[set|add|setDate|addDate] [name]:[value], …"
     )
+    console_enable = BOOLEAN("console.enable", True, doc="whether the worker has a web console, at /console")
     rest_extension_classes = LIST("rest.extension.classes", [], browsers.no_extensions)
     plugin_path = LIST("plugin.path", None, doc="directories whose child directories each hold one plugin")
     python_transform_path = LIST(

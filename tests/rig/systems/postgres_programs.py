@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, lock
+from tests.rig.systems import debian
 
 NEEDED = ("initdb", "pg_ctl", "postgres", "psql")
 
@@ -23,16 +22,15 @@ _DEBIAN = Path("/usr/lib/postgresql")
 """Debian keeps each version's programs below it, outside of the PATH."""
 
 _NO_CLUSTER = Path("/etc/postgresql-common/createcluster.d/kconnect.conf")
-_APT_S = 900.0
 
 Tell = Callable[[str], None]
 """Hears what is being done."""
 
 
-def find(debian: Path = _DEBIAN) -> Path | None:
+def find(place: Path = _DEBIAN) -> Path | None:
     """The directory that has all programs: one of the PATH, or the newest of Debian's."""
     on_path = [Path(each) for each in os.get_exec_path() if os.path.isabs(each)]
-    versions = sorted((path for path in debian.glob("*/bin")), key=_version, reverse=True)
+    versions = sorted((path for path in place.glob("*/bin")), key=_version, reverse=True)
     return next((path for path in (*on_path, *versions) if all(os.access(path / name, os.X_OK) for name in NEEDED)), None)
 
 
@@ -46,37 +44,21 @@ def find_or_install(install: bool = False, tell: Tell = lambda _: None) -> Path:
     found = find()
     if found is not None:
         return found
-    apt = shutil.which("apt-get")
-    if not (install and apt is not None and os.geteuid() == 0):
+    if not (install and debian.can_install()):
         raise ConnectError(
             "PostgreSQL was not found, neither on the PATH nor in /usr/lib/postgresql: install the server and its client, on "
             "Debian and Ubuntu with `apt-get install postgresql`"
         )
     tell("Installing the package postgresql")
-    # Only one apt-get may run, and another that began before may have brought it by now.
+    # Another that began before may have brought it by now.
     with lock.hold(jars.cache_dir() / "postgresql.lock"), _without_cluster():
         if (found := find()) is not None:
             return found
-        for arguments in (["update"], ["install", "--yes", "--no-install-recommends", "postgresql"]):
-            _apt(apt, arguments)
+        debian.install("postgresql")
     found = find()
     if found is None:
         raise ConnectError("`apt-get install postgresql` has brought no server: install PostgreSQL by hand")
     return found
-
-
-def _apt(program: str, arguments: list[str]) -> None:
-    command = [program, "-q", "-o", "DPkg::Lock::Timeout=300", *arguments]
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        result = subprocess.run(
-            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment, timeout=_APT_S
-        )
-    except subprocess.TimeoutExpired:
-        raise ConnectError(f"`apt-get {arguments[0]}` did not end within {_APT_S:.0f} s: install postgresql by hand") from None
-    if result.returncode != 0:
-        said = (result.stderr.strip() or result.stdout.strip() or "no reason given").splitlines()[-1]
-        raise ConnectError(f"`apt-get {' '.join(arguments)}` failed: {said}")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.core.herder import effects
+from kconnect.core.herder import effects, overview
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
@@ -54,7 +54,7 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
     config, state = desk.log.config, desk.log.assignment
     holders = {unit: held for held in state.held.values() for unit in held.units or ()}
     processes = {(each.worker, each.host, each.incarnation): each for each in reports if isinstance(each, HostReport)}
-    said = {(each.worker, each.host, each.incarnation, each.unit): each for each in reports if isinstance(each, UnitReport)}
+    said = overview.current(desk, reports)
 
     def task(unit: UnitId) -> dict[str, Any]:
         held = holders.get(unit)
@@ -64,7 +64,7 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
         placement = state.placements.get(held.worker)
         alone = placement is not None and placement.spec(held.host).unit == unit
         memory = _memory(processes.get(where)) if alone else None
-        return {"id": unit.task, "host": host_of(held), "memory": memory, "retrying": _retrying(said.get((*where, unit)))}
+        return {"id": unit.task, "host": host_of(held), "memory": memory, "retrying": _retrying(said.get(unit))}
 
     return {name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]} for name in names}
 

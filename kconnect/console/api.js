@@ -1,0 +1,239 @@
+/**
+ * The worker's REST API: the one place that sends requests.
+ *
+ * Made by `main.js` and given to the views. What is asked here anybody may ask: docs/rest.md.
+ */
+
+/** An answer that is an error, in the worker's words; status 0 means that there was none. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * @typedef {object} Row a connector at a glance
+ * @property {string} name
+ * @property {string} type
+ * @property {string | null} class
+ * @property {string} state
+ * @property {string} target_state
+ * @property {Record<string, number>} tasks
+ * @property {string | null} why
+ * @property {number | null} retrying_since
+ * @property {number | null} moved_at
+ * @property {number | null} in_per_s
+ * @property {number | null} out_per_s
+ * @property {number | null} lag
+ * @property {number | null} errors
+ * @property {number | null} skipped
+ * @property {number | null} dead_letters
+ */
+
+/**
+ * @typedef {object} Overview
+ * @property {string} at
+ * @property {boolean} whole
+ * @property {Row[]} connectors
+ * @property {string[]} deleted
+ */
+
+/**
+ * @typedef {object} UnitStatus
+ * @property {number} [id]
+ * @property {string} state
+ * @property {string} worker_id
+ * @property {string} [trace]
+ * @property {string | null} [version]
+ */
+
+/** @typedef {{name: string, type: string, connector: UnitStatus, tasks: (UnitStatus & {id: number})[]}} Status */
+/** @typedef {Record<string, string | null>} Config */
+/** @typedef {{partition: Record<string, unknown>, offset: Record<string, unknown> | null}} Offset */
+/** @typedef {{worker_id: string, host: number, node: string | null, pid: number | null}} Host */
+/** @typedef {{id: number, host: Host | null, memory: {used: number, max: number | null} | null, retrying: {since: number, reason: string} | null}} OwnTask */
+/** @typedef {{task: number | null, state: string, worker_id: string | null, host: Host | null, waits_for: string | null}} Placed */
+/** @typedef {{name: string, value: string | null, errors: string[], recommended_values: string[], visible: boolean}} ConfigValue */
+/** @typedef {{name: string, error_count: number, configs: {definition: Record<string, any>, value: ConfigValue}[]}} Validation */
+/** @typedef {{class: string, type: string, version: string | null}} Plugin */
+
+/** @typedef {{needed: boolean, methods: string[], user: string | null, role: string | null}} Login */
+
+export class Api {
+  /** @param {string} base the worker's address, with a slash at its end */
+  constructor(base) {
+    this.base = base;
+    /** What the user may do: `read`, `operate` or `admin`. The worker refuses the rest in any case. */
+    this.role = "admin";
+  }
+
+  /** @param {"operate" | "admin"} role */
+  may(role) {
+    return this.role === "admin" || this.role === role;
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path without a slash before it
+   * @param {unknown} [body]
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<any>} null if there is no body
+   */
+  async send(method, path, body, signal) {
+    /** @type {Response} */
+    let answer;
+    try {
+      answer = await fetch(this.base + path, {
+        method,
+        signal: signal ?? null,
+        headers: { Accept: "application/json", "X-Kconnect-Console": "1", ...(method === "GET" ? {} : { "Content-Type": "application/json" }) },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ApiError(0, "The worker does not answer. It may have ended, or the network is away.");
+    }
+    const text = await answer.text();
+    /** @type {any} */
+    let data = null;
+    try {
+      data = text === "" ? null : JSON.parse(text);
+    } catch {
+      data = { message: text.slice(0, 500) };
+    }
+    if (!answer.ok) throw new ApiError(answer.status, data?.message ?? `The worker answers with status ${answer.status}.`);
+    return data;
+  }
+
+  /**
+   * @param {string} path
+   * @param {AbortSignal} [signal]
+   */
+  get(path, signal) {
+    return this.send("GET", path, undefined, signal);
+  }
+
+  async login() {
+    return /** @type {Login} */ (await this.get("console/login"));
+  }
+
+  /** @param {{user: string, password: string} | {token: string}} credentials */
+  async logIn(credentials) {
+    await this.send("POST", "console/login", credentials);
+  }
+
+  async logOut() {
+    await this.send("DELETE", "console/login");
+  }
+
+  /**
+   * @param {string | null} since
+   * @param {number} wait in ms
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<Overview>}
+   */
+  overview(since, wait, signal) {
+    const query = since === null ? "" : `?since=${encodeURIComponent(since)}&wait=${wait}`;
+    return this.get(`kconnect/overview${query}`, signal);
+  }
+
+  /** @param {string} name */
+  async status(name) {
+    return /** @type {Status} */ (await this.get(`${connector(name)}/status`));
+  }
+
+  /** @param {string} name */
+  async config(name) {
+    return /** @type {Config} */ (await this.get(`${connector(name)}/config`));
+  }
+
+  /**
+   * @param {string} name
+   * @param {Config} config
+   */
+  async putConfig(name, config) {
+    await this.send("PUT", `${connector(name)}/config`, config);
+  }
+
+  /**
+   * @param {string} plugin
+   * @param {Config} config
+   */
+  async validate(plugin, config) {
+    const path = `connector-plugins/${encodeURIComponent(plugin)}/config/validate`;
+    return /** @type {Validation} */ (await this.send("PUT", path, config));
+  }
+
+  /**
+   * @param {string} name
+   * @param {"pause" | "resume" | "stop"} verb
+   */
+  async setState(name, verb) {
+    await this.send("PUT", `${connector(name)}/${verb}`);
+  }
+
+  /**
+   * With its tasks.
+   *
+   * @param {string} name
+   */
+  async restart(name) {
+    await this.send("POST", `${connector(name)}/restart?includeTasks=true`);
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} task
+   */
+  async restartTask(name, task) {
+    await this.send("POST", `${connector(name)}/tasks/${task}/restart`);
+  }
+
+  /** @param {string} name */
+  async delete(name) {
+    await this.send("DELETE", connector(name));
+  }
+
+  /** @param {string} name */
+  async offsets(name) {
+    return /** @type {Offset[]} */ ((await this.get(`${connector(name)}/offsets`)).offsets);
+  }
+
+  /**
+   * @param {string} name
+   * @param {Offset[]} offsets
+   */
+  async alterOffsets(name, offsets) {
+    return /** @type {string} */ ((await this.send("PATCH", `${connector(name)}/offsets`, { offsets })).message);
+  }
+
+  /** @param {string} name */
+  async resetOffsets(name) {
+    return /** @type {string} */ ((await this.send("DELETE", `${connector(name)}/offsets`)).message);
+  }
+
+  /** @param {string} name */
+  async topics(name) {
+    return /** @type {string[]} */ ((await this.get(`${connector(name)}/topics`))[name].topics);
+  }
+
+  /** @param {string} name */
+  async own(name) {
+    return /** @type {{name: string, tasks: OwnTask[]}} */ (await this.get(`kconnect/${connector(name)}`));
+  }
+
+  /** @param {string} name */
+  async placement(name) {
+    return /** @type {{connector: Placed, tasks: Placed[]}} */ (await this.get(`kconnect/${connector(name)}/placement`));
+  }
+}
+
+/** @param {string} name */
+function connector(name) {
+  return `connectors/${encodeURIComponent(name)}`;
+}

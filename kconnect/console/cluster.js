@@ -1,0 +1,101 @@
+/**
+ * The views of the cluster: workers and their hosts, plugins, and the levels of loggers.
+ */
+
+import { load } from "./connector.js";
+import { notice } from "./dialogs.js";
+import { badge, button, h, table } from "./dom.js";
+import { ago, number } from "./format.js";
+
+const LEVELS = ["OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
+const EVERY_MS = 5000;
+
+/**
+ * @param {import("./main.js").Place} place
+ * @returns {import("./main.js").View}
+ */
+export function cluster({ api }) {
+  const element = h("div", null, h("p", null, "Asking the worker …"));
+
+  async function read() {
+    const found = await api.get("cluster");
+    const workers = found.workers.map((/** @type {any} */ each) => [
+      [each.worker_id, each.worker_id === found.leader ? " (leader)" : "", each.worker_id === found.answered_by ? " (this one)" : ""].join(""),
+      each.url === null ? badge("FAILED", "gone") : badge("RUNNING", "there"),
+      number(each.connectors),
+      number(each.tasks),
+      each.leaving ? "leaving" : "",
+      each.url === null ? "" : h("a", { href: `${each.url.replace(/\/$/, "")}/console`, rel: "noreferrer" }, "Its console"),
+    ]);
+    const hosts = found.workers.flatMap((/** @type {any} */ worker) => worker.hosts.map((/** @type {any} */ host) => [worker.worker_id, number(host.host), host.node ?? "", host.pid === null ? "" : String(host.pid), number(host.connectors), number(host.tasks)]));
+    const moves = found.moving.map((/** @type {any} */ each) => [each.connector, each.task === null ? "the connector itself" : `task ${each.task}`, each.from ?? "nowhere", each.to ?? "nowhere"]);
+    return [
+      h("h2", null, "Workers"),
+      table(["Worker", "State", "Connectors", "Tasks", "", ""], workers, { caption: "Workers" }),
+      h("h2", null, "Task hosts"),
+      hosts.length ? table(["Worker", "Host", "Node", "Process", "Connectors", "Tasks"], hosts, { caption: "Task hosts" }) : h("p", null, "There is none yet: Spark is starting."),
+      moves.length ? [h("h2", null, "Being moved"), table(["Connector", "What", "From", "To"], moves, { caption: "Being moved" })] : null,
+    ].flat();
+  }
+
+  const timer = setInterval(() => document.visibilityState === "visible" && load(element, read), EVERY_MS);
+  load(element, read);
+  return { title: "Cluster", element: h("section", null, h("h1", null, "Cluster"), element), closed: () => clearInterval(timer) };
+}
+
+/**
+ * @param {import("./main.js").Place} place
+ * @returns {import("./main.js").View}
+ */
+export function plugins({ api }) {
+  const element = h("div", null, h("p", null, "Asking the worker …"));
+  load(element, async () => {
+    const found = /** @type {import("./api.js").Plugin[]} */ (await api.get("connector-plugins?connectorsOnly=false"));
+    found.sort((a, b) => a.type.localeCompare(b.type) || a.class.localeCompare(b.class));
+    return [table(["Type", "Class", "Version"], found.map((each) => [each.type, h("code", null, each.class), each.version ?? ""]), { caption: "Plugins" })];
+  });
+  return { title: "Plugins", element: h("section", null, h("h1", null, "Plugins"), h("p", null, "What is installed on this worker."), element) };
+}
+
+/**
+ * @param {import("./main.js").Place} place
+ * @returns {import("./main.js").View}
+ */
+export function loggers({ api }) {
+  const element = h("div", null, h("p", null, "Asking the worker …"));
+
+  /**
+   * @param {string} name
+   * @param {string} level
+   * @param {boolean} everywhere
+   */
+  async function set(name, level, everywhere) {
+    try {
+      await api.send("PUT", `admin/loggers/${encodeURIComponent(name)}?scope=${everywhere ? "cluster" : "worker"}`, { level });
+      notice(`${name} is at ${level} on ${everywhere ? "all workers" : "this worker"}.`);
+      show();
+    } catch (error) {
+      notice(error instanceof Error ? error.message : String(error), "error");
+    }
+  }
+
+  function show() {
+    return load(element, async () => {
+      const found = /** @type {Record<string, {level: string, last_modified: number | null}>} */ (await api.get("admin/loggers"));
+      const rows = Object.entries(found).map(([name, { level, last_modified }]) => {
+        const choice = h("select", { "aria-label": `Level of ${name}` }, ...[...new Set([...LEVELS, level])].map((each) => h("option", { value: each, selected: each === level }, each)));
+        return [h("code", null, name), choice, ago(last_modified), api.may("admin") ? h("div", { class: "actions" }, button("Set here", () => set(name, choice.value, false)), button("Set everywhere", () => set(name, choice.value, true))) : ""];
+      });
+      return [table(["Logger", "Level", "Changed", ""], rows, { caption: "Loggers" })];
+    });
+  }
+
+  const name = h("input", { type: "text", "aria-label": "Another logger", placeholder: "Another logger, such as kconnect.rest" });
+  const add = h("form", { class: "tools" }, name, h("button", { type: "submit" }, "DEBUG here"));
+  add.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (name.value.trim()) set(name.value.trim(), "DEBUG", false);
+  });
+  show();
+  return { title: "Loggers", element: h("section", null, h("h1", null, "Loggers"), api.may("admin") ? add : null, element) };
+}

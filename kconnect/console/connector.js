@@ -1,0 +1,192 @@
+/**
+ * The view of one connector: what its tasks do and why they fail, its config, offsets and topics; and what can be done to it.
+ *
+ * Each tab has an address of its own. Read next: `config.js`, `offsets.js`.
+ */
+
+import { ApiError } from "./api.js";
+import { config } from "./config.js";
+import { needed, perform } from "./connectors.js";
+import { confirm, each, notice } from "./dialogs.js";
+import { badge, button, fill, h, table } from "./dom.js";
+import { ago, number, said, size } from "./format.js";
+import { offsets } from "./offsets.js";
+
+/** @typedef {import("./api.js").Api} Api */
+/** @typedef {{element: HTMLElement, changed?: () => void}} Tab */
+/** @typedef {{api: Api, name: string, hurry: () => void}} About */
+
+/** @type {Record<string, {title: string, make: (about: About) => Tab}>} */
+const TABS = {
+  overview: { title: "Overview", make: overview },
+  config: { title: "Config", make: config },
+  offsets: { title: "Offsets", make: offsets },
+  topics: { title: "Topics", make: topics },
+};
+
+/** @type {Record<string, string>} */
+const WARNINGS = {
+  Stop: "Its tasks end. Offsets and config stay.",
+  Restart: "The connector and all its tasks are restarted.",
+  Delete: "Its config and tasks are gone then. Its offsets stay.",
+};
+
+/**
+ * @param {import("./main.js").Place} place
+ * @returns {import("./main.js").View}
+ */
+export function connector({ api, feed, path }) {
+  const name = path[0] ?? "";
+  const chosen = path[1] !== undefined && path[1] in TABS ? path[1] : "overview";
+  const hurry = () => feed.hurry();
+  const tab = /** @type {typeof TABS[string]} */ (TABS[chosen]).make({ api, name, hurry });
+  const facts = h("p", { class: "facts" });
+  const actions = h("div", { class: "actions", role: "group", "aria-label": "What to do with this connector" });
+  const address = `#/connectors/${encodeURIComponent(name)}`;
+
+  /** @param {string} verb */
+  async function act(verb) {
+    const text = WARNINGS[verb];
+    if (text !== undefined && !(await confirm(`${verb} this connector?`, [name], { verb, text, danger: verb === "Delete" }))) return;
+    await each(verb, [name], () => perform(api, verb, name));
+    if (verb === "Delete") location.hash = "#/connectors";
+    hurry();
+  }
+
+  function changed() {
+    const row = feed.rows.get(name);
+    if (row === undefined) {
+      fill(facts, feed.ready ? "There is no connector of this name (any more)." : "Asking the worker …");
+      fill(actions);
+    } else {
+      const wanted = row.target_state === "STARTED" ? null : `, is to be ${row.target_state}`;
+      fill(facts, badge(row.state), wanted, ` · ${row.type} · ${row.class ?? "no class"}`);
+      const verbs = row.target_state === "STARTED" ? ["Pause", "Stop", "Restart", "Delete"] : row.target_state === "PAUSED" ? ["Resume", "Stop", "Restart", "Delete"] : ["Resume", "Delete"];
+      const mine = verbs.filter((verb) => api.may(needed(verb)));
+      if (actions.dataset["verbs"] !== verbs.join()) {
+        actions.dataset["verbs"] = verbs.join();
+        fill(actions, ...mine.map((verb) => button(verb, () => act(verb), { class: verb === "Delete" ? "danger" : null })));
+      }
+    }
+    tab.changed?.();
+  }
+
+  return {
+    title: name,
+    element: h(
+      "section",
+      null,
+      h("p", { class: "crumbs" }, h("a", { href: "#/connectors" }, "Connectors"), " / "),
+      h("div", { class: "head" }, h("h1", null, name), actions),
+      facts,
+      h(
+        "nav",
+        { class: "tabs", "aria-label": "Of this connector" },
+        ...Object.entries(TABS).map(([key, { title }]) => h("a", { href: `${address}/${key}`, "aria-current": key === chosen ? "page" : null }, title)),
+      ),
+      tab.element,
+    ),
+    changed,
+  };
+}
+
+/**
+ * Read what a tab shows, and say so if that can't be read.
+ *
+ * @param {HTMLElement} element
+ * @param {() => Promise<(import("./dom.js").Child)[]>} read
+ */
+export async function load(element, read) {
+  try {
+    fill(element, ...(await read()));
+  } catch (error) {
+    fill(element, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
+  }
+}
+
+/**
+ * @param {About} about
+ * @returns {Tab}
+ */
+function overview({ api, name, hurry }) {
+  const element = h("div", null, h("p", null, "Asking the worker …"));
+  /** Traces that are open stay so. @type {Set<string>} */
+  const open = new Set();
+  let reading = false;
+  let again = false;
+
+  /** @param {string} key @param {string} trace */
+  function folded(key, trace) {
+    const first = trace.trim().split("\n", 1)[0] ?? "";
+    const made = h("details", { class: "trace", open: open.has(key) }, h("summary", null, said(first)), h("pre", { tabindex: "0" }, trace));
+    made.addEventListener("toggle", () => (made.open ? open.add(key) : open.delete(key)));
+    return made;
+  }
+
+  async function read() {
+    const [status, own, placement] = await Promise.all([statusOf(), api.own(name), api.placement(name)]);
+    const tasks = new Map(status?.tasks.map((task) => [task.id, task]));
+    const mine = new Map(own.tasks.map((task) => [task.id, task]));
+    const rows = placement.tasks.map((placed) => {
+      const id = /** @type {number} */ (placed.task);
+      const task = tasks.get(id);
+      const more = mine.get(id);
+      const restart = async () => {
+        try {
+          await api.restartTask(name, id);
+          notice(`Task ${id} is restarted.`);
+        } catch (error) {
+          notice(`Task ${id} can't be restarted: ${error instanceof Error ? error.message : error}`, "error");
+        }
+        hurry();
+      };
+      const reason = task?.trace ? folded(`task ${id}`, task.trace) : more?.retrying ? `Retrying, since ${ago(more.retrying.since)}: ${more.retrying.reason}` : placed.waits_for;
+      const host = placed.host === null ? "" : `host ${placed.host.host}${placed.host.pid === null ? "" : `, process ${placed.host.pid}`}`;
+      return [String(id), badge(task?.state ?? placed.state), placed.worker_id, host, size(more?.memory?.used), reason, api.may("operate") ? button("Restart", restart, { "aria-label": `Restart task ${id}` }) : ""];
+    });
+    const instance = status?.connector.trace ? folded("connector", status.connector.trace) : placement.connector.waits_for;
+    return [
+      instance ? h("div", { class: "instance" }, h("h2", null, "The connector itself"), instance) : null,
+      h("h2", null, "Tasks"),
+      rows.length ? table(["Task", "State", "Worker", "Host", "Memory", "Why", ""], rows, { caption: "Tasks" }) : h("p", null, "It has no tasks."),
+    ];
+  }
+
+  async function statusOf() {
+    try {
+      return await api.status(name);
+    } catch (error) {
+      // Nothing was reported of it yet.
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    }
+  }
+
+  async function changed() {
+    // One at a time; what changes meanwhile is read next.
+    again = true;
+    if (reading) return;
+    reading = true;
+    while (again) {
+      again = false;
+      await load(element, read);
+    }
+    reading = false;
+  }
+
+  return { element, changed };
+}
+
+/**
+ * @param {About} about
+ * @returns {Tab}
+ */
+function topics({ api, name }) {
+  const element = h("div", null);
+  load(element, async () => {
+    const found = await api.topics(name);
+    const text = "Topics that it has read or written since it was made, or since they were forgotten.";
+    return [h("p", null, text), found.length ? h("ul", { class: "plain" }, found.sort().map((topic) => h("li", null, topic))) : h("p", null, `${number(0)} topics.`)];
+  });
+  return { element };
+}

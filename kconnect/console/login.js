@@ -1,0 +1,61 @@
+/**
+ * Logging in and out: the worker keeps what was typed in a cookie that no script can read.
+ */
+
+import { button, fill, h } from "./dom.js";
+
+/**
+ * @param {import("./api.js").Api} api
+ * @param {import("./api.js").Login} known
+ * @param {() => unknown} done
+ */
+export function login(api, known, done) {
+  const user = h("input", { name: "user", autocomplete: "username", required: true });
+  const password = h("input", { name: "password", type: "password", autocomplete: "current-password", required: true });
+  const token = h("input", { name: "token", type: "password", autocomplete: "off" });
+  const said = h("p", { class: "error", role: "alert" });
+  const basic = known.methods.includes("basic");
+  const other = known.methods.includes("token");
+  const form = h(
+    "form",
+    { class: "login" },
+    h("h1", null, "Log in"),
+    basic ? [h("label", null, "User", user), h("label", null, "Password", password)] : null,
+    other ? h("label", null, basic ? "Or a token" : "Token", token) : null,
+    h("button", { type: "submit", class: "main" }, "Log in"),
+    said,
+  );
+  const need = () => {
+    user.required = password.required = basic && token.value === "";
+    token.required = !basic;
+  };
+  token.addEventListener("input", need);
+  need();
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      await api.logIn(token.value ? { token: token.value } : { user: user.value, password: password.value });
+      done();
+    } catch (error) {
+      fill(said, error instanceof Error ? error.message : String(error));
+      password.value = "";
+      (token.value ? token : password).focus();
+    }
+  });
+  return form;
+}
+
+/**
+ * Who is logged in, with the way out.
+ *
+ * @param {HTMLElement} place
+ * @param {import("./api.js").Api} api
+ * @param {import("./api.js").Login | null} known
+ */
+export function user(place, api, known) {
+  const leave = async () => {
+    await api.logOut();
+    location.reload();
+  };
+  fill(place, known?.user ? [h("span", null, `${known.user} (${known.role})`), button("Log out", leave)] : null);
+}

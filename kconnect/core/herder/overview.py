@@ -1,0 +1,147 @@
+"""
+All connectors at a glance, a row each, and which rows have changed since somebody last looked.
+
+Consoles ask for it again and again, and any number of them shares one look a second. Held by `herder.py`, made anew by
+`requests/overview.py`, which answers. A row's shape is `OverviewRow` in `rest/own.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kconnect.core.herder.classes import Classes
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.waiting import waiting
+from kconnect.core.metrics.report import Report, UnitReport
+from kconnect.core.state.records import State, UnitId, UnitStatus
+
+Row = dict[str, Any]
+
+EVERY_MS = 1000
+"""A look is not repeated before."""
+_MOST_GONE = 10_000
+"""So many deleted connectors are remembered. Who has not looked since before gets all rows."""
+
+_RATES = {
+    "in_per_s": ("source-record-poll-rate", "sink-record-read-rate"),
+    "out_per_s": ("source-record-write-rate", "sink-record-send-rate"),
+}
+_COUNTS = {
+    "lag": ("sink-record-lag",),
+    "errors": ("total-record-errors",),
+    "skipped": ("total-records-skipped",),
+    "dead_letters": ("deadletterqueue-produce-requests",),
+}
+
+
+class Overview:
+    def __init__(self, desk: Desk, classes: Classes) -> None:
+        self._desk = desk
+        self._classes = classes
+        self._looked_at: int | None = None
+        self._rows: dict[str, tuple[int, Row]] = {}
+        self._gone: dict[str, int] = {}
+        self._forgotten = 0
+        """The last change of which something is not remembered."""
+        self.version = 1
+        """Counts looks that found something new."""
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is time for another look."""
+        return self._looked_at is None or self._desk.now - self._looked_at >= EVERY_MS
+
+    def look(self, reports: Collection[Report]) -> None:
+        """What is new gets the next version."""
+        if not self.is_old:
+            return
+        self._looked_at = self._desk.now
+        said = current(self._desk, reports)
+        connectors = self._desk.log.config.connectors
+        number = self.version + 1
+        for name in connectors:
+            row = self._row(name, said)
+            known = self._rows.get(name)
+            if known is None or known[1] != row:
+                self._rows[name] = number, row
+                self._gone.pop(name, None)
+                self.version = number
+        for name in self._rows.keys() - connectors.keys():
+            del self._rows[name]
+            self._gone[name] = number
+            self.version = number
+        while len(self._gone) > _MOST_GONE:
+            self._forgotten = self._gone.pop(next(iter(self._gone)))
+
+    def since(self, version: int | None) -> tuple[bool, list[Row], list[str]]:
+        """Whether these are all rows, rows that have changed, and the names of connectors that are no more."""
+        if version is None or not self._forgotten <= version <= self.version:
+            return True, [row for _, row in self._rows.values()], []
+        rows = [row for changed, row in self._rows.values() if changed > version]
+        return False, rows, [name for name, gone in self._gone.items() if gone > version]
+
+    def _row(self, name: str, said: Mapping[UnitId, UnitReport]) -> Row:
+        log = self._desk.log
+        config = log.config.connectors[name].properties
+        described = self._classes.known(config) if config.get("connector.class") else None
+        waits, units = waiting(self._desk, name), log.status.units
+        tasks = [UnitId(name, number) for number in log.config.task_ids(name)]
+        statuses = {unit: waits.get(unit) or units.get(unit) for unit in (UnitId(name), *tasks)}
+        states: dict[str, int] = {}
+        for unit in tasks:
+            state = _state(statuses[unit])
+            states[state] = states.get(state, 0) + 1
+        own = [said[unit] for unit in tasks if unit in said]
+        return {
+            "name": name,
+            "type": "unknown" if described is None else described["type"],
+            "class": config.get("connector.class"),
+            "state": _state(statuses[UnitId(name)]),
+            "target_state": log.config.target_state(name).value,
+            "tasks": states,
+            "why": _why(statuses, own),
+            "retrying_since": _earliest(own, "retrying-since-timestamp-seconds"),
+            "moved_at": max((_ms(each, "last-progress-timestamp-seconds") or 0 for each in own), default=0) or None,
+            **{key: _total(own, names, 1) for key, names in _RATES.items()},
+            **{key: _total(own, names, 0) for key, names in _COUNTS.items()},
+        }
+
+
+def current(desk: Desk, reports: Collection[Report]) -> dict[UnitId, UnitReport]:
+    """What is said of each unit by the host that holds it now: what was said before it moved does not count."""
+    holders = {
+        unit: (held.worker, held.host, held.incarnation)
+        for held in desk.log.assignment.held.values()
+        for unit in held.units or ()
+    }
+    return {
+        each.unit: each
+        for each in reports
+        if isinstance(each, UnitReport) and holders.get(each.unit) == (each.worker, each.host, each.incarnation)
+    }
+
+
+def _state(status: UnitStatus | None) -> str:
+    return (State.UNASSIGNED if status is None else status.state).value
+
+
+def _why(statuses: Mapping[UnitId, UnitStatus | None], own: Collection[UnitReport]) -> str | None:
+    """The first line of what failed, or of what is tried again."""
+    traces = [status.trace for status in statuses.values() if status is not None and status.trace]
+    reasons = [each.retrying for each in own if each.retrying]
+    return next((text.strip().partition("\n")[0][:300] for text in (*traces, *reasons)), None)
+
+
+def _ms(report: UnitReport, name: str) -> int | None:
+    seconds = report.values.get(name)
+    return int(seconds * 1000) if seconds else None
+
+
+def _earliest(own: Collection[UnitReport], name: str) -> int | None:
+    return min(filter(None, (_ms(each, name) for each in own)), default=None)
+
+
+def _total(own: Collection[UnitReport], names: Collection[str], digits: int) -> float | None:
+    known = [value for each in own for name in names if (value := each.values.get(name)) is not None]
+    return round(sum(known), digits) if known else None

@@ -1,0 +1,55 @@
+"""
+Logins of browsers: a cookie that stands for what its user has typed once.
+
+The cookie holds the name and password, or the token, sealed with a key that only this worker has, for as long as it lives. So
+nothing is remembered here, a page's scripts never see it, and a request that this worker sends on is its user's still. Opened
+by `resource.py` before anybody asks who is calling, handed out by `console.py`. Read next: `authentication.py`.
+"""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+
+from cryptography.fernet import Fernet, InvalidToken
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
+
+LIFETIME_S = 12 * 3600
+_MOST = 4096
+OPENED = "kconnect.session"
+"""Is in the scope of a request whose login was in a cookie."""
+
+
+def cookie_name(scope: Scope) -> str:
+    """Browsers send cookies to all ports of a host, where another worker may be."""
+    return f"kconnect_session_{scope['server'][1]}"
+
+
+class Sessions:
+    """Of one worker: another one, or this one after a restart, knows none of its cookies."""
+
+    def __init__(self, lifetime_s: int = LIFETIME_S) -> None:
+        self._fernet = Fernet(Fernet.generate_key())
+        self._lifetime_s = lifetime_s
+
+    def cookie(self, authorization: str) -> str:
+        """The value that stands for this header's."""
+        return self._fernet.encrypt(authorization.encode()).decode()
+
+    def opened(self, scope: Scope) -> Scope:
+        """The request with the header that its cookie stands for. As it is, if it has one, or if the cookie is not good."""
+        http = HTTPConnection(scope)
+        given, name = http.headers.get("cookie", ""), cookie_name(scope)
+        if name not in given or "authorization" in http.headers:
+            return scope
+        authorization = self._authorization(given, name)
+        if authorization is None:
+            return scope
+        return {**scope, "headers": [*scope["headers"], (b"authorization", authorization)], OPENED: True}
+
+    def _authorization(self, given: str, name: str) -> bytes | None:
+        try:
+            value = SimpleCookie(given)[name].value
+            return self._fernet.decrypt(value.encode("ascii"), self._lifetime_s) if len(value) <= _MOST else None
+        except (CookieError, KeyError, UnicodeError, InvalidToken):
+            return None
