@@ -59,7 +59,7 @@ export class ApiError extends Error {
 /** @typedef {{id: number, host: Host | null, memory: {used: number, max: number | null} | null, retrying: {since: number, reason: string} | null}} OwnTask */
 /** @typedef {{task: number | null, state: string, worker_id: string | null, host: Host | null, waits_for: string | null}} Placed */
 /** @typedef {{name: string, value: string | null, errors: string[], recommended_values: string[], visible: boolean}} ConfigValue */
-/** @typedef {{name: string, error_count: number, configs: {definition: Record<string, any>, value: ConfigValue}[]}} Validation */
+/** @typedef {{name: string, error_count: number, groups: string[], configs: import("./form.js").Entry[]}} Validation */
 /** @typedef {{class: string, type: string, version: string | null}} Plugin */
 
 /** @typedef {{needed: boolean, methods: string[], user: string | null, role: string | null}} Login */
@@ -158,6 +158,20 @@ export class Api {
    */
   async putConfig(name, config) {
     await this.send("PUT", `${connector(name)}/config`, config);
+  }
+
+  /**
+   * @param {string} name
+   * @param {Config} config
+   * @param {string} state
+   */
+  async create(name, config, state) {
+    await this.send("POST", "connectors", { name, config: { ...config, name }, initial_state: state });
+  }
+
+  /** @param {string} plugin */
+  async definitions(plugin) {
+    return /** @type {import("./form.js").Definition[]} */ (await this.get(`connector-plugins/${encodeURIComponent(plugin)}/config`));
   }
 
   /**

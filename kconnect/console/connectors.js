@@ -152,7 +152,7 @@ export function connectors({ api, feed, query, go }) {
     element: h(
       "section",
       { class: "connectors" },
-      h("h1", null, "Connectors"),
+      h("div", { class: "head" }, h("h1", null, "Connectors"), api.may("admin") ? h("a", { class: "button", href: "#/create" }, "New connector") : null),
       h("div", { class: "tools" }, search, state, type, h("div", { class: "actions", role: "group", "aria-label": "What to do with those that are chosen" }, actions)),
       count,
       rows.element,

@@ -8,6 +8,7 @@ import { Api } from "./api.js";
 import { cluster, loggers, plugins } from "./cluster.js";
 import { connector } from "./connector.js";
 import { connectors } from "./connectors.js";
+import { create } from "./create.js";
 import { fill, h } from "./dom.js";
 import { Feed } from "./feed.js";
 import { login, user } from "./login.js";
@@ -32,6 +33,7 @@ import { login, user } from "./login.js";
 /** @type {Record<string, (place: Place) => View>} */
 const VIEWS = {
   connectors: (place) => (place.path.length ? connector(place) : connectors(place)),
+  create,
   cluster,
   plugins,
   loggers,

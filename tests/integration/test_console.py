@@ -190,7 +190,7 @@ def test_a_role_is_offered_what_it_may_do(watched: Watched, connector: str, name
     expect(row(page, connector)).to_be_visible()
     assert {each.inner_text() for each in page.locator(".tools .actions button").all()} == offered
     page.goto(f"{watched.url}console#/connectors/{connector}/config")
-    expect(page.get_by_role("table")).to_contain_text("FileStreamSource")
+    expect(page.get_by_role("main")).to_contain_text("FileStreamSource")
     assert page.get_by_role("button", name="Edit").count() == (name == "ann")
     if refused:
         # Whoever asks all the same.
@@ -275,8 +275,10 @@ def test_names_and_values_are_texts(watched: Watched, cluster: Cluster, name: st
         expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
         expect(page.get_by_role("table")).to_contain_text("RUNNING")
         page.get_by_role("link", name="Config").click()
-        expect(page.get_by_role("table")).to_contain_text("</textarea><script>alert(1)</script>")
+        expect(page.get_by_role("main")).to_contain_text("</textarea><script>alert(1)</script>")
         page.get_by_role("button", name="Edit").click()
+        expect(page.get_by_label(re.compile("some.setting"))).to_have_value(re.compile("</textarea><script>"))
+        page.get_by_role("button", name="JSON", exact=True).click()
         expect(page.get_by_label("Config as JSON")).to_have_value(re.compile("</textarea><script>"))
         for tab in ("Offsets", "Topics"):
             page.get_by_role("link", name=tab, exact=True).click()
@@ -312,6 +314,7 @@ def test_why_a_task_failed_and_its_restart(watched: Watched, cluster: Cluster, u
 def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in(view=f"connectors/{connector}/config")
     page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
     field, submit = page.get_by_label("Config as JSON"), page.get_by_role("button", name="Submit")
     expect(page.get_by_text("The worker takes this config.")).to_be_visible()
     expect(submit).to_be_disabled()
@@ -330,9 +333,86 @@ def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Clus
     assert "batch.size" not in cluster.client.get_config(connector)
     submit.click()
     expect(page.get_by_role("button", name="Edit")).to_be_visible()
-    expect(page.get_by_role("table")).to_contain_text("77")
+    expect(page.get_by_role("main")).to_contain_text("77")
     assert cluster.client.get_config(connector)["batch.size"] == "77"
-    assert page.evaluate("sessionStorage.length") == 0
+    assert page.evaluate("Object.keys(sessionStorage)") == ["kconnect.side"]
+
+
+def test_a_form_says_what_is_wrong_where_it_is(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    page.get_by_role("button", name="Edit").click()
+    batch, topic = page.get_by_label(re.compile(r"batch\.size")), page.get_by_label(re.compile("^topic needed"))
+    expect(topic).to_have_value("console-lines")
+    expect(batch).to_be_hidden()
+    page.get_by_label("Find a setting").fill("batch.size")
+    batch.fill("many")
+    wrong = page.locator(".field").filter(has=batch)
+    expect(wrong).to_contain_text("Invalid value many for configuration batch.size")
+    expect(batch).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("button", name="Submit")).to_be_disabled()
+    page.get_by_label("Find a setting").fill("")
+    # What is wrong is shown in any case.
+    expect(batch).to_be_visible()
+    batch.fill("55")
+    expect(batch).to_have_attribute("aria-invalid", "false")
+    # Both ways.
+    page.get_by_role("button", name="JSON", exact=True).click()
+    expect(page.get_by_label("Config as JSON")).to_have_value(re.compile('"batch.size": "55"'))
+    field = page.get_by_label("Config as JSON")
+    field.fill(field.input_value().replace('"55"', '"56"'))
+    page.get_by_role("button", name="Form", exact=True).click()
+    expect(batch).to_have_value("56")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    assert cluster.client.get_config(connector)["batch.size"] == "56"
+
+
+def test_a_connector_is_made(watched: Watched, cluster: Cluster, unique: Callable[[str], str]) -> None:
+    name = unique("made <i>here</i>")
+    page = watched.log_in()
+    page.get_by_role("link", name="New connector").click()
+    page.get_by_label("Search plugins").fill("filestreamsource")
+    page.get_by_role("button", name="FileStreamSource", exact=True).click()
+    expect(page.get_by_text('Missing required configuration "topic"').first).to_be_visible()
+    create = page.get_by_role("button", name="Create", exact=True)
+    expect(create).to_be_disabled()
+    page.get_by_label("Name of the connector").fill(name)
+    page.get_by_label(re.compile("^topic needed")).fill("console-lines")
+    page.get_by_label(re.compile("^file")).fill(str(cluster.directory / "in.txt"))
+    expect(create).to_be_enabled()
+    page.reload()
+    expect(page.get_by_label("Name of the connector")).to_have_value(name)
+    page.get_by_label("Create it").select_option("stopped")
+    create.click()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    expect(page.locator(".facts")).to_contain_text("STOPPED")
+    config = cluster.client.get_config(name)
+    assert (config["topic"], config["name"]) == ("console-lines", name)
+    assert page.evaluate("Object.keys(sessionStorage)") == ["kconnect.side"]
+    cluster.client.delete(name)
+
+
+def test_a_config_is_pasted(watched: Watched, cluster: Cluster, unique: Callable[[str], str]) -> None:
+    name = unique("pasted")
+    page = watched.log_in(view="create")
+    page.get_by_role("button", name="Paste a config").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    config = {"connector.class": "FileStreamSource", "topic": "console-lines", "batch.size": 7}
+    page.get_by_label("Config as JSON").fill(json.dumps({"name": name, "config": config}))
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    assert cluster.client.get_config(name)["batch.size"] == "7"
+    cluster.client.delete(name)
+
+
+def test_secrets_are_not_shown(watched: Watched, cluster: Cluster, connector: str) -> None:
+    secret = "canary-console-41ff"
+    config = {**cluster.client.get_config(connector), "consumer.override.sasl.password": secret, "some.secret": secret}
+    cluster.client.put_config(connector, config)
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    expect(page.get_by_text("some.secret")).to_be_visible()
+    expect(page.get_by_text("settings have their defaults")).to_be_visible()
+    assert secret not in page.content()
 
 
 def test_offsets_are_altered_and_reset(watched: Watched, cluster: Cluster, connector: str) -> None:
@@ -386,7 +466,12 @@ def test_everybody_can_read_it(chrome: Browser, cluster: Cluster, connector: str
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
     found = {"login": _serious(page)}
     watched.log_in()
-    for view in (*VIEWS, *(f"connectors/{connector}/{tab}" for tab in ("overview", "config", "offsets", "topics")), "nowhere"):
+    for view in (
+        *VIEWS,
+        *(f"connectors/{connector}/{tab}" for tab in ("overview", "config", "offsets", "topics")),
+        "create",
+        "nowhere",
+    ):
         page.goto(f"{cluster.url}console#/{view}")
         expect(page.get_by_text("Asking the worker")).to_have_count(0)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
