@@ -62,6 +62,7 @@ export class ApiError extends Error {
 /** @typedef {{name: string, error_count: number, groups: string[], configs: import("./form.js").Entry[]}} Validation */
 /** @typedef {{class: string, type: string, version: string | null}} Plugin */
 
+/** @typedef {Record<"in_per_s" | "out_per_s" | "lag" | "errors" | "dead_letters" | "call_ms", (number | null)[]> & {name: string, at: number[]}} History */
 /** @typedef {{needed: boolean, methods: string[], user: string | null, role: string | null}} Login */
 
 export class Api {
@@ -239,6 +240,11 @@ export class Api {
   /** @param {string} name */
   async own(name) {
     return /** @type {{name: string, tasks: OwnTask[]}} */ (await this.get(`kconnect/${connector(name)}`));
+  }
+
+  /** @param {string} name */
+  async history(name) {
+    return /** @type {History} */ (await this.get(`kconnect/${connector(name)}/history`));
   }
 
   /** @param {string} name */

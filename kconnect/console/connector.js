@@ -5,6 +5,7 @@
  */
 
 import { ApiError } from "./api.js";
+import { charts } from "./charts.js";
 import { config } from "./config.js";
 import { needed, perform } from "./connectors.js";
 import { confirm, each, notice } from "./dialogs.js";
@@ -13,7 +14,7 @@ import { ago, number, said, size } from "./format.js";
 import { offsets } from "./offsets.js";
 
 /** @typedef {import("./api.js").Api} Api */
-/** @typedef {{element: HTMLElement, changed?: () => void}} Tab */
+/** @typedef {{element: HTMLElement, changed?: () => void, closed?: () => void}} Tab */
 /** @typedef {{api: Api, name: string, hurry: () => void}} About */
 
 /** @type {Record<string, {title: string, make: (about: About) => Tab}>} */
@@ -87,6 +88,7 @@ export function connector({ api, feed, path }) {
       tab.element,
     ),
     changed,
+    closed: () => tab.closed?.(),
   };
 }
 
@@ -110,6 +112,7 @@ export async function load(element, read) {
  */
 function overview({ api, name, hurry }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
+  const lastHour = charts(api, name);
   /** Traces that are open stay so. @type {Set<string>} */
   const open = new Set();
   let reading = false;
@@ -174,7 +177,7 @@ function overview({ api, name, hurry }) {
     reading = false;
   }
 
-  return { element, changed };
+  return { element: h("div", null, lastHour.element, element), changed, closed: lastHour.closed };
 }
 
 /**

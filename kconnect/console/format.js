@@ -2,7 +2,8 @@
  * Numbers and times as people read them.
  */
 
-const WHOLE = new Intl.NumberFormat("en");
+const SMALL = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 /**
@@ -11,7 +12,7 @@ const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFraction
  */
 export function number(value) {
   if (value === null || value === undefined) return "";
-  return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
+  return (Math.abs(value) < 10 ? SMALL : Math.abs(value) < 10_000 ? WHOLE : SHORT).format(value);
 }
 
 /** @param {number | null | undefined} bytes */

@@ -9,7 +9,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from kconnect.core.herder.requests.overview import GetOverview
-from kconnect.core.herder.requests.own import GetOwn, ListOwn
+from kconnect.core.herder.requests.own import GetHistory, GetOwn, ListOwn
 from kconnect.core.herder.requests.placement import GetPlacement
 from kconnect.core.herder.requests.plugins import ReloadPlugins
 from kconnect.errors import BadRequestError
@@ -33,6 +33,10 @@ async def get_overview(call: Call) -> Response:
     return ok(await call.ask(GetOverview(call.query("since"), int(text))))
 
 
+async def get_history(call: Call) -> Response:
+    return ok(await call.ask(GetHistory(call.path("connector"))))
+
+
 async def get_placement(call: Call) -> Response:
     return ok(await call.ask(GetPlacement(call.path("connector"))))
 
@@ -41,6 +45,29 @@ async def reload_plugins(call: Call) -> Response:
     return ok(await call.ask(ReloadPlugins()))
 
 
+_HISTORY = schemas.declare(
+    "History",
+    "The last hour of a connector's numbers. What was so at a point is so until the next one.",
+    {
+        "name": {"type": "string"},
+        "at": {"type": "array", "description": "When each point was, in ms since 1970.", "items": {"type": "integer"}},
+        **{
+            name: {
+                "type": "array",
+                "description": f"{text}; null where it was not known.",
+                "items": {"type": ["number", "null"]},
+            }
+            for name, text in {
+                "in_per_s": "Records a second from the source, or from Kafka",
+                "out_per_s": "Records a second to Kafka, or to the sink",
+                "lag": "Records that a sink had still to read",
+                "errors": "Records that had failed for good since the tasks started",
+                "dead_letters": "Records that had been sent to the dead letter queue since then",
+                "call_ms": "Milliseconds of a poll or put with records, of the task that takes longest",
+            }.items()
+        },
+    },
+)
 _PLACED = schemas.declare(
     "PlacedUnit",
     "A task, or the connector's instance.",
@@ -131,6 +158,17 @@ OPERATIONS = (
         "What only kconnect knows of a connector",
         Role.READ,
         (Answer(200, "The same of one connector, with its name.", "OwnConnector"), refused(404, "There is no such connector.")),
+    ),
+    Operation(
+        "GET /kconnect/connectors/{connector}/history",
+        get_history,
+        "The last hour of a connector's numbers",
+        Role.READ,
+        (
+            Answer(200, "What the answering worker has heard since it was started.", _HISTORY),
+            refused(404, "There is no such connector."),
+        ),
+        notes="A point every ten seconds, and none while nothing changes.",
     ),
     Operation(
         "GET /kconnect/connectors/{connector}/placement",

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from kconnect.core.metrics import report
+from kconnect.core.metrics.history import History
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConnectError
@@ -68,6 +69,7 @@ class Feed:
         self._settings = settings
         self._client: Mapping[str, Any] = clients.internal(settings, "metrics")
         self._heard = Heard(settings.worker_id)
+        self._history = History()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
 
@@ -90,6 +92,10 @@ class Feed:
     def reports(self) -> Collection[Report]:
         """The last of each unit and of each life of a host. From any thread."""
         return self._heard.all()
+
+    def history(self, connector: str) -> dict[str, Any]:
+        """As `History.of` has it. From any thread."""
+        return self._history.of(connector)
 
     def close(self) -> None:
         self._closing.set()
@@ -121,6 +127,9 @@ class Feed:
                 heard = report.decode(value)
                 if heard is not None:
                     self._heard.take(heard, now)
+                    if isinstance(heard, UnitReport):
+                        self._history.hear(heard, time.time())
+            self._history.take(time.time(), _FORGOTTEN_S)
             if now - tidied_at > report.AGAIN_S:
                 tidied_at = now
                 # Somebody may have deleted it; who reads goes on with another one by itself.

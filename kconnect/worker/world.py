@@ -207,6 +207,10 @@ class World:
         # It must not block: each answer with a status may need it.
         return self._feed.reports()
 
+    @performs(effects.ReadHistory, Lane.ASK)
+    def history(self, effect: effects.ReadHistory) -> Body:
+        return self._feed.history(effect.connector)
+
     @performs(effects.SetLevel, Lane.AT_ONCE)
     def set_level(self, effect: effects.SetLevel) -> None:
         logs.set_level(self.loggers, effect.change)

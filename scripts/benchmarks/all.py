@@ -38,6 +38,7 @@ BENCHES = {
     "growth": ("", "--sizes 10 30 --idle-seconds 5 --seconds 5"),
     "start": ("", "--records 2000 --rounds 1"),
     "rest": ("", "--connectors 30 --reads 100"),
+    "console": ("", "--connectors 100 --rounds 2 --seconds 5"),
     "apply": ("", "--connectors 20"),
     "offsets": ("", "--rounds 3"),
     "cluster": ("", "--rounds 1 --connectors 3 --many 0"),

@@ -49,7 +49,7 @@ def fill(worker: WorkerProcess, count: int, state: str, directory: Path) -> None
 
         def all_are() -> bool:
             found = client.get("connectors?expand=status").json()
-            states = [entry["status"]["connector"]["state"] for entry in found.values()]
+            states = [found[name]["status"]["connector"]["state"] for name in found if name.startswith("c-")]
             return states.count(state) == count
 
         stage.wait(all_are, 300, 0.25)

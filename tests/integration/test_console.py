@@ -190,7 +190,7 @@ def test_a_role_is_offered_what_it_may_do(watched: Watched, connector: str, name
     expect(row(page, connector)).to_be_visible()
     assert {each.inner_text() for each in page.locator(".tools .actions button").all()} == offered
     page.goto(f"{watched.url}console#/connectors/{connector}/config")
-    expect(page.get_by_role("main")).to_contain_text("FileStreamSource")
+    expect(page.get_by_text("connector.class")).to_be_visible()
     assert page.get_by_role("button", name="Edit").count() == (name == "ann")
     if refused:
         # Whoever asks all the same.
@@ -241,6 +241,29 @@ def test_what_changes_is_seen_at_once_and_many_are_changed_together(
         expect(row(page, name)).to_have_count(0)
     wait_until(lambda: not set(more) & set(cluster.client.connectors()), LIMIT_S)
     assert connector in cluster.client.connectors()
+
+
+def test_of_many_only_those_are_drawn_that_can_be_seen(watched: Watched, cluster: Cluster) -> None:
+    count = 300
+    config = {"connector.class": "FileStreamSource", "topic": "console-lines"}
+    for number in range(count):
+        cluster.client.create(f"many-{number:03d}", config, initial_state="STOPPED")
+    page = watched.log_in(view="connectors?q=many-")
+    expect(page.get_by_text(re.compile(f"^{count} (of|connectors)"))).to_be_visible()
+    names = page.locator(".rows tbody a")
+    expect(names.first).to_have_text("many-000")
+    assert 10 < names.count() < 100
+    page.locator(".window").evaluate("element => element.scrollTop = element.scrollHeight")
+    expect(names.last).to_have_text(f"many-{count - 1}")
+    assert 10 < names.count() < 100
+    page.get_by_label("Choose all that are listed").check()
+    expect(page.get_by_text(f"{count} chosen")).to_be_visible()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", name=f"Delete these {count} connectors?")).to_be_visible()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text(f"Deleting {count} connectors: done.")).to_be_visible()
+    wait_until(lambda: not any(name.startswith("many-") for name in cluster.client.connectors()), LIMIT_S)
+    expect(names).to_have_count(0)
 
 
 def test_a_place_comes_back(watched: Watched, cluster: Cluster, connector: str) -> None:
@@ -309,6 +332,15 @@ def test_why_a_task_failed_and_its_restart(watched: Watched, cluster: Cluster, u
     expect(page.get_by_role("table")).to_contain_text("RUNNING")
     expect(page.locator("summary")).to_have_count(0)
     cluster.client.delete(name)
+
+
+def test_charts_of_the_last_hour_say_what_they_show(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}")
+    rate = page.get_by_role("img", name=re.compile(r"^Records a second: in now \d.*; out now \d"))
+    expect(rate).to_be_visible()
+    expect(rate.locator("canvas")).to_have_count(1)
+    # A source has no lag.
+    assert page.get_by_role("img", name=re.compile("^Lag")).count() == 0
 
 
 def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Cluster, connector: str) -> None:

@@ -91,7 +91,9 @@ def test_a_file_is_sent_packed_and_only_when_it_is_new(http: Http, name: str) ->
     assert (known.status_code, known.content) == (304, b"")
 
 
-@pytest.mark.parametrize("name", ["nope.js", "__init__.py", "jsconfig.json", "..%2fapp.py", "%2e%2e"])
+@pytest.mark.parametrize(
+    "name", ["nope.js", "__init__.py", "jsconfig.json", "uplot.d.ts", "uplot.LICENSE", "..%2fapp.py", "%2e%2e"]
+)
 def test_nothing_else_is_given(http: Http, name: str) -> None:
     assert http("GET", f"/console/{name}").status_code == 404
 

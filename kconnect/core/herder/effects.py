@@ -120,6 +120,13 @@ class ReadReports(Effect[Collection[Report]]):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadHistory(Effect[Body]):
+    """The last hour of a connector's numbers, as `core/metrics/history.py` gives it."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskConnector(Effect[bool]):
     """
     Have a connector's `alter_offsets` look at new offsets, in the sandbox (KIP-875). `offsets` are pairs: of source

@@ -24,6 +24,7 @@ from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
 from kconnect.core.herder.performing import Lane, performers, performs
 from kconnect.core.herder.request import Request
+from kconnect.core.metrics.history import History
 from kconnect.core.metrics.report import Report
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
@@ -443,6 +444,10 @@ class MemoryWorker:
     @performs(effects.ReadReports, Lane.ASK)
     def reports(self, effect: effects.ReadReports) -> list[Report]:
         return self.cluster.reports
+
+    @performs(effects.ReadHistory, Lane.ASK)
+    def history(self, effect: effects.ReadHistory) -> Body:
+        return History().of(effect.connector)
 
     @performs(effects.AskConnector, Lane.PLUGIN)
     def ask_connector(self, effect: effects.AskConnector) -> bool:

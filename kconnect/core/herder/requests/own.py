@@ -43,6 +43,17 @@ class GetOwn(Request[Body]):
         return {"name": self.name, **_all_of(office.desk, reports, (self.name,))[self.name]}
 
 
+@dataclass(frozen=True, slots=True)
+class GetHistory(Request[Body]):
+    """`GET /kconnect/connectors/{c}/history`."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        office.desk.require(self.name)
+        return {"name": self.name, **(yield from ask(effects.ReadHistory(self.name)))}
+
+
 def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:
     """
     `{connector: {"tasks": [{"id", "host", "memory", "retrying"}]}}`; what does not apply, or is not known, is null.
