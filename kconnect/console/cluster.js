@@ -5,7 +5,7 @@
 import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
 import { badge, button, h, table } from "./dom.js";
-import { ago, number } from "./format.js";
+import { ago, number, size } from "./format.js";
 
 const LEVELS = ["OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
 const EVERY_MS = 5000;
@@ -16,6 +16,19 @@ const EVERY_MS = 5000;
  */
 export function cluster({ api }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
+  /** What each process had used when that was new. @type {Map<string, {at: number, cpu: number, share: number | null}>} */
+  const used = new Map();
+
+  /** @param {string} process @param {number | undefined} cpu seconds, which hosts tell every few seconds */
+  function share(process, cpu) {
+    if (cpu === undefined) return "";
+    const before = used.get(process);
+    const at = Date.now() / 1000;
+    if (before === undefined || cpu < before.cpu) used.set(process, { at, cpu, share: null });
+    else if (cpu > before.cpu || at - before.at > 60) used.set(process, { at, cpu, share: (100 * (cpu - before.cpu)) / (at - before.at) });
+    const now = used.get(process)?.share;
+    return now === null || now === undefined ? "" : `${Math.round(now)} %`;
+  }
 
   async function read() {
     const found = await api.get("cluster");
@@ -27,13 +40,13 @@ export function cluster({ api }) {
       each.leaving ? "leaving" : "",
       each.url === null ? "" : h("a", { href: `${each.url.replace(/\/$/, "")}/console`, rel: "noreferrer" }, "Its console"),
     ]);
-    const hosts = found.workers.flatMap((/** @type {any} */ worker) => worker.hosts.map((/** @type {any} */ host) => [worker.worker_id, number(host.host), host.node ?? "", host.pid === null ? "" : String(host.pid), number(host.connectors), number(host.tasks)]));
+    const hosts = found.workers.flatMap((/** @type {any} */ worker) => worker.hosts.map((/** @type {any} */ host) => [worker.worker_id, number(host.host), host.node ?? "", host.pid === null ? "" : String(host.pid), number(host.connectors), number(host.tasks), [size(host.usage?.memory), host.usage?.memory_max ? ` of ${size(host.usage.memory_max)}` : ""].join(""), share(`${worker.worker_id} ${host.host} ${host.pid}`, host.usage?.cpu_s)]));
     const moves = found.moving.map((/** @type {any} */ each) => [each.connector, each.task === null ? "the connector itself" : `task ${each.task}`, each.from ?? "nowhere", each.to ?? "nowhere"]);
     return [
       h("h2", null, "Workers"),
       table(["Worker", "State", "Connectors", "Tasks", "", ""], workers, { caption: "Workers" }),
       h("h2", null, "Task hosts"),
-      hosts.length ? table(["Worker", "Host", "Node", "Process", "Connectors", "Tasks"], hosts, { caption: "Task hosts" }) : h("p", null, "There is none yet: Spark is starting."),
+      hosts.length ? table(["Worker", "Host", "Node", "Process", "Connectors", "Tasks", "Memory", "CPU"], hosts, { caption: "Task hosts" }) : h("p", null, "There is none yet: Spark is starting."),
       moves.length ? [h("h2", null, "Being moved"), table(["Connector", "What", "From", "To"], moves, { caption: "Being moved" })] : null,
     ].flat();
   }

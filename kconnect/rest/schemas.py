@@ -191,6 +191,12 @@ SCHEMAS: dict[str, Schema] = {
             "dedicated_to": _or_null(
                 _object("The only task that it is for (tasks.isolation).", {"connector": _NAME, "task": _NUMBER})
             ),
+            "usage": _or_null(
+                _object(
+                    "Resident memory and its limit, in bytes, and the CPU seconds of its life; some seconds old.",
+                    {"memory": _NUMBER, "memory_max": {"type": ["integer", "null"]}, "cpu_s": {"type": "number"}},
+                )
+            ),
         },
     ),
     # -- connectors ------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kconnect.core.herder.requests.cluster import GetCluster
 from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.metrics.report import HostReport, Starts, Usage
 from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
@@ -47,3 +48,15 @@ def test_it_tells_what_a_host_is_for() -> None:
         (1, 0, ["/plugins/2"], None),
         *((0, 1, ["/plugins/2"], {"connector": "x", "task": task}) for task in range(3)),
     ]
+
+
+def test_it_tells_what_a_host_takes_once_that_is_known() -> None:
+    cluster = MemoryCluster(1)
+    cluster.add_worker("a:1", 2)
+    cluster.settle()
+    life = cluster.workers["a:1"].herder.desk.identity.incarnation
+    first = cluster.hosts["a:1", 0].incarnation
+    said = {first: Usage(5, 9, 1.2345), "an earlier life": Usage(6, None, 7.0)}
+    cluster.reports = [HostReport("a:1", 0, each, life, Starts(), Starts(), usage) for each, usage in said.items()]
+    (worker,) = cluster.call("a:1", GetCluster())["workers"]
+    assert [host["usage"] for host in worker["hosts"]] == [{"memory": 5, "memory_max": 9, "cpu_s": 1.23}, None]

@@ -11,25 +11,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kconnect.core.herder import effects
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
-from kconnect.core.herder.request import Look, Office
+from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.herder.request import Office, Request
+from kconnect.core.metrics.report import HostReport, Usage
 from kconnect.core.state.assignment_records import PLAIN, Held, HostSpec
 from kconnect.core.state.records import TargetState, UnitId
 
 
 @dataclass(frozen=True, slots=True)
-class GetCluster(Look[Body]):
+class GetCluster(Request[Body]):
     """
     `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
 
     A worker is `{"worker_id", "url" (null once it has left the group), "leaving", "generation", "connectors", "tasks",
-    "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories", "dedicated_to"}` counting
-    what it really holds. `dedicated_to` is null or `{"connector", "task"}`. Moving is each unit that is not yet where the
-    leader wants it: `{"connector", "task" (null for the instance), "from", "to"}`, either may be null.
+    "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories", "dedicated_to", "usage"}`
+    counting what it really holds. `dedicated_to` is null or `{"connector", "task"}`. `usage` is null until the host has told of
+    it: `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and in seconds of its life. Moving is each unit that is
+    not yet where the leader wants it: `{"connector", "task" (null for the instance), "from", "to"}`, either may be null.
     """
 
-    def look(self, office: Office) -> Body:
+    def answer(self, office: Office) -> Procedure[Body]:
+        reports = yield from ask(effects.ReadReports())
+        usages = {(each.worker, each.host, each.incarnation): each.usage for each in reports if isinstance(each, HostReport)}
         desk = office.desk
         state = desk.log.assignment
         workers = []
@@ -38,7 +44,7 @@ class GetCluster(Look[Body]):
             specs = (lambda host: PLAIN) if placement is None else placement.spec
             # They have ended with Spark, and their records stay until others come.
             known = [] if placement is not None and placement.down else state.hosts_of(worker)
-            hosts = [_host(held, specs(held.host)) for held in known]
+            hosts = [_host(held, specs(held.host), usages.get((worker, held.host, held.incarnation))) for held in known]
             workers.append(
                 {
                     "worker_id": worker,
@@ -59,7 +65,7 @@ class GetCluster(Look[Body]):
         }
 
 
-def _host(held: Held, spec: HostSpec) -> dict[str, Any]:
+def _host(held: Held, spec: HostSpec, usage: Usage | None) -> dict[str, Any]:
     node, pid, _ = held.process or (None, None, None)
     return {
         "host": held.host,
@@ -69,6 +75,9 @@ def _host(held: Held, spec: HostSpec) -> dict[str, Any]:
         "stuck": len(held.stuck),
         "directories": list(spec.directories),
         "dedicated_to": None if spec.unit is None else {"connector": spec.unit.connector, "task": spec.unit.task},
+        "usage": None
+        if usage is None
+        else {"memory": usage.memory, "memory_max": usage.memory_max, "cpu_s": round(usage.cpu, 2)},
     }
 
 
