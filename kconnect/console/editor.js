@@ -7,6 +7,7 @@
 
 import { button, fill, h, table } from "./dom.js";
 import { Form } from "./form.js";
+import { preview } from "./preview.js";
 
 const QUIET_MS = 400;
 
@@ -115,7 +116,7 @@ export function editor({ api, now, first, draft, verb, submit, leave, more }) {
     asked += 1;
     leave();
   };
-  return h("div", { class: "editor" }, h("div", null, chosen, form.element, json), h("div", null, h("div", { class: "actions" }, more, send, button("Give up", giveUp)), findings, difference));
+  return h("div", { class: "editor" }, h("div", null, chosen, form.element, json), h("div", null, h("div", { class: "actions" }, more, send, button("Give up", giveUp)), findings, difference, preview(api, () => wanted)));
 }
 
 /** @param {Config} settings */

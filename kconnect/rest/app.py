@@ -18,7 +18,20 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kconnect.processes.levels import Loggers, PythonLoggers
-from kconnect.rest import browsers, cluster, connectors, console, documentation, errors, loggers, metrics, own, plugins, root
+from kconnect.rest import (
+    browsers,
+    cluster,
+    connectors,
+    console,
+    documentation,
+    errors,
+    loggers,
+    metrics,
+    own,
+    plugins,
+    preview,
+    root,
+)
 from kconnect.rest.audit import Audit
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.operation import Role
@@ -32,6 +45,7 @@ OPERATIONS = (
     *plugins.OPERATIONS,
     *cluster.OPERATIONS,
     *own.OPERATIONS,
+    *preview.OPERATIONS,
     *metrics.OPERATIONS,
     *documentation.OPERATIONS,
 )

@@ -31,6 +31,11 @@ TASKS = "send a JSON list with one flat object for each task"
 OFFSETS = 'send {"offsets": [{"partition": {...}, "offset": {...}}, ...]}, as GET gives them; null as an offset resets it'
 LEVEL = 'send {"level": "<level>"} with one of OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE, ALL'
 
+PREVIEW = (
+    'send {"config": {...}, "records": [...]}, or in place of `records` a "topic", with "limit", "partition", "offset" or '
+    '"newest" if wanted'
+)
+MOST_RECORDS = 100
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
@@ -87,6 +92,43 @@ def offsets(body: bytes) -> Pairs:
     for unknown in data.keys() - {"offsets"}:
         raise BadRequestError(f"Unknown property '{unknown}' in the request; {OFFSETS}.")
     return _pairs(data.get("offsets"), "offsets")
+
+
+def preview(body: bytes) -> tuple[dict[str, str], tuple[Any, ...] | None, dict[str, Any]]:
+    """Parse the body of `POST /kconnect/preview` to a config, records or None, and what `kafka/sample.py` is asked for."""
+    data = _object(body, PREVIEW, parse_int=int, parse_float=float)
+    for unknown in data.keys() - {"config", "records", "topic", "limit", "partition", "offset", "newest"}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {PREVIEW}.")
+    # Once more: of a config the numbers are texts, as they were written.
+    given = _object(body, PREVIEW).get("config")
+    if not isinstance(given, dict):
+        raise BadRequestError(f"The request's 'config' is not an object; {PREVIEW}.")
+    config = {name: text for name, text in _flat(given, PREVIEW).items() if text is not None}
+    if not config.get("connector.class"):
+        raise BadRequestError(f"The config has no 'connector.class'; {PREVIEW}.")
+    records, topic = data.get("records"), data.get("topic")
+    if (records is None) == (topic is None):
+        raise BadRequestError(f"Either 'records' or 'topic' must say what is tried; {PREVIEW}.")
+    if records is not None:
+        if not isinstance(records, list) or len(records) > MOST_RECORDS:
+            raise BadRequestError(f"'records' must be a list of at most {MOST_RECORDS}; {PREVIEW}.")
+        return config, tuple(records), {}
+    if not isinstance(topic, str) or not isinstance(data.get("newest", False), bool):
+        raise BadRequestError(f"'topic' must be a text, and 'newest' true or false; {PREVIEW}.")
+    limit = _whole(data, "limit", 1, MOST_RECORDS) if data.get("limit") is not None else 5
+    places = [None if data.get(name) is None else _whole(data, name, 0, 2**63 - 1) for name in ("partition", "offset")]
+    partition, offset = places
+    if offset is not None and (partition is None or data.get("newest")):
+        raise BadRequestError(f"'offset' needs a 'partition', and goes without 'newest'; {PREVIEW}.")
+    sample = {"topic": topic, "limit": limit, "partition": partition, "offset": offset, "newest": data.get("newest", False)}
+    return config, None, sample
+
+
+def _whole(data: dict[str, Any], name: str, least: int, most: int) -> int:
+    value = data[name]
+    if type(value) is not int or not least <= value <= most:
+        raise BadRequestError(f"'{name}' must be a whole number from {least} to {most}; {PREVIEW}.")
+    return value
 
 
 def login(body: bytes) -> str:

@@ -220,6 +220,11 @@ class ConnectClient:
     def validate(self, plugin: str, config: Config) -> dict[str, Any]:
         return self._object("PUT", _path("connector-plugins", plugin, "config", "validate"), config)
 
+    def preview(self, config: Config, records: list[Any] | None = None, **sample: Any) -> dict[str, Any]:
+        """What the chain makes of some `records`, or of some of a `topic`: `limit`, `partition`, `offset`, `newest`."""
+        given = sample if records is None else {"records": records}
+        return self._object("POST", "/kconnect/preview", {"config": dict(config), **given})
+
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 

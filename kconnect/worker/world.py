@@ -33,6 +33,7 @@ from kconnect.processes import logs, process
 from kconnect.processes.levels import PythonLoggers
 from kconnect.worker import session_key
 from kconnect.worker.metrics import Feed
+from kconnect.worker.previews import Previews
 from kconnect.worker.topic_watch import TopicWatch
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class World:
         self._admin, self._sandbox, self._feed, self._watch = admin, sandbox, feed, watch
         self.registry = registry
         self._reloading = threading.Lock()
+        self._previews = Previews(settings)
         self._writer = LogWriter(client, topics)
         self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
 
@@ -131,6 +133,11 @@ class World:
             self.registry = registry
         log.info("Plugins were reloaded: %s", told)
         return {**told, "broken": [{"location": each.location, "reason": each.reason} for each in registry.broken]}
+
+    @performs(effects.Preview, Lane.PLUGIN)
+    def preview(self, effect: effects.Preview) -> str:
+        records = None if effect.records is None else list(effect.records)
+        return self._previews.run(effect.config, records, effect.sample)
 
     @performs(effects.GroupOffsets, Lane.CLIENT)
     def group_offsets(self, effect: effects.GroupOffsets) -> list[tuple[str, int, int]]:

@@ -437,6 +437,42 @@ def test_a_config_is_pasted(watched: Watched, cluster: Cluster, unique: Callable
     cluster.client.delete(name)
 
 
+def test_a_chain_is_tried_before_it_is_submitted(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field = page.get_by_label("Config as JSON")
+    chain = {
+        "transforms": "wrap,mark",
+        "transforms.wrap.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+        "transforms.wrap.field": "text",
+        "transforms.mark.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.mark.static.field": "<b>by</b>",
+        "transforms.mark.static.value": "<i>console</i>",
+        "transforms.mark.predicate": "mine",
+        "predicates": "mine",
+        "predicates.mine.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+        "predicates.mine.pattern": "console-.*",
+    }
+    field.fill(json.dumps({**json.loads(field.input_value()), **chain}))
+    page.get_by_text("Try it on records").click()
+    expect(page.locator("#preview-topic")).to_have_value("console-lines")
+    page.get_by_role("button", name="Try it").click()
+    first = page.get_by_role("region", name="Record 1")
+    expect(first.get_by_text("comes out")).to_be_visible()
+    expect(first.get_by_role("group", name="What wrap changes")).to_contain_text("value.text")
+    expect(first.get_by_text("mark (if mine: true)")).to_be_visible()
+    expect(first.get_by_role("group", name="What mark changes")).to_contain_text('value.<b>by</b>"<i>console</i>"')
+    page.get_by_label("Records as JSON").fill('[{"topic": "other", "value": "a"}, {"topic": "console-x", "value": null}]')
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("mark (if mine: false) is not applied.")).to_be_visible()
+    expect(page.get_by_role("region", name="Record 2").get_by_text("mark (if mine: true)")).to_be_visible()
+    page.get_by_label("Records as JSON").fill("{")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("The records are no JSON")).to_be_visible()
+    assert "transforms" not in cluster.client.get_config(connector)
+
+
 def test_secrets_are_not_shown(watched: Watched, cluster: Cluster, connector: str) -> None:
     secret = "canary-console-41ff"
     config = {**cluster.client.get_config(connector), "consumer.override.sasl.password": secret, "some.secret": secret}
@@ -515,6 +551,11 @@ def test_everybody_can_read_it(chrome: Browser, cluster: Cluster, connector: str
     page.get_by_role("button", name="Edit").click()
     expect(page.get_by_text("The worker takes this config.")).to_be_visible()
     found["edit"] = _serious(page)
+    page.get_by_text("Try it on records").click()
+    page.get_by_label("Records as JSON").fill('[{"topic": "other", "value": "a"}]')
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("comes out")).to_be_visible()
+    found["preview"] = _serious(page)
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     found["dialog"] = _serious(page)

@@ -127,6 +127,15 @@ class ReadHistory(Effect[Body]):
 
 
 @dataclass(frozen=True, slots=True)
+class Preview(Effect[str]):
+    """Try a chain on records, in a process of its own. Gives the answer of `POST /kconnect/preview` as JSON."""
+
+    config: Mapping[str, str]
+    records: tuple[Any, ...] | None
+    sample: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class AskConnector(Effect[bool]):
     """
     Have a connector's `alter_offsets` look at new offsets, in the sandbox (KIP-875). `offsets` are pairs: of source

@@ -449,6 +449,10 @@ class MemoryWorker:
     def history(self, effect: effects.ReadHistory) -> Body:
         return History().of(effect.connector)
 
+    @performs(effects.Preview, Lane.PLUGIN)
+    def preview(self, effect: effects.Preview) -> str:
+        return '{"kind": "source", "records": []}'
+
     @performs(effects.AskConnector, Lane.PLUGIN)
     def ask_connector(self, effect: effects.AskConnector) -> bool:
         self._ask_outside(effect)

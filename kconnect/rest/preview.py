@@ -1,0 +1,83 @@
+"""`/kconnect/preview`: what a connector's chain makes of records, step by step, before the config is submitted."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from kconnect.core.herder.requests.preview import PreviewChain
+from kconnect.rest import bodies, schemas
+from kconnect.rest.operation import JSON, Answer, Operation, Role, refused
+from kconnect.rest.resource import Call
+
+
+async def preview_chain(call: Call) -> Response:
+    config, records, sample = await call.parsed(bodies.preview)
+    return Response(await call.ask(PreviewChain(config, records, sample)), media_type=JSON)
+
+
+_RECORD = {
+    "type": ["object", "null"],
+    "description": "`topic`, `partition`, `timestamp`, `key`, `value` and `headers`; a key or value is `schema`, `payload`.",
+}
+_BYTES = {"type": ["string", "null"], "description": "In base64."}
+_STEP = schemas.declare(
+    "PreviewStep",
+    "What a transform did.",
+    {
+        "alias": {"type": "string"},
+        "predicate": {"type": ["object", "null"], "description": "What its predicate said."},
+        "applied": {"type": "boolean"},
+        "record": {**_RECORD, "description": "The record behind it; null: it was dropped, or failed."},
+    },
+)
+_OUTCOME = schemas.declare(
+    "PreviewOutcome",
+    "One record's way through the chain.",
+    {
+        "in": _RECORD,
+        "steps": {"type": "array", "items": schemas.ref(_STEP)},
+        "out": {**_RECORD, "description": "What comes out; null: nothing."},
+        "key_bytes": {**_BYTES, "description": "What a source would write, or what a sink's record was read from, in base64."},
+        "value_bytes": _BYTES,
+        "error": {
+            "type": ["object", "null"],
+            "description": "`stage`, `class`, `message`, `alias`, `tolerated`.",
+        },
+    },
+)
+_PREVIEW = schemas.declare(
+    "Preview",
+    "What a chain made of records.",
+    {"kind": {"enum": ["source", "sink"]}, "records": {"type": "array", "items": schemas.ref(_OUTCOME)}},
+)
+_REQUEST = schemas.declare_optional(
+    "PreviewRequest",
+    "A config, and either `records` or the `topic` from which some are taken. Of a topic nothing is committed.",
+    {
+        "config": schemas.ref("SubmittedConfig"),
+        "records": {"type": "array", "maxItems": bodies.MOST_RECORDS, "items": {"type": "object"}},
+        "topic": {"type": "string"},
+        "limit": {"type": "integer", "minimum": 1, "maximum": bodies.MOST_RECORDS, "default": 5},
+        "partition": {"type": "integer", "minimum": 0},
+        "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, with a `partition`."},
+        "newest": {"type": "boolean", "default": False, "description": "The last ones."},
+    },
+)
+
+OPERATIONS = (
+    Operation(
+        "POST /kconnect/preview",
+        preview_chain,
+        "Try a connector's chain on records",
+        Role.ADMIN,
+        (
+            Answer(200, "Each record before and behind each step.", _PREVIEW),
+            refused(400, "The body is malformed, or the config's chain or a record can't be used."),
+            refused(404, "There is no such topic or partition."),
+        ),
+        body=_REQUEST,
+        notes="Runs the plugins' code, in a process of its own; changes nothing. In place of `key` and `value`, a sink's "
+        "record may have `key_bytes` or `key_text`, and the same of its value: they pass its converters.",
+        changes=False,
+    ),
+)
