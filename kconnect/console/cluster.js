@@ -38,7 +38,7 @@ export function cluster({ api }) {
       number(each.connectors),
       number(each.tasks),
       each.leaving ? "leaving" : "",
-      each.url === null ? "" : h("a", { href: `${each.url.replace(/\/$/, "")}/console`, rel: "noreferrer" }, "Its console"),
+      !/^https?:/.test(each.url ?? "") ? "" : h("a", { href: `${each.url.replace(/\/$/, "")}/console`, rel: "noreferrer" }, "Its console"),
     ]);
     const hosts = found.workers.flatMap((/** @type {any} */ worker) => worker.hosts.map((/** @type {any} */ host) => [worker.worker_id, number(host.host), host.node ?? "", host.pid === null ? "" : String(host.pid), number(host.connectors), number(host.tasks), [size(host.usage?.memory), host.usage?.memory_max ? ` of ${size(host.usage.memory_max)}` : ""].join(""), share(`${worker.worker_id} ${host.host} ${host.pid}`, host.usage?.cpu_s)]));
     const moves = found.moving.map((/** @type {any} */ each) => [each.connector, each.task === null ? "the connector itself" : `task ${each.task}`, each.from ?? "nowhere", each.to ?? "nowhere"]);

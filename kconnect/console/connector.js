@@ -25,6 +25,8 @@ const TABS = {
   topics: { title: "Topics", make: topics },
 };
 
+const EVERY_MS = 5000;
+
 /** @type {Record<string, string>} */
 const WARNINGS = {
   Stop: "Its tasks end. Offsets and config stay.",
@@ -44,6 +46,8 @@ export function connector({ api, feed, path }) {
   const facts = h("p", { class: "facts" });
   const actions = h("div", { class: "actions", role: "group", "aria-label": "What to do with this connector" });
   const address = `#/connectors/${encodeURIComponent(name)}`;
+  /** @type {string | undefined} */
+  let seen = "";
 
   /** @param {string} verb */
   async function act(verb) {
@@ -69,7 +73,10 @@ export function connector({ api, feed, path }) {
         fill(actions, ...mine.map((verb) => button(verb, () => act(verb), { class: verb === "Delete" ? "danger" : null })));
       }
     }
-    tab.changed?.();
+    // Of the other connectors there is news all the time.
+    const text = JSON.stringify(row);
+    if (text !== seen) tab.changed?.();
+    seen = text;
   }
 
   return {
@@ -177,7 +184,13 @@ function overview({ api, name, hurry }) {
     reading = false;
   }
 
-  return { element: h("div", null, lastHour.element, element), changed, closed: lastHour.closed };
+  // Where a task runs, and what it waits for, is not in what the feed tells.
+  const timer = setInterval(() => document.visibilityState === "visible" && changed(), EVERY_MS);
+  const closed = () => {
+    clearInterval(timer);
+    lastHour.closed();
+  };
+  return { element: h("div", null, lastHour.element, element), changed, closed };
 }
 
 /**

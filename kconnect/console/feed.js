@@ -7,6 +7,7 @@
 import { ApiError } from "./api.js";
 
 const WAIT_MS = 25_000;
+const SOON_MS = 1000;
 const AGAIN_MS = [500, 1000, 2000, 5000];
 
 export class Feed extends EventTarget {
@@ -39,11 +40,14 @@ export class Feed extends EventTarget {
       await this._ready;
       try {
         this._asking = new AbortController();
+        const began = Date.now();
         const news = await this.api.overview(this._at, this._soon ? 0 : WAIT_MS, this._asking.signal);
         this._soon = false;
         this._take(news);
         failures = 0;
         if (this.trouble) this._say("");
+        // A worker that is about to end makes nobody wait.
+        if (!news.whole && !news.connectors.length && !news.deleted.length && Date.now() - began < SOON_MS) await pause(SOON_MS);
       } catch (error) {
         if (error instanceof DOMException) continue;
         if (error instanceof ApiError && error.status === 401) {
@@ -52,7 +56,7 @@ export class Feed extends EventTarget {
           continue;
         }
         this._say(error instanceof ApiError ? error.message : String(error));
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS[Math.min(failures, AGAIN_MS.length - 1)]));
+        await pause(AGAIN_MS[Math.min(failures, AGAIN_MS.length - 1)] ?? SOON_MS);
         failures += 1;
       }
     }
@@ -87,4 +91,9 @@ export class Feed extends EventTarget {
 function visible() {
   if (document.visibilityState === "visible") return Promise.resolve();
   return new Promise((resolve) => document.addEventListener("visibilitychange", () => resolve(), { once: true }));
+}
+
+/** @param {number} ms */
+function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -515,7 +515,7 @@ def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Clus
     hosts = page.get_by_role("group", name="Task hosts")
     expect(hosts.get_by_role("row").nth(1)).to_contain_text(re.compile(r"\d MiB.*%"))
     page.get_by_role("link", name="Plugins").click()
-    expect(page.get_by_role("table")).to_contain_text("FileStreamSource")
+    expect(page.get_by_role("group", name="Plugins")).to_contain_text("FileStreamSource")
     page.get_by_role("link", name="Loggers").click()
     page.get_by_label("Another logger").fill("kconnect.console.trial")
     page.get_by_role("button", name="DEBUG here").click()
