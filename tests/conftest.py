@@ -28,6 +28,7 @@ from tests.integration import harmful, versioned
 from tests.kip import scripted
 from tests.rig.systems import browser
 from tests.rig.systems.connect import ConnectProcess
+from tests.rig.systems.hadoop import Hadoop
 from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres_programs import find, find_or_install
 from tests.scheduling import EndingLoadFileScheduling
@@ -168,6 +169,17 @@ def chromium() -> Path:
     if os.environ.get("CI") == "true":
         return browser.find_or_install(install=True)
     return browser.find() or pytest.skip("Chromium is not installed here (scripts/setup --browser): the console was not tried")
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def hadoop() -> Iterator[Hadoop]:
+    """HDFS for all tests of a process; each has folders of its own."""
+    made = Hadoop()
+    try:
+        yield made.start()
+    finally:
+        made.stop()
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
 import { button, fill, h, table } from "./dom.js";
 import { editor } from "./editor.js";
+import { groupOf } from "./form.js";
 
 const HIDDEN = "••••••";
-const OTHERS = "Other settings";
 
 /** @typedef {import("./api.js").Config} Config */
 
@@ -68,9 +68,9 @@ function settings(now, known) {
     const definition = by.get(key);
     const secret = definition === undefined ? /password|secret|token|credential|key$/i.test(key) : definition.type === "PASSWORD";
     const cell = secret && value !== null && !value.startsWith("${") ? h("span", { title: "A secret is not shown here" }, HIDDEN) : h("code", null, value ?? "null");
-    const rows = groups.get(definition?.group ?? OTHERS) ?? [];
+    const rows = groups.get(groupOf(definition)) ?? [];
     rows.push([h("code", { title: definition?.documentation }, key), cell, definition?.documentation ?? ""]);
-    groups.set(definition?.group ?? OTHERS, rows);
+    groups.set(groupOf(definition), rows);
   }
   const defaults = known.filter((each) => !(each.name in now) && each.default_value !== null);
   return [

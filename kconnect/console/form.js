@@ -17,6 +17,15 @@ const OTHERS = "Other settings";
 /** The groups of what every connector has, as Connect calls them, come after the plugin's own. */
 const COMMON = ["Common", "Transforms", "Predicates", "Error Handling", "Topic Creation", "Exactly Once Support", "offsets.topic", OTHERS];
 
+/**
+ * The heading under which a setting stands.
+ *
+ * @param {Definition | null | undefined} definition
+ */
+export function groupOf(definition) {
+  return definition ? definition.group ?? OWN : OTHERS;
+}
+
 export class Form {
   /** @param {(name: string, value: string | null) => void} changed a setting has another value; null: none of its own */
   constructor(changed) {
@@ -64,7 +73,7 @@ export class Form {
     known?.element.remove();
     const made = new Field(name, definition, this._changed);
     this._fields.set(name, made);
-    const group = definition === null ? OTHERS : definition.group ?? OWN;
+    const group = groupOf(definition);
     let section = this._sections.get(group);
     if (section === undefined) {
       section = h("fieldset", null, h("legend", null, group));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -14,17 +14,6 @@ from tests.rig.connectors import sinks, sources, trials
 from tests.rig.connectors.sinks import Target
 from tests.rig.connectors.sources import Origin
 from tests.rig.systems.hadoop import USER, Hadoop
-from tests.support import starts
-
-
-@pytest.fixture(scope="module")
-@starts("process")
-def hadoop() -> Iterator[Hadoop]:
-    made = Hadoop()
-    try:
-        yield made.start()
-    finally:
-        made.stop()
 
 
 class Written(Target):

@@ -13,6 +13,7 @@ from typing import Any
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.waiting import waiting
+from kconnect.core.metrics.history import SERIES
 from kconnect.core.metrics.report import Report, UnitReport
 from kconnect.core.state.records import State, UnitId, UnitStatus
 
@@ -23,16 +24,12 @@ EVERY_MS = 1000
 _MOST_GONE = 10_000
 """So many deleted connectors are remembered. Who has not looked since before gets all rows."""
 
-_RATES = {
-    "in_per_s": ("source-record-poll-rate", "sink-record-read-rate"),
-    "out_per_s": ("source-record-write-rate", "sink-record-send-rate"),
-}
-_COUNTS = {
-    "lag": ("sink-record-lag",),
-    "errors": ("total-record-errors",),
+_NUMBERS = {
+    **{key: SERIES[key][0] for key in ("in_per_s", "out_per_s", "lag", "errors")},
     "skipped": ("total-records-skipped",),
-    "dead_letters": ("deadletterqueue-produce-requests",),
+    "dead_letters": SERIES["dead_letters"][0],
 }
+_DIGITS = 1
 
 
 class Overview:
@@ -103,8 +100,7 @@ class Overview:
             "why": _why(statuses, own),
             "retrying_since": _earliest(own, "retrying-since-timestamp-seconds"),
             "moved_at": max((_ms(each, "last-progress-timestamp-seconds") or 0 for each in own), default=0) or None,
-            **{key: _total(own, names, 1) for key, names in _RATES.items()},
-            **{key: _total(own, names, 0) for key, names in _COUNTS.items()},
+            **{key: _total(own, names) for key, names in _NUMBERS.items()},
         }
 
 
@@ -142,6 +138,6 @@ def _earliest(own: Collection[UnitReport], name: str) -> int | None:
     return min(filter(None, (_ms(each, name) for each in own)), default=None)
 
 
-def _total(own: Collection[UnitReport], names: Collection[str], digits: int) -> float | None:
+def _total(own: Collection[UnitReport], names: Collection[str]) -> float | None:
     known = [value for each in own for name in names if (value := each.values.get(name)) is not None]
-    return round(sum(known), digits) if known else None
+    return round(sum(known), _DIGITS) if known else None

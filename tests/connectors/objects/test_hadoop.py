@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,19 +12,8 @@ from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner, config_errors
 from tests.rig.systems.hadoop import USER, Hadoop
-from tests.support import starts
 
 pytestmark = pytest.mark.process
-
-
-@pytest.fixture(scope="module")
-@starts("process")
-def hadoop() -> Iterator[Hadoop]:
-    made = Hadoop()
-    try:
-        yield made.start()
-    finally:
-        made.stop()
 
 
 def config(hadoop: Hadoop, folder: str, **more: str) -> dict[str, str]:

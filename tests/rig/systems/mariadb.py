@@ -16,6 +16,7 @@ from pathlib import Path
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, lock
 from kconnect.local.broker import free_port
+from tests.rig.systems import debian
 from tests.support import wait_until
 
 _PACKAGES = ("mariadb-server-core", "mariadb-client-core")
@@ -127,8 +128,7 @@ def _program(name: str) -> str:
 def _install() -> None:
     with lock.hold(jars.cache_dir() / "mariadb.lock"):
         if not all(shutil.which(name) or shutil.which(name, path="/usr/sbin") for name in _PROGRAMS):
-            _checked(["apt-get", "-q", "update"])
-            _checked(["apt-get", "-q", "install", "--yes", "--no-install-recommends", *_PACKAGES])
+            debian.install(*_PACKAGES)
 
 
 def _checked(command: list[str], given: str = "") -> str:
