@@ -144,10 +144,11 @@ def test_a_flood_is_counted_and_leaves_room_for_others(parts: Parts) -> None:
     assert missing, "so many lines can't all have been written"
     assert {(line.level, line.unit) for line in missing} == {("warning", ("loud", 0))}
     loud = [line.message for line in lines if line.logger == "org.example.Talker" and line.unit == ("loud", 0)]
-    assert len(loud) + sum(int(line.message.split()[0]) for line in missing) == 200_000
+    assert loud and len(loud) + sum(int(line.message.split()[0]) for line in missing) == 200_000
+    # The unit's lines share its room: one thread may have filled it before the other began, and for as long as that logged.
     for name in ("one", "two"):
         numbers = [int(message.split()[1]) for message in loud if message.startswith(name)]
-        assert numbers == sorted(set(numbers)) != []
+        assert numbers == sorted(set(numbers))
     assert [line.message for line in lines if line.unit == ("calm", 0)] == [f"calm {at}" for at in range(200)]
     assert [line.message for line in lines if line.unit == (None, None)] == ["behind"]
 
