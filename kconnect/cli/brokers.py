@@ -19,10 +19,6 @@ import click
 if TYPE_CHECKING:
     from kconnect.core.settings.worker import WorkerSettings
 
-_CONSUMER = {"group.id": "kconnect-cli", "enable.auto.commit": False, "allow.auto.create.topics": False}
-# As Connect's workers write: Java's partitioner decides where a key is looked for.
-_PRODUCER = {"acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"}
-
 _OPTIONS = {
     "config": ("config.storage.topic", "config_topic"),
     "offset": ("offset.storage.topic", "offset_topic"),
@@ -76,8 +72,7 @@ class Brokers:
         """
         from kconnect.kafka import clients
 
-        own = {"consumer": _CONSUMER, "producer": _PRODUCER}.get(kind, {})
-        return {**clients.internal(self.settings, f"cli-{kind}"), **own}
+        return clients.plain(self.settings, kind, "cli")
 
     @property
     def told(self) -> Mapping[str, str]:

@@ -65,6 +65,37 @@ export class ApiError extends Error {
 /** @typedef {Record<"in_per_s" | "out_per_s" | "lag" | "errors" | "dead_letters" | "call_ms", (number | null)[]> & {name: string, at: number[]}} History */
 /** @typedef {{needed: boolean, methods: string[], user: string | null, role: string | null}} Login */
 
+/**
+ * @typedef {object} Letter a record that failed; what is not told is null
+ * @property {number} partition
+ * @property {number} offset
+ * @property {string | null} time
+ * @property {number | null} timestamp
+ * @property {string | null} topic
+ * @property {number | null} original_partition
+ * @property {number | null} original_offset
+ * @property {string | null} source_partition
+ * @property {string | null} source_offset
+ * @property {string | null} connector
+ * @property {number | null} task
+ * @property {string | null} stage
+ * @property {string | null} class
+ * @property {string | null} exception
+ * @property {string | null} message
+ * @property {string | null} cause
+ * @property {string | null} stacktrace
+ * @property {number} replays
+ * @property {boolean | null} replayed
+ * @property {string | null} key
+ * @property {string} [key_bytes]
+ * @property {string | null} value
+ * @property {string} [value_bytes]
+ * @property {{name: string, value: string | null, value_bytes?: string}[]} headers
+ */
+
+/** @typedef {{queue: string, more: boolean, replays_unknown: string | null, letters: Letter[]}} Letters */
+/** @typedef {{partition: number, offset: number, to: string | null, to_partition: number | null, left: string | null, outcome: import("./preview.js").Outcome | null}} Decided */
+
 export class Api {
   /** @param {string} base the worker's address, with a slash at its end */
   constructor(base) {
@@ -230,6 +261,26 @@ export class Api {
   /** @param {string} name */
   async resetOffsets(name) {
     return /** @type {string} */ ((await this.send("DELETE", `${connector(name)}/offsets`)).message);
+  }
+
+  /**
+   * @param {string} name
+   * @param {{contains: string, stage: string, oldest: boolean, limit: number}} wanted
+   * @returns {Promise<Letters>}
+   */
+  deadLetters(name, wanted) {
+    const query = new URLSearchParams(Object.entries(wanted).map(([key, value]) => [key, String(value)]));
+    return this.get(`kconnect/${connector(name)}/dead-letters?${query}`);
+  }
+
+  /**
+   * @param {string} name
+   * @param {{partition: number, offset: number}[]} letters
+   * @param {{dry_run: boolean, through_chain: boolean}} how
+   */
+  async replay(name, letters, how) {
+    const places = letters.map(({ partition, offset }) => ({ partition, offset }));
+    return /** @type {{replayed: number, letters: Decided[]}} */ (await this.send("POST", `kconnect/${connector(name)}/dead-letters/replay`, { letters: places, ...how }));
   }
 
   /** @param {string} name */

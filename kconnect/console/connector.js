@@ -11,18 +11,20 @@ import { needed, perform } from "./connectors.js";
 import { confirm, each, notice } from "./dialogs.js";
 import { badge, button, fill, h, table } from "./dom.js";
 import { ago, number, said, size } from "./format.js";
+import { letters } from "./letters.js";
 import { offsets } from "./offsets.js";
 
 /** @typedef {import("./api.js").Api} Api */
 /** @typedef {{element: HTMLElement, changed?: () => void, closed?: () => void}} Tab */
-/** @typedef {{api: Api, name: string, hurry: () => void}} About */
+/** @typedef {{api: Api, name: string, hurry: () => void, query: URLSearchParams, go: (path: string, query?: URLSearchParams) => void}} About */
 
-/** @type {Record<string, {title: string, make: (about: About) => Tab}>} */
+/** @type {Record<string, {title: string, make: (about: About) => Tab, role?: "operate"}>} */
 const TABS = {
   overview: { title: "Overview", make: overview },
   config: { title: "Config", make: config },
   offsets: { title: "Offsets", make: offsets },
   topics: { title: "Topics", make: topics },
+  letters: { title: "Dead letters", make: letters, role: "operate" },
 };
 
 const EVERY_MS = 5000;
@@ -38,11 +40,12 @@ const WARNINGS = {
  * @param {import("./main.js").Place} place
  * @returns {import("./main.js").View}
  */
-export function connector({ api, feed, path }) {
+export function connector({ api, feed, path, query, go }) {
   const name = path[0] ?? "";
-  const chosen = path[1] !== undefined && path[1] in TABS ? path[1] : "overview";
+  const tabs = Object.entries(TABS).filter(([, { role }]) => role === undefined || api.may(role));
+  const chosen = tabs.find(([key]) => key === path[1])?.[0] ?? "overview";
   const hurry = () => feed.hurry();
-  const tab = /** @type {typeof TABS[string]} */ (TABS[chosen]).make({ api, name, hurry });
+  const tab = /** @type {typeof TABS[string]} */ (TABS[chosen]).make({ api, name, hurry, query, go });
   const facts = h("p", { class: "facts" });
   const actions = h("div", { class: "actions", role: "group", "aria-label": "What to do with this connector" });
   const address = `#/connectors/${encodeURIComponent(name)}`;
@@ -90,7 +93,7 @@ export function connector({ api, feed, path }) {
       h(
         "nav",
         { class: "tabs", "aria-label": "Of this connector" },
-        ...Object.entries(TABS).map(([key, { title }]) => h("a", { href: `${address}/${key}`, "aria-current": key === chosen ? "page" : null }, title)),
+        ...tabs.map(([key, { title }]) => h("a", { href: `${address}/${key}`, "aria-current": key === chosen ? "page" : null }, title)),
       ),
       tab.element,
     ),

@@ -44,7 +44,7 @@ export function preview(api, wanted) {
       const given = pasted.value.trim();
       const more = given === "" ? { topic: topic.value, limit: Number(limit.value) || 5, newest: newest.checked } : { records: records(given) };
       const answer = /** @type {{kind: string, records: Outcome[]}} */ (await api.send("POST", "kconnect/preview", { config: wanted(), ...more }));
-      fill(found, answer.records.length ? answer.records.map(outcome) : "There are no records.");
+      fill(found, answer.records.length ? answer.records.map((each, index) => outcome(each, `Record ${index + 1}`)) : "There are no records.");
     } catch (error) {
       fill(found, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
     }
@@ -69,9 +69,9 @@ function records(text) {
 
 /**
  * @param {Outcome} each
- * @param {number} index
+ * @param {string} title
  */
-function outcome(each, index) {
+export function outcome(each, title) {
   const place = each.in.offset === undefined || each.in.offset === null ? "" : `, offset ${each.in.offset} of ${each.in.topic}-${each.in.partition}`;
   let before = each.in;
   const steps = each.steps.map((step) => {
@@ -81,8 +81,8 @@ function outcome(each, index) {
   });
   return h(
     "section",
-    { class: "outcome", "aria-label": `Record ${index + 1}` },
-    h("h3", null, `Record ${index + 1}${place} `, each.error ? badge("FAILED", each.error.tolerated ? "failed, tolerated" : "failed") : each.out === null ? badge("PAUSED", "dropped") : badge("RUNNING", "comes out")),
+    { class: "outcome", "aria-label": title },
+    h("h3", null, `${title}${place} `, each.error ? badge("FAILED", each.error.tolerated ? "failed, tolerated" : "failed") : each.out === null ? badge("PAUSED", "dropped") : badge("RUNNING", "comes out")),
     each.error ? h("p", { class: "error" }, `${each.error.stage}: ${each.error.message}`) : null,
     h("ol", null, steps),
     whole("Before", each.in),

@@ -59,6 +59,16 @@ def internal(settings: WorkerSettings, name: str) -> Client:
     return {**_base(client_id, shared), **translate(size), **translate(shared)}
 
 
+def plain(settings: WorkerSettings, kind: str, who: str) -> Client:
+    """The same of a command's `admin`, `consumer` or `producer`; the worker's `producer.` and the like don't count."""
+    own: dict[str, Client] = {
+        "consumer": {"group.id": "kconnect-cli", "enable.auto.commit": False, "allow.auto.create.topics": False},
+        # As Connect's workers write: Java's partitioner decides where a key is looked for.
+        "producer": {"acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"},
+    }
+    return {**internal(settings, f"{who}-{kind}"), **own.get(kind, {})}
+
+
 def producer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
     """The producer of a source task."""
     asked = _asked(settings, "producer.", config)

@@ -1,7 +1,7 @@
 """
 The producer of a replay: records go in one transaction with the note of what has been replayed, as offsets of a group.
 
-Used by `cli/dlq/sending.py`. All but the note and what errors say is `transactions.py`.
+Used by `dlq/sending.py`. All but the note and what errors say is `transactions.py`.
 """
 
 from __future__ import annotations

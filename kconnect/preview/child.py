@@ -1,8 +1,8 @@
 """
 A chain tried on records for a worker: in a process of its own, so that plugin code can't hurt the worker. It ends with it.
 
-`worker/previews.py` starts it as `python -m kconnect.preview.child` and speaks to it in the sandbox's frames: one greeting, one
-request, one answer. Read next: `preview.py`, which does what tasks do.
+`worker/errands.py` starts it as `python -m kconnect.preview.child` and speaks to it in the sandbox's frames: one greeting, one
+request, one answer. `dlq/child.py` is such a process, too. Read next: `preview.py`, which does what tasks do.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from kconnect.core.settings.worker import WorkerSettings
@@ -25,15 +25,34 @@ from kconnect.plugins.sandbox_child import frame, pipes, read_frame
 from kconnect.preview import preview
 from kconnect.preview.preview import Outcome, Preview
 
+Work = Callable[[Mapping[str, Any], "int | None"], "dict[str, Any]"]
+"""The request, and how much memory there is, in bytes."""
+
 
 def main() -> None:
+    serve(_preview)
+
+
+def serve(work: Work) -> None:
+    """Answer the one request. `work` makes what is sent as JSON, or raises a ConnectError, which is sent as such."""
     requests, answers = pipes()
     memory = (read_frame(requests) or {}).get("memory")
     confine(memory)
     request = read_frame(requests)
     if request is not None:
         threading.Thread(target=_end_with_worker, args=(requests,), daemon=True).start()
-        answers.write(frame(_answer(request, memory)))
+        answers.write(frame(_answer(work, request, memory)))
+
+
+def plugins(settings: WorkerSettings, memory: int | None) -> Registry:
+    options.wanted = Options(*settings.java, memory, "sandbox.memory.max.bytes")
+    return Registry.scan(settings.plugin_path, discovery=settings.plugin_discovery)
+
+
+def chain(config: Mapping[str, str], kind: str | None, settings: WorkerSettings, known: Registry) -> Preview:
+    """ConfigError for a setting that can't be used."""
+    environments.prepare(environments.directories(known, config, settings))
+    return Preview(config, kind or preview.kind_of(config, known), settings, known)
 
 
 def _end_with_worker(requests: IO[bytes]) -> None:
@@ -41,10 +60,10 @@ def _end_with_worker(requests: IO[bytes]) -> None:
     os._exit(1)
 
 
-def _answer(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
+def _answer(work: Work, request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
     try:
         # As text: half a pair of surrogates, which records may have, passes no stricter writer.
-        return {"result": json.dumps(_preview(request, memory))}
+        return {"result": json.dumps(work(request, memory))}
     except ConfigError as error:
         return {"error": BadRequestError.__name__, "message": str(error)}
     except ConnectError as error:
@@ -52,18 +71,14 @@ def _answer(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
 
 
 def _preview(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
-    config: dict[str, str] = request["config"]
     settings = WorkerSettings.from_properties(request["worker"], {})
-    options.wanted = Options(*settings.java, memory, "sandbox.memory.max.bytes")
-    plugins = Registry.scan(settings.plugin_path, discovery=settings.plugin_discovery)
-    environments.prepare(environments.directories(plugins, config, settings))
-    chain = Preview(config, preview.kind_of(config, plugins), settings, plugins)
+    tried = chain(request["config"], None, settings, plugins(settings, memory))
     try:
         records = request["records"]
-        outcomes = _sampled(chain, settings, request["sample"]) if records is None else _given(chain, records)
-        return {"kind": chain.kind, "records": [outcome.as_json() for outcome in outcomes]}
+        outcomes = _sampled(tried, settings, request["sample"]) if records is None else _given(tried, records)
+        return {"kind": tried.kind, "records": [outcome.as_json() for outcome in outcomes]}
     finally:
-        chain.close()
+        tried.close()
 
 
 def _given(chain: Preview, records: list[Any]) -> Iterator[Outcome]:

@@ -23,6 +23,7 @@ from kconnect.rest import (
     cluster,
     connectors,
     console,
+    dead_letters,
     documentation,
     errors,
     loggers,
@@ -46,6 +47,7 @@ OPERATIONS = (
     *cluster.OPERATIONS,
     *own.OPERATIONS,
     *preview.OPERATIONS,
+    *dead_letters.OPERATIONS,
     *metrics.OPERATIONS,
     *documentation.OPERATIONS,
 )

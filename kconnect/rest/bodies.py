@@ -36,6 +36,11 @@ PREVIEW = (
     '"newest" if wanted'
 )
 MOST_RECORDS = 100
+REPLAY = (
+    'send {"letters": [{"partition": 0, "offset": 12}, ...]}, and true for "through_chain", "again" or "dry_run", or a '
+    '"to_topic", if wanted'
+)
+MOST_LETTERS = 500
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
@@ -115,8 +120,8 @@ def preview(body: bytes) -> tuple[dict[str, str], tuple[Any, ...] | None, dict[s
         return config, tuple(records), {}
     if not isinstance(topic, str) or not isinstance(data.get("newest", False), bool):
         raise BadRequestError(f"'topic' must be a text, and 'newest' true or false; {PREVIEW}.")
-    limit = _whole(data, "limit", 1, MOST_RECORDS) if data.get("limit") is not None else 5
-    places = [None if data.get(name) is None else _whole(data, name, 0, 2**63 - 1) for name in ("partition", "offset")]
+    limit = _whole(data, "limit", 1, MOST_RECORDS, PREVIEW) if data.get("limit") is not None else 5
+    places = [None if data.get(name) is None else _whole(data, name, 0, 2**63 - 1, PREVIEW) for name in ("partition", "offset")]
     partition, offset = places
     if offset is not None and (partition is None or data.get("newest")):
         raise BadRequestError(f"'offset' needs a 'partition', and goes without 'newest'; {PREVIEW}.")
@@ -124,11 +129,38 @@ def preview(body: bytes) -> tuple[dict[str, str], tuple[Any, ...] | None, dict[s
     return config, None, sample
 
 
-def _whole(data: dict[str, Any], name: str, least: int, most: int) -> int:
+def replay(body: bytes) -> dict[str, Any]:
+    """Parse the body of `POST /kconnect/connectors/{c}/dead-letters/replay` to what `dlq/child.py` is asked for."""
+    data = _object(body, REPLAY, parse_int=int, parse_float=float)
+    flags = ("through_chain", "again", "dry_run")
+    for unknown in data.keys() - {"letters", "to_topic", *flags}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {REPLAY}.")
+    letters, topic = data.get("letters"), data.get("to_topic")
+    if not isinstance(letters, list) or not 0 < len(letters) <= MOST_LETTERS:
+        raise BadRequestError(f"'letters' must be a list of at least one and at most {MOST_LETTERS}; {REPLAY}.")
+    if not all(isinstance(each, dict) and each.keys() == {"partition", "offset"} for each in letters):
+        raise BadRequestError(f"Each of 'letters' must have a partition and an offset, and nothing else; {REPLAY}.")
+    if not (topic is None or (isinstance(topic, str) and topic)):
+        raise BadRequestError(f"'to_topic' must be a topic's name; {REPLAY}.")
+    for name in flags:
+        if not isinstance(data.get(name, False), bool):
+            raise BadRequestError(f"'{name}' must be true or false; {REPLAY}.")
+    places = [[_whole(each, name, 0, 2**63 - 1, REPLAY) for name in ("partition", "offset")] for each in letters]
+    return {"letters": places, "to_topic": topic, **{name: data.get(name, False) for name in flags}}
+
+
+def _whole(data: dict[str, Any], name: str, least: int, most: int, expected: str) -> int:
     value = data[name]
     if type(value) is not int or not least <= value <= most:
-        raise BadRequestError(f"'{name}' must be a whole number from {least} to {most}; {PREVIEW}.")
+        raise BadRequestError(f"'{name}' must be a whole number from {least} to {most}; {expected}.")
     return value
+
+
+def whole_text(name: str, text: str, least: int, most: int) -> int:
+    """A number in a query."""
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and least <= int(text) <= most):
+        raise BadRequestError(f"'{name}' is '{text[:100]}'; send a whole number from {least} to {most}.")
+    return int(text)
 
 
 def login(body: bytes) -> str:

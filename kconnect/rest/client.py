@@ -225,6 +225,15 @@ class ConnectClient:
         given = sample if records is None else {"records": records}
         return self._object("POST", "/kconnect/preview", {"config": dict(config), **given})
 
+    def dead_letters(self, connector: str, **wanted: Any) -> dict[str, Any]:
+        """Letters of its queue: `limit`, `oldest`, `stage`, `exception`, `topic`, `contains`."""
+        return self._object("GET", _path("kconnect", "connectors", connector, "dead-letters"), params=wanted)
+
+    def replay_dead_letters(self, connector: str, letters: list[dict[str, int]], **wanted: Any) -> dict[str, Any]:
+        """`through_chain`, `again`, `to_topic`, `dry_run`."""
+        body = {"letters": letters, **wanted}
+        return self._object("POST", _path("kconnect", "connectors", connector, "dead-letters", "replay"), body)
+
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 

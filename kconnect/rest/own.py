@@ -12,8 +12,7 @@ from kconnect.core.herder.requests.overview import GetOverview
 from kconnect.core.herder.requests.own import GetHistory, GetOwn, ListOwn
 from kconnect.core.herder.requests.placement import GetPlacement
 from kconnect.core.herder.requests.plugins import ReloadPlugins
-from kconnect.errors import BadRequestError
-from kconnect.rest import schemas
+from kconnect.rest import bodies, schemas
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
 
@@ -27,10 +26,8 @@ async def get_own(call: Call) -> Response:
 
 
 async def get_overview(call: Call) -> Response:
-    text = call.query("wait") or "0"
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= _LONGEST_WAIT_MS):
-        raise BadRequestError(f"'wait' is '{text[:100]}'; send milliseconds from 0 to {_LONGEST_WAIT_MS}.")
-    return ok(await call.ask(GetOverview(call.query("since"), int(text))))
+    wait = bodies.whole_text("wait", call.query("wait") or "0", 0, _LONGEST_WAIT_MS)
+    return ok(await call.ask(GetOverview(call.query("since"), wait)))
 
 
 async def get_history(call: Call) -> Response:

@@ -30,7 +30,7 @@ _STEP = schemas.declare(
         "record": {**_RECORD, "description": "The record behind it; null: it was dropped, or failed."},
     },
 )
-_OUTCOME = schemas.declare(
+OUTCOME = schemas.declare(
     "PreviewOutcome",
     "One record's way through the chain.",
     {
@@ -48,7 +48,7 @@ _OUTCOME = schemas.declare(
 _PREVIEW = schemas.declare(
     "Preview",
     "What a chain made of records.",
-    {"kind": {"enum": ["source", "sink"]}, "records": {"type": "array", "items": schemas.ref(_OUTCOME)}},
+    {"kind": {"enum": ["source", "sink"]}, "records": {"type": "array", "items": schemas.ref(OUTCOME)}},
 )
 _REQUEST = schemas.declare_optional(
     "PreviewRequest",

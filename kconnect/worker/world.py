@@ -32,8 +32,8 @@ from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import logs, process
 from kconnect.processes.levels import PythonLoggers
 from kconnect.worker import session_key
+from kconnect.worker.errands import Errands
 from kconnect.worker.metrics import Feed
-from kconnect.worker.previews import Previews
 from kconnect.worker.topic_watch import TopicWatch
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class World:
         self._admin, self._sandbox, self._feed, self._watch = admin, sandbox, feed, watch
         self.registry = registry
         self._reloading = threading.Lock()
-        self._previews = Previews(settings)
+        self._errands = Errands(settings)
         self._writer = LogWriter(client, topics)
         self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
 
@@ -137,7 +137,11 @@ class World:
     @performs(effects.Preview, Lane.PLUGIN)
     def preview(self, effect: effects.Preview) -> str:
         records = None if effect.records is None else list(effect.records)
-        return self._previews.run(effect.config, records, effect.sample)
+        return self._errands.preview(effect.config, records, effect.sample)
+
+    @performs(effects.DeadLetters, Lane.PLUGIN)
+    def dead_letters(self, effect: effects.DeadLetters) -> str:
+        return self._errands.dead_letters(effect.connector, effect.configs, effect.wanted)
 
     @performs(effects.GroupOffsets, Lane.CLIENT)
     def group_offsets(self, effect: effects.GroupOffsets) -> list[tuple[str, int, int]]:

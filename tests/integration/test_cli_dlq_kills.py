@@ -11,9 +11,9 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.cli.brokers import Brokers
-from kconnect.cli.dlq.letters import CONTEXT
-from kconnect.cli.dlq.memory import Done
-from kconnect.cli.dlq.queues import Queue
+from kconnect.dlq.letters import CONTEXT
+from kconnect.dlq.memory import Done
+from kconnect.dlq.queue import Queue
 from kconnect.local.broker import free_port
 from tests.cli.calls import call
 from tests.integration import units
@@ -23,7 +23,7 @@ _LIMIT_S = 240
 _REPLAY = """
 import os, signal, sys
 from kconnect.cli import main
-from kconnect.cli.dlq import sending
+from kconnect.dlq import sending
 from kconnect.kafka.transactions import TransactionalProducer
 
 end, step, until_done = int(sys.argv.pop(1)), 0, TransactionalProducer._until_done
@@ -91,6 +91,6 @@ def test_whatever_is_killed_each_record_is_written_once(bootstrap: str, topic: s
     seen = units.values(bootstrap, topic, "read_uncommitted")
     assert len(seen) > len(once)
     assert set(seen) == set(once)
-    with Queue(Brokers(bootstrap), queue) as read:
+    with Queue(Brokers(bootstrap).client_config, queue) as read:
         # Markers of transactions are no letters that are still to be replayed.
         assert read.replayed(settled=True) == {0: Done(2 * _LETTERS - 1)}

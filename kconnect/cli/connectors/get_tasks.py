@@ -56,7 +56,7 @@ def tasks(
 
 
 def _reason(trace: str | None) -> str:
-    from kconnect.cli.describe import causes
+    from kconnect.core.state import causes
 
     cause = causes.of(trace)
     return "" if cause is None else cause.first

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kconnect.cli import retrying
-from kconnect.cli.describe import advice, causes, history
+from kconnect.cli.describe import advice, history
+from kconnect.core.state import causes
 from kconnect.core.state.records import Topic, UnitId
 from kconnect.errors import BadRequestError, ConnectError, RetriableError, UnavailableError
 

@@ -10,11 +10,10 @@ import click
 from kconnect.cli import asking, connection
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.cli.dlq import choice as choices
-from kconnect.cli.dlq import queues
-from kconnect.cli.dlq.choice import Choice
-from kconnect.cli.dlq.letters import Letter, counted
-from kconnect.cli.dlq.memory import Done
+from kconnect.cli.dlq import options, queues
+from kconnect.dlq.choice import Choice
+from kconnect.dlq.letters import Letter, counted
+from kconnect.dlq.memory import Done
 from kconnect.errors import BadRequestError
 from kconnect.kafka.cluster import Cluster
 
@@ -36,7 +35,7 @@ class Prefix:
 @click.option("--replayed", is_flag=True, help="Letters that have been replayed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @asking.option
-@choices.options
+@options.options
 def drop(
     name: str, target: Target, brokers: Brokers, everything: bool, replayed: bool, dry_run: bool, yes: bool, choice: Choice
 ) -> None:

@@ -13,8 +13,8 @@ from kconnect.cli import connection, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq import queues
-from kconnect.cli.dlq.letters import Letter, moment
-from kconnect.cli.dlq.queues import Owner, Queue
+from kconnect.dlq.letters import Letter, moment
+from kconnect.dlq.queue import Owner, Queue
 from kconnect.errors import ConnectError, UnavailableError
 
 _CAUSES = 3
@@ -107,7 +107,7 @@ def list_queues(target: Target, brokers: Brokers, sample: int, form: str) -> int
 def _look(brokers: Brokers, found: Found, sample: int) -> None:
     """UnavailableError if no broker answers: then none does for the other queues either."""
     try:
-        with Queue(brokers, found.queue) as queue:
+        with Queue(brokers.client_config, found.queue) as queue:
             look(queue, found, sample)
     except UnavailableError:
         raise

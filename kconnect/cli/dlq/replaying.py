@@ -10,16 +10,15 @@ import click
 from kconnect.cli import asking, connection, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.cli.dlq import choice as choices
-from kconnect.cli.dlq import queues, retention
-from kconnect.cli.dlq.chains import Chains
-from kconnect.cli.dlq.choice import Choice
-from kconnect.cli.dlq.letters import counted
-from kconnect.cli.dlq.memory import Done
-from kconnect.cli.dlq.planning import Left, Outgoing, Plan, Rules, plan
-from kconnect.cli.dlq.queues import Queue
-from kconnect.cli.dlq.sending import Sender
+from kconnect.cli.dlq import options, queues, retention
+from kconnect.cli.dlq.chains import chains
 from kconnect.cli.outcome_text import printable
+from kconnect.dlq.choice import Choice
+from kconnect.dlq.letters import counted
+from kconnect.dlq.memory import Done
+from kconnect.dlq.planning import Left, Outgoing, Plan, Rules, plan
+from kconnect.dlq.queue import Queue
+from kconnect.dlq.sending import Sender
 
 _SHOWN = 20
 
@@ -59,7 +58,7 @@ _SHOWN = 20
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @asking.option
 @output.option("json", "yaml")
-@choices.options
+@options.options
 def replay(
     name: str,
     target: Target,
@@ -101,12 +100,12 @@ def replay(
         raise click.UsageError("--chain-of needs --through-chain")
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
         queues.require_queue(queue)
-        chains = stack.enter_context(Chains(brokers, target, queue.name, chain_of)) if through_chain else None
+        tried = stack.enter_context(chains(brokers, target, queue.name, chain_of)) if through_chain else None
         rules = Rules(
             queue.name,
             functools.cache(queue.partitions),
             to_topic,
-            chains.run if chains else None,
+            tried.run if tried else None,
             by_key,
             again,
             max_replays,
@@ -133,10 +132,8 @@ def _write(brokers: Brokers, queue: Queue, made: Plan, again: bool) -> None:
         nonlocal written
         written += number
 
-    with Sender(brokers, queue) as sender:
-        # Only now is nobody else replaying: what somebody did since the question must not be done twice.
-        done = queue.replayed(settled=True)
-        left = [each for each in made.outgoing if again or each.letter.offset not in done.get(each.letter.partition, Done())]
+    with Sender(brokers.client_config, queue) as sender:
+        left, done = sender.still(made.outgoing, again)
         try:
             sender.send(left, done, count)
         finally:

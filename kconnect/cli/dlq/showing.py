@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,14 +13,14 @@ from rich.text import Text
 from kconnect.cli import connection, outcome_text, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.cli.dlq import choice as choices
-from kconnect.cli.dlq import queues
-from kconnect.cli.dlq.chains import Chains
-from kconnect.cli.dlq.choice import Choice
-from kconnect.cli.dlq.letters import Letter, counted, moment, short
-from kconnect.cli.dlq.memory import Done
-from kconnect.cli.dlq.queues import Queue
+from kconnect.cli.dlq import options, queues
+from kconnect.cli.dlq.chains import chains
 from kconnect.cli.outcome_text import bytes_text, echo, printable
+from kconnect.dlq.chains import Chains
+from kconnect.dlq.choice import Choice
+from kconnect.dlq.letters import Letter, counted, moment, short
+from kconnect.dlq.memory import Done
+from kconnect.dlq.queue import Queue
 from kconnect.errors import ConnectError
 
 _LABEL = 12
@@ -41,7 +39,7 @@ _LABEL = 12
     help="With --decode: use the converters of this connector. Default: the one that wrote the letter.",
 )
 @click.option("-o", "--output", "form", type=click.Choice(["text", "table", "json", "yaml"]), default="text", show_default=True)
-@choices.options
+@options.options
 def show(
     name: str,
     target: Target,
@@ -67,9 +65,9 @@ def show(
     """
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
         done = _replayed(queue)
-        found = _read(queue, choice, limit, oldest)
-        chains = stack.enter_context(Chains(brokers, target, queue.name, chain_of, whole=False)) if decode else None
-        bodies = [_decoded(letter, chains) for letter in found]
+        found = queue.some(choice, limit, oldest)
+        tried = stack.enter_context(chains(brokers, target, queue.name, chain_of, whole=False)) if decode else None
+        bodies = [_decoded(letter, tried) for letter in found]
     if form in ("json", "yaml"):
         output.write([_json(letter, body, done) for letter, body in zip(found, bodies)], form)
     elif form == "table":
@@ -85,22 +83,6 @@ def show(
         click.echo(f"Only the {'oldest' if oldest else 'newest'} {counted(limit)}; -n N shows more", err=True)
 
 
-def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> list[Letter]:
-    bounds = queue.bounds(choice)
-    if choice.by_place and not oldest:
-        bounds = {place: (max(begin, end - limit), end) for place, (begin, end) in bounds.items()}
-    letters: Iterator[Letter] = filter(choice.takes, queue.letters(bounds))
-    if oldest:
-        return list(itertools.islice(letters, limit))
-    newest: dict[int, deque[Letter]] = defaultdict(lambda: deque(maxlen=limit))
-    for letter in letters:
-        newest[letter.partition].append(letter)
-    found = [letter for some in newest.values() for letter in some]
-    if len(newest) > 1:
-        found.sort(key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-    return found[-limit:]
-
-
 def _replayed(queue: Queue) -> dict[int, Done]:
     try:
         return queue.replayed()
@@ -110,12 +92,12 @@ def _replayed(queue: Queue) -> dict[int, Done]:
         return {}
 
 
-def _decoded(letter: Letter, chains: Chains | None) -> dict[str, Any] | str | None:
+def _decoded(letter: Letter, tried: Chains | None) -> dict[str, Any] | str | None:
     """The record as converters read it, or why they can't."""
-    if chains is None:
+    if tried is None:
         return None
     try:
-        outcome = chains.run(letter)
+        outcome = tried.run(letter)
     except ConnectError as error:
         return str(error)
     if outcome.error is not None:

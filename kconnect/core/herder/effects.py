@@ -136,6 +136,18 @@ class Preview(Effect[str]):
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetters(Effect[str]):
+    """
+    Read or replay dead letters, in a process of its own. `configs` are those of the connectors with the same queue, `wanted` is
+    what `dlq/child.py` takes. Gives the answer as JSON.
+    """
+
+    connector: str
+    configs: Mapping[str, Mapping[str, str]]
+    wanted: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class AskConnector(Effect[bool]):
     """
     Have a connector's `alter_offsets` look at new offsets, in the sandbox (KIP-875). `offsets` are pairs: of source

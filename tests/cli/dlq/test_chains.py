@@ -10,10 +10,9 @@ import pytest
 
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.cli.dlq.chains import Chains
+from kconnect.cli.dlq.chains import chains
 from kconnect.errors import ConnectError, NotFoundError
-
-from .letters import letter
+from tests.dlq.letters import letter
 
 _ASKED: list[str] = []
 
@@ -47,12 +46,12 @@ def url() -> Iterator[str]:
 
 
 def test_a_connector_that_is_gone_is_asked_for_once(url: str) -> None:
-    with Chains(Brokers(), Target(url), "orders-dead") as chains:
+    with chains(Brokers(), Target(url), "orders-dead") as tried:
         for offset in range(3):
             with pytest.raises(NotFoundError, match="sink, which wrote the letter, no longer exists: name another"):
-                chains.run(letter(offset))
+                tried.run(letter(offset))
         with pytest.raises(NotFoundError, match="The connector other"):
-            chains.run(letter(connector_name="other"))
+            tried.run(letter(connector_name="other"))
     assert _ASKED == ["/connectors/sink/config", "/connectors/other/config"]
 
 
@@ -65,11 +64,11 @@ def test_a_worker_that_is_not_there_is_asked_once(url: str, monkeypatch: pytest.
 
     monkeypatch.setattr(_Nobody, "do_GET", away)
     monkeypatch.setattr(ThreadingHTTPServer, "handle_error", lambda *_: None)
-    with Chains(Brokers(), Target(url), "orders-dead") as chains:
+    with chains(Brokers(), Target(url), "orders-dead") as tried:
         with pytest.raises(ConnectError):
-            chains.run(letter(0))
+            tried.run(letter(0))
         first = len(asked)
         assert first
         with pytest.raises(ConnectError):
-            chains.run(letter(1))
+            tried.run(letter(1))
     assert len(asked) == first

@@ -8,9 +8,9 @@ from typing import Any
 import click
 import pytest
 
-from kconnect.cli.dlq.choice import MOMENT, RANGE, Choice
-
-from .letters import bare, letter
+from kconnect.cli.dlq.options import MOMENT, RANGE
+from kconnect.dlq.choice import Choice
+from tests.dlq.letters import bare, letter
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq import listing, queues
 from kconnect.cli.dlq.listing import Found
-from kconnect.cli.dlq.queues import Owner, Queue
+from kconnect.dlq.queue import Owner, Queue
 from kconnect.errors import ConnectError, UnavailableError
 from kconnect.kafka import reader
 from kconnect.local.broker import free_port
@@ -21,7 +21,7 @@ def test_brokers_that_are_away_are_asked_again_for_a_while(monkeypatch: pytest.M
     address = f"127.0.0.1:{free_port()}"
     said = rf"No broker answered at bootstrap.servers={address} for the topic orders-dead .*correct the address"
     with (
-        queues.Queue(Brokers(address), "orders-dead") as queue,
+        Queue(Brokers(address).client_config, "orders-dead") as queue,
         pytest.raises(UnavailableError, match=said),
     ):
         queue.partitions()

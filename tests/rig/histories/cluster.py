@@ -453,6 +453,10 @@ class MemoryWorker:
     def preview(self, effect: effects.Preview) -> str:
         return '{"kind": "source", "records": []}'
 
+    @performs(effects.DeadLetters, Lane.PLUGIN)
+    def dead_letters(self, effect: effects.DeadLetters) -> str:
+        return '{"queue": "q", "letters": []}'
+
     @performs(effects.AskConnector, Lane.PLUGIN)
     def ask_connector(self, effect: effects.AskConnector) -> bool:
         self._ask_outside(effect)

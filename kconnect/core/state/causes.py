@@ -1,8 +1,8 @@
 """
 The first cause of a trace, in one line: what an operator looks for in the fifty lines of a FAILED task.
 
-Called by `connector_report.py`. A Java trace ends with its first cause (the last "Caused by:"), a Python trace of several
-exceptions begins with it. Both kinds may be in one status topic. Read next: `connector_report.py`.
+Called by `cli/describe/`, and for dead letters by `dlq/letters.py`. A Java trace ends with its first cause (the last "Caused
+by:"), a Python trace of several exceptions begins with it. Both kinds may be in one status topic.
 """
 
 from __future__ import annotations

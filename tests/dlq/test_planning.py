@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kconnect.cli.dlq.dropping import prefix
-from kconnect.cli.dlq.letters import LETTER, REPLAYS, Letter
-from kconnect.cli.dlq.memory import Done
-from kconnect.cli.dlq.planning import Rules, plan
 from kconnect.cli.dlq.retention import told
+from kconnect.dlq.letters import LETTER, REPLAYS, Letter
+from kconnect.dlq.memory import Done
+from kconnect.dlq.planning import Rules, plan
 from kconnect.errors import ConnectError
 from kconnect.preview.preview import Done as Step
 from kconnect.preview.preview import Outcome, Problem
@@ -44,17 +44,17 @@ def test_by_the_key_if_asked_for_or_if_the_partition_is_no_more_or_in_another_to
 
 
 def test_what_can_not_go_anywhere_stays_and_says_why() -> None:
-    assert whys(bare()) == ["its headers do not name the topic that it came from: give --to-topic"]
+    assert whys(bare()) == ["its headers do not name the topic that it came from: name one"]
     assert whys(bare(), to_topic="retry") == []
-    assert whys(letter(topic="gone")) == ["the topic gone does not exist: create it, or give --to-topic"]
-    assert whys(letter(topic="orders-dead")) == ["it would go to the queue itself: give --to-topic"]
-    assert whys(letter(), to_topic="orders-dead") == ["it would go to the queue itself: give --to-topic"]
-    assert "use --through-chain" in whys(letter(source_partition="{}", source_offset="{}"))[0]
+    assert whys(letter(topic="gone")) == ["the topic gone does not exist: create it, or name another"]
+    assert whys(letter(topic="orders-dead")) == ["it would go to the queue itself: name another topic"]
+    assert whys(letter(), to_topic="orders-dead") == ["it would go to the queue itself: name another topic"]
+    assert "let it go through the chain" in whys(letter(source_partition="{}", source_offset="{}"))[0]
 
 
 def test_what_came_back_too_often_stays() -> None:
     back = letter(headers=((REPLAYS, b"3"),))
-    assert whys(back) == ["it was replayed 3 times and came back (--max-replays)"]
+    assert whys(back) == ["it was replayed 3 times and came back"]
     assert whys(back, max_replays=4) == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kconnect.cli.dlq.letters import CONTEXT, Letter
+from kconnect.dlq.letters import CONTEXT, Letter
 
 JAVA_TRACE = """org.apache.kafka.connect.errors.DataException: Converting byte[] failed due to serialization error:
 \tat org.apache.kafka.connect.json.JsonConverter.toConnectData(JsonConverter.java:333)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kconnect.cli.describe import causes
+from kconnect.core.state import causes
 
 Headers = tuple[tuple[str, "bytes | None"], ...]
 

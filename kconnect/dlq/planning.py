@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.cli.dlq.letters import Headers, Letter, short
-from kconnect.cli.dlq.memory import Done
+from kconnect.dlq.letters import Headers, Letter, short
+from kconnect.dlq.memory import Done
 from kconnect.errors import ConnectError
 from kconnect.preview.preview import Outcome
 
@@ -116,10 +116,10 @@ def plan(letters: Iterable[Letter], done: Mapping[int, Done], rules: Rules) -> P
 
 def _decide(letter: Letter, rules: Rules) -> Outgoing | Left:
     if letter.replays >= rules.max_replays:
-        return Left(letter, f"it was replayed {letter.replays} times and came back (--max-replays)")
+        return Left(letter, f"it was replayed {letter.replays} times and came back")
     if rules.run is None:
         if letter.of_source:
-            return Left(letter, "it is from a source, and its bytes have not been through the converters: use --through-chain")
+            return Left(letter, "it is from a source, and no converter has seen it: let it go through the chain")
         return _to(letter, rules, letter.topic, letter.key, letter.value, letter.own_headers, letter.timestamp)
     try:
         outcome = rules.run(letter)
@@ -147,12 +147,12 @@ def _to(
 ) -> Outgoing | Left:
     target = rules.to_topic or topic
     if target is None:
-        return Left(letter, "its headers do not name the topic that it came from: give --to-topic")
+        return Left(letter, "its headers do not name the topic that it came from: name one")
     if target == rules.queue:
-        return Left(letter, "it would go to the queue itself: give --to-topic")
+        return Left(letter, "it would go to the queue itself: name another topic")
     there = rules.partitions(target)
     if not there:
-        return Left(letter, f"the topic {target} does not exist: create it, or give --to-topic")
+        return Left(letter, f"the topic {target} does not exist: create it, or name another")
     own = letter.original_partition
     stays = target == letter.topic and own in there and not (rules.by_key or letter.of_source)
     partition = own if stays and own is not None else -1

@@ -6,8 +6,8 @@ import traceback
 
 import pytest
 
-from kconnect.cli.describe import causes
-from kconnect.cli.describe.causes import Cause
+from kconnect.core.state import causes
+from kconnect.core.state.causes import Cause
 
 # As Kafka Connect 4.3.1 writes it, with most frames left out.
 JAVA = """\

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from kconnect.cli.dlq.memory import Done
+from kconnect.dlq.memory import Done
 from kconnect.errors import ConflictError
 
 

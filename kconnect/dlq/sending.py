@@ -14,11 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kconnect.api.record import RecordMetadata
-from kconnect.cli.brokers import Brokers
-from kconnect.cli.dlq.memory import Done, group_of
-from kconnect.cli.dlq.planning import Outgoing
-from kconnect.cli.dlq.queues import Queue
 from kconnect.core.task.ports import Refusal
+from kconnect.dlq.memory import Done, group_of
+from kconnect.dlq.planning import Outgoing
+from kconnect.dlq.queue import Connect, Queue
 from kconnect.errors import ConnectError
 from kconnect.kafka.positions import Place
 from kconnect.kafka.replay_producer import ReplayProducer
@@ -30,15 +29,24 @@ _TOLD = 5
 class Sender:
     """Takes over the queue's replays when it is made: whoever replays it elsewhere can write no more. Use it in a `with`."""
 
-    def __init__(self, brokers: Brokers, queue: Queue) -> None:
+    def __init__(self, connect: Connect, queue: Queue) -> None:
         self._queue = queue
-        self._producer = ReplayProducer(brokers.client_config("producer"), group_of(queue.name), queue.name)
+        self._producer = ReplayProducer(connect("producer"), group_of(queue.name), queue.name)
 
     def __enter__(self) -> Sender:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._producer.close(abandon=True)
+
+    def still(self, outgoing: Sequence[Outgoing], again: bool) -> tuple[list[Outgoing], dict[int, Done]]:
+        """
+        What of it is not done yet, and what has been done of the queue, for `send`.
+
+        Only now is nobody else replaying: what somebody has done since it was planned must not be done twice.
+        """
+        done = self._queue.replayed(settled=True)
+        return [each for each in outgoing if again or each.letter.offset not in done.get(each.letter.partition, Done())], done
 
     def send(self, outgoing: Sequence[Outgoing], done: dict[int, Done], written: Callable[[int], None]) -> None:
         """
@@ -89,5 +97,5 @@ def _refusal(batch: Sequence[Outgoing], refused: list[tuple[Outgoing, str]]) -> 
     told = "; ".join(f"{each.letter.place} to {each.to}: {why}" for each, why in refused[:_TOLD] if why)
     return ConnectError(
         f"Kafka refused a letter, so nothing of this batch of {len(batch)} was replayed: {told}. Fix the cause, or leave the "
-        "letter out with --offset"
+        "letter out"
     )

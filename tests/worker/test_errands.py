@@ -11,7 +11,7 @@ import pytest
 
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
-from kconnect.worker.previews import Previews
+from kconnect.worker.errands import Errands
 from tests.support import wait_until
 
 pytestmark = pytest.mark.process
@@ -47,43 +47,43 @@ def settings(tmp_path: Path) -> WorkerSettings:
     return WorkerSettings.from_properties({**properties, "sandbox.memory.max.bytes": str(2**29)}, {})
 
 
-def tried(previews: Previews, do: str) -> Any:
+def tried(errands: Errands, do: str) -> Any:
     config = {"connector.class": "FileStreamSink", "topics": "t", "transforms": "b", "transforms.b.type": "Bad"}
     config |= {"transforms.b.do": do, "transforms.b.secret": SECRET}
-    return previews.run(config, [{"topic": "t", "value": "v"}], {})
+    return errands.preview(config, [{"topic": "t", "value": "v"}], {})
 
 
 def test_the_control(settings: WorkerSettings) -> None:
-    assert '"payload": "v"' in tried(Previews(settings), "pass")
+    assert '"payload": "v"' in tried(Errands(settings), "pass")
 
 
 @pytest.mark.parametrize(
     ("do", "kind", "text"),
     [
-        ("os._exit(3)", ConnectError, r"The chain's process ended \(exit status 3\)"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", ConnectError, r"The chain's process ended \(SIGSEGV"),
-        ("os.close(1); os.close(0); os._exit(0)", ConnectError, r"The chain's process ended"),
-        ("import threading; threading.Event().wait()", RequestTimeoutError, "did not answer within 6 s"),
-        ("while True: pass", RequestTimeoutError, "did not answer within 6 s"),
+        ("os._exit(3)", ConnectError, r"The process ended \(exit status 3\)"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", ConnectError, r"The process ended \(SIGSEGV"),
+        ("os.close(1); os.close(0); os._exit(0)", ConnectError, r"The process ended"),
+        ("import threading; threading.Event().wait()", RequestTimeoutError, "no answer within 6 s"),
+        ("while True: pass", RequestTimeoutError, "no answer within 6 s"),
     ],
 )
 def test_what_a_chain_does_to_its_process(settings: WorkerSettings, do: str, kind: type[Exception], text: str) -> None:
-    previews = Previews(settings, 6 if kind is RequestTimeoutError else 120)
+    previews = Errands(settings, 6 if kind is RequestTimeoutError else 120)
     with pytest.raises(kind, match=text):
         tried(previews, do)
     # The next one is as good as ever.
-    assert '"payload": "v"' in tried(Previews(settings), "pass")
+    assert '"payload": "v"' in tried(Errands(settings), "pass")
 
 
 def test_memory_has_its_limit(settings: WorkerSettings) -> None:
-    found = tried(Previews(settings), "x = [bytearray(1 << 26) for _ in range(100)]")
+    found = tried(Errands(settings), "x = [bytearray(1 << 26) for _ in range(100)]")
     assert "MemoryError" in found
 
 
 def test_what_it_prints_is_no_answer_and_shows_no_secret(settings: WorkerSettings, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     secret = f"getattr(self.secret, 'value', self.secret) or '{SECRET}'"
-    found = tried(Previews(settings), f"print('said', {secret}, flush=True); raise ValueError({secret})")
+    found = tried(Errands(settings), f"print('said', {secret}, flush=True); raise ValueError({secret})")
     assert SECRET not in found
     assert SECRET not in caplog.text
 
@@ -92,13 +92,13 @@ def test_two_at_once_and_no_more(settings: WorkerSettings, tmp_path: Path) -> No
     go = tmp_path / "go"
     wait = f"import time\nopen({str(tmp_path)!r} + f'/up-{{os.getpid()}}', 'w').close()\n"
     wait += f"while not os.path.exists({str(go)!r}): time.sleep(0.05)"
-    previews = Previews(settings, 300)
+    previews = Errands(settings, 300)
     found: list[str] = []
     threads = [threading.Thread(target=lambda: found.append(tried(previews, wait))) for _ in range(2)]
     for thread in threads:
         thread.start()
     wait_until(lambda: len(list(tmp_path.glob("up-*"))) == 2)
-    with pytest.raises(UnavailableError, match="2 previews run on this worker already"):
+    with pytest.raises(UnavailableError, match="2 chains or queues are tried or read on this worker now"):
         tried(previews, "pass")
     go.touch()
     for thread in threads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.cli.dlq.letters import CONTEXT, LETTER, REPLAYS, moment
+from kconnect.dlq.letters import CONTEXT, LETTER, REPLAYS, moment
 
 from .letters import JAVA_TRACE, PYTHON_TRACE, bare, letter
 

@@ -1,0 +1,124 @@
+"""
+Letters through a connector's chain as its config is now: `replay --through-chain`, `show --decode`, and the same by REST.
+
+It is the chain of `kconnect preview` (`preview/preview.py`), in this process. A sink's letter is taken as the message that the
+task consumed; a source's, which is JSON with schemas, as the record that the task gave. What a sink's task itself would make
+of a record can't be tried here. Read next: `planning.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kconnect.api.record import Header, SourceRecord
+from kconnect.converters.json import JsonConverter
+from kconnect.dlq.letters import Letter
+from kconnect.errors import ConnectError
+from kconnect.preview.preview import Outcome, Preview
+
+
+@dataclass(frozen=True)
+class Consumed:
+    """A letter as the message that it was before it failed: what `core/task/chain.py` asks of the client's."""
+
+    letter: Letter
+    of: str
+
+    def topic(self) -> str:
+        return self.of
+
+    def partition(self) -> int:
+        return self.letter.original_partition or 0
+
+    def offset(self) -> int:
+        return self.letter.original_offset or 0
+
+    def key(self) -> bytes | None:
+        return self.letter.key
+
+    def value(self) -> bytes | None:
+        return self.letter.value
+
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        return list(self.letter.own_headers)
+
+    def timestamp(self) -> tuple[int, int]:
+        at = self.letter.timestamp
+        return (0, -1) if at is None else (1, at)
+
+
+class Chains:
+    """
+    The chains of those who wrote letters, made when the first one comes. Use it in a `with`.
+
+    `whose` says whose chain a letter is for, and `build` makes the chain of a connector, as a `source` or `sink`: both may
+    raise a ConnectError, which is told of each letter that needs it.
+    """
+
+    def __init__(self, whose: Callable[[Letter], str], build: Callable[[str, str], Preview]) -> None:
+        self._whose, self._build = whose, build
+        self._made: dict[tuple[str, bool], Preview] = {}
+        self._refused: dict[tuple[str, bool], ConnectError] = {}
+
+    def __enter__(self) -> Chains:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for chain in self._made.values():
+            chain.close()
+
+    def run(self, letter: Letter) -> Outcome:
+        """
+        The letter's way. ConnectError if its connector is not known or not there any more, or it can't be read at all.
+        """
+        chain = self._chain(self._whose(letter), letter.of_source)
+        if letter.of_source:
+            return chain.record(_record(letter))
+        topic = letter.topic or (chain.config.get("topics") or "").strip()
+        if not topic or "," in topic:
+            raise ConnectError(f"The headers of {letter.place} do not name the topic that it came from")
+        return chain.message(Consumed(letter, topic))
+
+    def _chain(self, connector: str, of_source: bool) -> Preview:
+        asked = connector, of_source
+        if asked in self._refused:
+            raise self._refused[asked]
+        if asked not in self._made:
+            try:
+                self._made[asked] = self._build(connector, "source" if of_source else "sink")
+            except ConnectError as error:
+                # There may be thousands of letters, and a worker that does not answer takes its time.
+                self._refused[asked] = error
+                raise
+        return self._made[asked]
+
+
+def _record(letter: Letter) -> SourceRecord:
+    """ConnectError for a part that could only be written down as Python shows it."""
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": "true"}, False)
+    topic = letter.topic or letter.queue
+    try:
+        key = converter.to_connect_data(topic, letter.key)
+        value = converter.to_connect_data(topic, letter.value)
+        headers = []
+        for name, data in letter.own_headers:
+            read = converter.to_connect_data(topic, data)
+            headers.append(Header(name, read.value, read.schema))
+    except ConnectError as error:
+        raise ConnectError(f"{letter.place} is not a source's record in JSON: {error}") from None
+    places: list[Any] = [_map(letter.context.get(name)) for name in ("source.partition", "source.offset")]
+    # The queue's records have to have a time: 0 is none.
+    parts = (key.schema, key.value, value.schema, value.value, letter.timestamp or None, headers)
+    return SourceRecord(places[0], places[1], topic, None, *parts)
+
+
+def _map(text: str | None) -> Any:
+    try:
+        return None if text is None else orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

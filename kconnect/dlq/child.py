@@ -1,0 +1,181 @@
+"""
+Dead letters for a worker's REST API, in a process of its own: letters may be large, and chains run plugins' code.
+
+`worker/errands.py` starts it, with one request: a connector, the configs of all that name the same queue, and either a
+`choice` of letters to be read or `letters` to be replayed. Read next: `queue.py`, `planning.py`, `preview/child.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from kconnect.core.settings.errors import DEAD_LETTERS_TOPIC
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.dlq.chains import Chains
+from kconnect.dlq.choice import Choice
+from kconnect.dlq.letters import Letter
+from kconnect.dlq.memory import Done
+from kconnect.dlq.planning import Plan, Rules, plan
+from kconnect.dlq.queue import Connect, Queue
+from kconnect.dlq.sending import Sender
+from kconnect.errors import ConnectError, NotFoundError
+from kconnect.kafka import clients
+from kconnect.plugins.registry import Registry
+from kconnect.preview import child
+from kconnect.preview.preview import Outcome, Preview
+
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of an answer with letters; the last one may exceed it."""
+
+
+def main() -> None:
+    child.serve(_work)
+
+
+def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
+    settings = WorkerSettings.from_properties(request["worker"], {})
+    connector, configs = request["connector"], request["configs"]
+    connect = functools.partial(_client, settings)
+    name = DEAD_LETTERS_TOPIC.read(configs[connector])
+    with Queue(connect, name) as queue:
+        if not queue.partitions():
+            raise NotFoundError(f"The connector {connector} has the queue {name}, but no task has created that topic yet")
+        if request["letters"] is None:
+            return _read(queue, Choice(**request["choice"]), request["limit"], request["oldest"])
+        with Chains(functools.partial(_whose, connector, configs), _Builder(settings, configs, memory).build) as chains:
+            return _replay(connect, queue, chains, request)
+
+
+def _client(settings: WorkerSettings, kind: str) -> dict[str, Any]:
+    return clients.plain(settings, kind, "dlq")
+
+
+def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> dict[str, Any]:
+    found = queue.some(choice, limit + 1, oldest)
+    more = len(found) > limit
+    # What does not fit is on the far side.
+    found = found[:limit] if oldest else found[-limit:][::-1]
+    problem = None
+    try:
+        done = queue.replayed()
+    except ConnectError as error:
+        # Who may only read topics sees the letters all the same.
+        done, problem = None, str(error)
+    rows, size = [], 0
+    for letter in found:
+        row = {**letter.as_json(), "replayed": None if done is None else _is_done(letter, done)}
+        rows.append(row)
+        size += len(orjson.dumps(row))
+        if size > _MOST_BYTES:
+            break
+    rows = rows if oldest else rows[::-1]
+    return {
+        "queue": queue.name,
+        "offsets": {str(place): list(span) for place, span in queue.bounds().items()},
+        "more": more or len(rows) < len(found),
+        "replays_unknown": problem,
+        "letters": rows,
+    }
+
+
+def _replay(connect: Connect, queue: Queue, chains: Chains, request: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = {(place, offset) for place, offset in request["letters"]}
+    letters = _chosen(queue, chosen)
+    again = request["again"]
+    tried: dict[tuple[int, int], Outcome] = {}
+
+    def run(letter: Letter) -> Outcome:
+        tried[_place(letter)] = outcome = chains.run(letter)
+        return outcome
+
+    rules = Rules(
+        queue.name,
+        functools.cache(queue.partitions),
+        request["to_topic"],
+        run if request["through_chain"] else None,
+        again=again,
+        limit=len(chosen),
+    )
+    made = plan(letters, queue.replayed(), rules)
+    written = 0
+    if made.outgoing and not request["dry_run"]:
+        with Sender(connect, queue) as sender:
+            left, done = sender.still(made.outgoing, again)
+            sender.send(left, done, lambda _: None)
+            written = len(left)
+    rows = {**dict.fromkeys(sorted(chosen), "there is no such letter, or not any more"), **_rows(letters, made)}
+    return {
+        "queue": queue.name,
+        "replayed": written,
+        "letters": [_row(place, row, tried.get(place)) for place, row in rows.items()],
+    }
+
+
+def _rows(letters: Iterable[Letter], made: Plan) -> dict[tuple[int, int], Any]:
+    decided = {_place(each.letter): each.as_json() for each in made.rows}
+    return {_place(letter): decided.get(_place(letter), "it has been replayed already") for letter in letters}
+
+
+def _row(place: tuple[int, int], found: str | dict[str, Any], outcome: Outcome | None) -> dict[str, Any]:
+    left = {"from": None, "to": None, "to_partition": None, "left": found}
+    row = {**dict(zip(("partition", "offset"), place)), **(left if isinstance(found, str) else found)}
+    return {**row, "outcome": None if outcome is None else outcome.as_json()}
+
+
+def _chosen(queue: Queue, chosen: set[tuple[int, int]]) -> list[Letter]:
+    found = []
+    for place, (begin, end) in queue.bounds().items():
+        # One by one where they are far from each other: a queue may hold millions.
+        for first, last in _runs(sorted(offset for which, offset in chosen if which == place and begin <= offset < end)):
+            found += [letter for letter in queue.letters({place: (first, last + 1)}) if _place(letter) in chosen]
+    return found
+
+
+def _runs(offsets: list[int], gap: int = 1000) -> list[tuple[int, int]]:
+    """First and last offsets of what is read at once."""
+    runs: list[tuple[int, int]] = []
+    for offset in offsets:
+        if runs and offset - runs[-1][1] <= gap:
+            runs[-1] = runs[-1][0], offset
+        else:
+            runs.append((offset, offset))
+    return runs
+
+
+def _place(letter: Letter) -> tuple[int, int]:
+    return letter.partition, letter.offset
+
+
+def _is_done(letter: Letter, done: Mapping[int, Done]) -> bool:
+    return letter.offset in done.get(letter.partition, Done())
+
+
+def _whose(connector: str, configs: Mapping[str, Any], letter: Letter) -> str:
+    if letter.connector is not None:
+        return letter.connector
+    if len(configs) > 1:
+        told = ", ".join(sorted(configs))
+        raise ConnectError(f"The headers of {letter.place} do not name its connector, and {told} all write to the queue")
+    return connector
+
+
+class _Builder:
+    def __init__(self, settings: WorkerSettings, configs: Mapping[str, dict[str, str]], memory: int | None) -> None:
+        self._settings, self._configs, self._memory = settings, configs, memory
+        self._plugins: Registry | None = None
+
+    def build(self, connector: str, kind: str) -> Preview:
+        config = self._configs.get(connector)
+        if config is None:
+            raise NotFoundError(f"The connector {connector}, which wrote the letter, is gone, or has another queue now")
+        if self._plugins is None:
+            self._plugins = child.plugins(self._settings, self._memory)
+        return child.chain(config, kind, self._settings, self._plugins)
+
+
+if __name__ == "__main__":
+    main()

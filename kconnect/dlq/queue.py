@@ -1,0 +1,123 @@
+"""
+One dead letter queue, read by Kafka, and which connectors name one. Read next: `letters.py`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from kconnect.core.settings.errors import CONTEXT_HEADERS, DEAD_LETTERS_TOPIC
+from kconnect.dlq.choice import Choice
+from kconnect.dlq.letters import Letter
+from kconnect.dlq.memory import Done, group_of
+from kconnect.errors import ConfigError
+from kconnect.kafka.positions import Place
+from kconnect.kafka.reader import Reader
+
+Connect = Callable[[str], dict[str, Any]]
+"""librdkafka's settings for a `consumer` or `producer`."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A connector that names a queue. `told`: it has its context headers written."""
+
+    connector: str
+    queue: str
+    told: bool
+
+
+def owners_in(configs: Mapping[str, Mapping[str, str | None]]) -> list[Owner]:
+    """In order of the queues' names."""
+    made = [
+        Owner(name, topic, _has_headers(config))
+        for name, config in configs.items()
+        if (topic := DEAD_LETTERS_TOPIC.read(config))
+    ]
+    return sorted(made, key=lambda owner: (owner.queue, owner.connector))
+
+
+def _has_headers(config: Mapping[str, str | None]) -> bool:
+    with suppress(ConfigError):
+        return CONTEXT_HEADERS.read(config)
+    return False
+
+
+class Queue:
+    """One queue's topic, read outside of any group; nothing is committed. Use it in a `with`."""
+
+    def __init__(self, connect: Connect, name: str) -> None:
+        self.name = name
+        # Letters that a transaction has taken back never were.
+        self._reader = Reader(connect("consumer"), group_of(name))
+        self.unnamed = ""
+        """Why no connector is known to name it; empty if one does, or nobody has looked."""
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.__exit__()
+
+    @property
+    def metadata(self) -> Any:
+        """The consumer group's, for a transaction."""
+        return self._reader.metadata
+
+    def placed(self, offsets: Mapping[int, int]) -> dict[Place, int]:
+        """Offsets of its partitions, with its name."""
+        return {Place(self.name, number): offset for number, offset in offsets.items()}
+
+    def partitions(self, topic: str | None = None) -> list[int]:
+        """Of this topic, or of another one; none if there is no such topic. UnavailableError if no broker answers."""
+        return self._reader.partitions(topic or self.name)
+
+    def bounds(self, choice: Choice | None = None) -> dict[int, tuple[int, int]]:
+        """Of each partition the first offset and that behind the last, as far as the choice asks for them."""
+        asked = choice or Choice()
+        places = [place for place in self.partitions() if asked.queue_partition in (None, place)]
+        return {place: asked.bounds(*self._span(place)) for place in places}
+
+    def letters(self, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Letter]:
+        """What is between the bounds, each partition in its order. UnavailableError if brokers are silent for a minute."""
+        starts, ends = ({place: bound[which] for place, bound in bounds.items()} for which in (0, 1))
+        for messages in self._reader.until(self.placed(ends), self.placed(starts)):
+            for message in messages:
+                place, offset = message.partition() or 0, message.offset() or 0
+                yield Letter.of(message, max(offset - starts[place], 0))
+                starts[place] = offset + 1
+
+    def some(self, choice: Choice, limit: int, oldest: bool = False) -> list[Letter]:
+        """The newest that are meant, or the oldest, in the order of their times."""
+        bounds = self.bounds(choice)
+        if choice.by_place and not oldest:
+            bounds = {place: (max(begin, end - limit), end) for place, (begin, end) in bounds.items()}
+        letters = filter(choice.takes, self.letters(bounds))
+        if oldest:
+            return list(islice(letters, limit))
+        newest: dict[int, deque[Letter]] = defaultdict(lambda: deque(maxlen=limit))
+        for letter in letters:
+            newest[letter.partition].append(letter)
+        found = [letter for some in newest.values() for letter in some]
+        if len(newest) > 1:
+            found.sort(key=lambda each: (each.timestamp or 0, each.partition, each.offset))
+        return found[-limit:]
+
+    def replayed(self, settled: bool = False) -> dict[int, Done]:
+        """
+        What has been replayed of each partition. ConflictError for notes of somebody else.
+
+        A replay that was killed may have left a note whose transaction brokers end a minute later. It does not count yet, or,
+        if it is to be `settled`, is waited for: whoever has taken over the replays has ended it already.
+        """
+        found = self._reader.committed(self.placed(dict.fromkeys(self.partitions(), 0)), settled)
+        return {place.partition: Done.read(at, note, self._span(place.partition)[1]) for place, at, note in found}
+
+    def _span(self, number: int) -> tuple[int, int]:
+        span = self._reader.span(Place(self.name, number))
+        return span.start, span.end

@@ -1,0 +1,158 @@
+"""
+`/kconnect/connectors/{c}/dead-letters`: what a connector could not process, and a way back for it.
+
+Read next: `kconnect/dlq/child.py`, which does it.
+"""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from kconnect.core.herder.requests.dead_letters import DeadLetters
+from kconnect.rest import bodies, schemas
+from kconnect.rest.operation import JSON, Answer, Operation, Parameter, Role, refused
+from kconnect.rest.preview import OUTCOME
+from kconnect.rest.resource import Call
+
+_FILTERS = ("stage", "exception", "topic", "contains")
+
+
+async def list_dead_letters(call: Call) -> Response:
+    choice = {name: text for name in _FILTERS if (text := call.query(name))}
+    limit = bodies.whole_text("limit", call.query("limit") or "50", 1, bodies.MOST_LETTERS)
+    wanted = {"letters": None, "choice": choice, "limit": limit, "oldest": call.flag("oldest")}
+    return Response(await call.ask(DeadLetters(call.path("connector"), wanted)), media_type=JSON)
+
+
+async def replay_dead_letters(call: Call) -> Response:
+    wanted = await call.parsed(bodies.replay)
+    return Response(await call.ask(DeadLetters(call.path("connector"), wanted)), media_type=JSON)
+
+
+_TEXT = {"type": ["string", "null"]}
+_NUMBER = {"type": ["integer", "null"]}
+_PLACE = {
+    "partition": {"type": "integer", "minimum": 0, "description": "In the queue."},
+    "offset": {"type": "integer", "minimum": 0, "description": "In the queue."},
+}
+_LETTER = schemas.declare(
+    "DeadLetter",
+    "A record that failed. What its headers do not tell is null; a source's has `source_partition` and `source_offset` in "
+    "place of the original ones.",
+    {
+        **_PLACE,
+        "time": {**_TEXT, "description": "Of the record that failed."},
+        "timestamp": {**_NUMBER, "description": "The same, in ms since 1970."},
+        "topic": {**_TEXT, "description": "Where the record came from."},
+        "original_partition": _NUMBER,
+        "original_offset": _NUMBER,
+        "source_partition": _TEXT,
+        "source_offset": _TEXT,
+        "connector": _TEXT,
+        "task": _NUMBER,
+        "stage": {**_TEXT, "examples": ["VALUE_CONVERTER"]},
+        "class": {**_TEXT, "description": "What failed on it."},
+        "exception": _TEXT,
+        "message": _TEXT,
+        "cause": {**_TEXT, "description": "The first cause, in one line, if it is another than the exception."},
+        "stacktrace": _TEXT,
+        "replays": {"type": "integer", "description": "How often it had been replayed before it failed once more."},
+        "replayed": {"type": ["boolean", "null"], "description": "Whether it has been replayed; null: not known."},
+        "key": {**_TEXT, "description": "As text; what is none is in `key_bytes`, in base64. Values and headers are alike."},
+        "value": _TEXT,
+        "headers": {"type": "array", "items": {"type": "object"}, "description": "`name` and `value`, without Connect's."},
+    },
+)
+_LETTERS = schemas.declare(
+    "DeadLetters",
+    "Letters of a queue, in the order of their times.",
+    {
+        "queue": {"type": "string", "description": "The topic."},
+        "offsets": {
+            "type": "object",
+            "description": "Of each partition the first offset, and that behind the last.",
+            "additionalProperties": {"type": "array", "items": {"type": "integer"}},
+        },
+        "more": {"type": "boolean", "description": "Whether more letters match."},
+        "replays_unknown": {**_TEXT, "description": "Why it is not known which have been replayed."},
+        "letters": {"type": "array", "items": schemas.ref(_LETTER)},
+    },
+)
+_REPLAY = schemas.declare_optional(
+    "ReplayRequest",
+    "Which letters, and how.",
+    {
+        "letters": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": bodies.MOST_LETTERS,
+            "items": {"type": "object", "required": ["partition", "offset"], "properties": _PLACE},
+        },
+        "through_chain": {
+            "type": "boolean",
+            "default": False,
+            "description": "Only those that pass the connector's chain as it is now; those of a source have to.",
+        },
+        "again": {"type": "boolean", "default": False, "description": "Those too that have been replayed before."},
+        "to_topic": {**_TEXT, "description": "Another topic than that which the record came from."},
+        "dry_run": {"type": "boolean", "default": False, "description": "Tell what would be done, and write nothing."},
+    },
+)
+_DECIDED = schemas.declare(
+    "ReplayedLetter",
+    "What became of a letter, or would.",
+    {
+        **_PLACE,
+        "from": {**_TEXT, "description": "Where the record came from."},
+        "to": {**_TEXT, "description": "The topic it goes to; null: nowhere."},
+        "to_partition": {**_NUMBER, "description": "Null: by its key."},
+        "left": {**_TEXT, "description": "Why it is left."},
+        "outcome": {"type": ["object", "null"], "description": f"Its way through the chain: a {OUTCOME}."},
+    },
+)
+_REPLAYED = schemas.declare(
+    "Replayed",
+    "What a replay did.",
+    {
+        "queue": {"type": "string"},
+        "replayed": {"type": "integer", "description": "How many were written."},
+        "letters": {"type": "array", "items": schemas.ref(_DECIDED)},
+    },
+)
+_GLOB = {"type": "string"}
+_ABSENT = refused(404, "There is no such connector, or it has no queue, or no task has created it yet.")
+
+OPERATIONS = (
+    Operation(
+        "GET /kconnect/connectors/{connector}/dead-letters",
+        list_dead_letters,
+        "Read a connector's dead letters",
+        Role.OPERATE,
+        (Answer(200, "The newest letters, or the oldest.", _LETTERS), refused(400, "A parameter can't be used."), _ABSENT),
+        (
+            Parameter("limit", "How many.", {"type": "integer", "minimum": 1, "maximum": bodies.MOST_LETTERS, "default": 50}),
+            Parameter("oldest", "The oldest rather than the newest.", {"type": "boolean", "default": False}),
+            Parameter("stage", "Of this stage; a glob.", _GLOB),
+            Parameter("exception", "With this exception or first cause; a glob, and the short name is enough.", _GLOB),
+            Parameter("topic", "Of records from this topic; a glob.", _GLOB),
+            Parameter("contains", "With this text in key, value or message.", {"type": "string"}),
+        ),
+        notes="All letters of the queue are meant, also those of other connectors that name it. At most some 4 MiB are "
+        "answered; nothing is committed.",
+    ),
+    Operation(
+        "POST /kconnect/connectors/{connector}/dead-letters/replay",
+        replay_dead_letters,
+        "Replay dead letters, each once",
+        Role.ADMIN,
+        (
+            Answer(200, "What became of each.", _REPLAYED),
+            refused(400, "The body is malformed."),
+            _ABSENT,
+            refused(409, "Somebody else replays this queue."),
+        ),
+        body=_REPLAY,
+        notes="Written to the topic that the record came from, with its key, value, headers and time, in transactions that "
+        "note what has been replayed: it may be asked for again. `kconnect dlq replay` does the same.",
+    ),
+)

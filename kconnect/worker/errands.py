@@ -1,0 +1,72 @@
+"""
+What requests have done in a process of their own: chains tried on records (`preview/child.py`), dead letters (`dlq/child.py`).
+
+Held by `world.py`. A chain that hangs, crashes or takes too much memory costs its own request an error,
+and nobody else anything.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect import errors
+from kconnect.core.settings import secrets
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
+from kconnect.plugins.child import Child, ChildEndedError
+
+_AT_ONCE = 2
+_LIMIT_S = 60.0
+
+
+class Errands:
+    """Of one worker. Thread-safe."""
+
+    def __init__(self, settings: WorkerSettings, limit_s: float = _LIMIT_S) -> None:
+        self._settings, self._limit_s = settings, limit_s
+        self._slots = threading.BoundedSemaphore(_AT_ONCE)
+
+    def preview(self, config: Mapping[str, str], records: list[Any] | None, sample: Mapping[str, Any]) -> str:
+        """
+        The answer as JSON. Records are given, or taken from a topic as `kafka/sample.py` does it with `sample`.
+
+        BadRequestError for a config or a record that can't be used, RequestTimeoutError, or ConnectError if the process died.
+        """
+        request = {"config": dict(config), "records": records, "sample": dict(sample)}
+        return self._run("kconnect.preview.child", request, secrets.values(config))
+
+    def dead_letters(self, connector: str, configs: Mapping[str, Mapping[str, str]], wanted: Mapping[str, Any]) -> str:
+        """
+        The answer as JSON. `configs` are those of the connectors that name the same queue as this one.
+
+        NotFoundError if there is no queue yet, ConflictError if somebody else replays it, else as `preview`.
+        """
+        request = {"connector": connector, "configs": {name: dict(each) for name, each in configs.items()}, **wanted}
+        return self._run("kconnect.dlq.child", request, set().union(*map(secrets.values, configs.values())))
+
+    def _run(self, module: str, request: dict[str, Any], hidden: set[str]) -> str:
+        if not self._slots.acquire(blocking=False):
+            raise UnavailableError(f"{_AT_ONCE} chains or queues are tried or read on this worker now: try again in a moment")
+        try:
+            return self._run_now(module, request, hidden)
+        finally:
+            self._slots.release()
+
+    def _run_now(self, module: str, request: dict[str, Any], hidden: set[str]) -> str:
+        settings = self._settings
+        child = Child((), {"memory": settings.sandbox_memory}, module)
+        try:
+            request = {"worker": dict(settings.raw), **request}
+            answer = child.ask(request, time.monotonic() + self._limit_s, hidden | secrets.values(settings.raw))
+        except TimeoutError:
+            raise RequestTimeoutError(f"There was no answer within {self._limit_s:g} s. The process was killed.") from None
+        except ChildEndedError as error:
+            raise ConnectError(f"The process ended ({error}); the worker's log has what it printed") from None
+        finally:
+            child.kill()
+        if "error" in answer:
+            raise errors.BY_NAME[answer["error"]](answer["message"])
+        return str(answer["result"])

@@ -1,0 +1,141 @@
+"""A config is edited, made, pasted, and tried before it is submitted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.integration.console.rig import Cluster, Watched
+
+
+def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field, submit = page.get_by_label("Config as JSON"), page.get_by_role("button", name="Submit")
+    expect(page.get_by_text("The worker takes this config.")).to_be_visible()
+    expect(submit).to_be_disabled()
+    config = json.loads(field.input_value())
+    field.fill('{"tasks.max": ')
+    expect(page.get_by_text("This is no JSON")).to_be_visible()
+    field.fill(json.dumps({**config, "batch.size": "many"}))
+    expect(page.locator("#findings")).to_contain_text("Invalid value many for configuration batch.size")
+    expect(submit).to_be_disabled()
+    field.fill(json.dumps({**config, "batch.size": 77}))
+    expect(page.get_by_role("group", name="What changes")).to_contain_text("77")
+    expect(submit).to_be_enabled()
+    page.reload()
+    # Nothing of it is lost.
+    expect(page.get_by_label("Config as JSON")).to_have_value(re.compile('"batch.size": 77'))
+    assert "batch.size" not in cluster.client.get_config(connector)
+    submit.click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    expect(page.get_by_role("main")).to_contain_text("77")
+    assert cluster.client.get_config(connector)["batch.size"] == "77"
+    assert page.evaluate("Object.keys(sessionStorage)") == ["kconnect.side"]
+
+
+def test_a_form_says_what_is_wrong_where_it_is(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    page.get_by_role("button", name="Edit").click()
+    batch, topic = page.get_by_label(re.compile(r"batch\.size")), page.get_by_label(re.compile("^topic needed"))
+    expect(topic).to_have_value("console-lines")
+    expect(batch).to_be_hidden()
+    page.get_by_label("Find a setting").fill("batch.size")
+    batch.fill("many")
+    wrong = page.locator(".field").filter(has=batch)
+    expect(wrong).to_contain_text("Invalid value many for configuration batch.size")
+    expect(batch).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("button", name="Submit")).to_be_disabled()
+    page.get_by_label("Find a setting").fill("")
+    # What is wrong is shown in any case.
+    expect(batch).to_be_visible()
+    batch.fill("55")
+    expect(batch).to_have_attribute("aria-invalid", "false")
+    # Both ways.
+    page.get_by_role("button", name="JSON", exact=True).click()
+    expect(page.get_by_label("Config as JSON")).to_have_value(re.compile('"batch.size": "55"'))
+    field = page.get_by_label("Config as JSON")
+    field.fill(field.input_value().replace('"55"', '"56"'))
+    page.get_by_role("button", name="Form", exact=True).click()
+    expect(batch).to_have_value("56")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    assert cluster.client.get_config(connector)["batch.size"] == "56"
+
+
+def test_a_connector_is_made(watched: Watched, cluster: Cluster, unique: Callable[[str], str]) -> None:
+    name = unique("made <i>here</i>")
+    page = watched.log_in()
+    page.get_by_role("link", name="New connector").click()
+    page.get_by_label("Search plugins").fill("filestreamsource")
+    page.get_by_role("button", name="FileStreamSource", exact=True).click()
+    expect(page.get_by_text('Missing required configuration "topic"').first).to_be_visible()
+    create = page.get_by_role("button", name="Create", exact=True)
+    expect(create).to_be_disabled()
+    page.get_by_label("Name of the connector").fill(name)
+    page.get_by_label(re.compile("^topic needed")).fill("console-lines")
+    page.get_by_label(re.compile("^file")).fill(str(cluster.directory / "in.txt"))
+    expect(create).to_be_enabled()
+    page.reload()
+    expect(page.get_by_label("Name of the connector")).to_have_value(name)
+    page.get_by_label("Create it").select_option("stopped")
+    create.click()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    expect(page.locator(".facts")).to_contain_text("STOPPED")
+    config = cluster.client.get_config(name)
+    assert (config["topic"], config["name"]) == ("console-lines", name)
+    assert page.evaluate("Object.keys(sessionStorage)") == ["kconnect.side"]
+    cluster.client.delete(name)
+
+
+def test_a_config_is_pasted(watched: Watched, cluster: Cluster, unique: Callable[[str], str]) -> None:
+    name = unique("pasted")
+    page = watched.log_in(view="create")
+    page.get_by_role("button", name="Paste a config").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    config = {"connector.class": "FileStreamSource", "topic": "console-lines", "batch.size": 7}
+    page.get_by_label("Config as JSON").fill(json.dumps({"name": name, "config": config}))
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    assert cluster.client.get_config(name)["batch.size"] == "7"
+    cluster.client.delete(name)
+
+
+def test_a_chain_is_tried_before_it_is_submitted(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field = page.get_by_label("Config as JSON")
+    chain = {
+        "transforms": "wrap,mark",
+        "transforms.wrap.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+        "transforms.wrap.field": "text",
+        "transforms.mark.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.mark.static.field": "<b>by</b>",
+        "transforms.mark.static.value": "<i>console</i>",
+        "transforms.mark.predicate": "mine",
+        "predicates": "mine",
+        "predicates.mine.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+        "predicates.mine.pattern": "console-.*",
+    }
+    field.fill(json.dumps({**json.loads(field.input_value()), **chain}))
+    page.get_by_text("Try it on records").click()
+    expect(page.locator("#preview-topic")).to_have_value("console-lines")
+    page.get_by_role("button", name="Try it").click()
+    first = page.get_by_role("region", name="Record 1")
+    expect(first.get_by_text("comes out")).to_be_visible()
+    expect(first.get_by_role("group", name="What wrap changes")).to_contain_text("value.text")
+    expect(first.get_by_text("mark (if mine: true)")).to_be_visible()
+    expect(first.get_by_role("group", name="What mark changes")).to_contain_text('value.<b>by</b>"<i>console</i>"')
+    page.get_by_label("Records as JSON").fill('[{"topic": "other", "value": "a"}, {"topic": "console-x", "value": null}]')
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("mark (if mine: false) is not applied.")).to_be_visible()
+    expect(page.get_by_role("region", name="Record 2").get_by_text("mark (if mine: true)")).to_be_visible()
+    page.get_by_label("Records as JSON").fill("{")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("The records are no JSON")).to_be_visible()
+    assert "transforms" not in cluster.client.get_config(connector)
