@@ -5,7 +5,6 @@
 import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
 import { button, fill, h, table } from "./dom.js";
-import { editor } from "./editor.js";
 import { groupOf } from "./form.js";
 
 const HIDDEN = "••••••";
@@ -21,7 +20,8 @@ export function config({ api, name, hurry }) {
   const draft = `kconnect.draft.${name}`;
 
   /** @param {Config} now */
-  function edit(now) {
+  async function edit(now) {
+    const { editor } = await import("./editor.js");
     const submit = async (/** @type {Config} */ wanted) => {
       await api.putConfig(name, wanted);
       notice("The config was replaced. Tasks that it concerns restart.");
@@ -29,16 +29,16 @@ export function config({ api, name, hurry }) {
       sessionStorage.removeItem(draft);
       show();
     };
-    return editor({ api, now, first: { ...now, name }, draft, verb: "Submit", submit, leave: show });
+    return editor({ api, now, first: { ...now, name }, draft, verb: "Submit", submit, leave: show }).element;
   }
 
   function show() {
     return load(element, async () => {
       const now = await api.config(name);
-      if (sessionStorage.getItem(draft) !== null && api.may("admin")) return [edit(now)];
+      if (sessionStorage.getItem(draft) !== null && api.may("admin")) return [await edit(now)];
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
-      return [api.may("admin") ? button("Edit", () => fill(element, edit(now)), { class: "main" }) : null, shown];
+      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown];
     });
   }
 

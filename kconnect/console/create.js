@@ -5,7 +5,6 @@
 import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
 import { button, fill, h } from "./dom.js";
-import { editor } from "./editor.js";
 
 const DRAFT = "kconnect.draft:new";
 const STATES = { RUNNING: "running", PAUSED: "paused", STOPPED: "stopped" };
@@ -18,7 +17,10 @@ export function create({ api, feed, query, go }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
 
   /** @param {import("./api.js").Config} first */
-  function fillIn(first) {
+  async function fillIn(first) {
+    // Half of the console's weight, for those who write.
+    const { editor, nameIn } = await import("./editor.js");
+    const kept = sessionStorage.getItem(DRAFT);
     const state = h("select", { "aria-label": "Create it" }, ...Object.entries(STATES).map(([value, text]) => h("option", { value }, text)));
     const submit = async (/** @type {import("./api.js").Config} */ wanted) => {
       const name = (wanted["name"] ?? "").trim();
@@ -31,18 +33,11 @@ export function create({ api, feed, query, go }) {
       go("create");
       choose();
     };
-    const name = h("input", { type: "text", id: "new-name", value: first["name"] ?? "", autocomplete: "off", required: true });
-    const made = editor({ api, now: null, first, draft: DRAFT, verb: "Create", submit, leave, more: h("label", null, "as ", state) });
-    name.addEventListener("input", () => {
-      const json = /** @type {HTMLTextAreaElement} */ (made.querySelector("textarea"));
-      try {
-        json.value = JSON.stringify({ ...JSON.parse(json.value), name: name.value }, null, 2);
-        json.dispatchEvent(new Event("input"));
-      } catch {
-        // Half a config is being pasted: the name comes with it.
-      }
-    });
-    fill(element, h("div", { class: "field" }, h("label", { for: "new-name" }, "Name of the connector"), name), made);
+    const name = h("input", { type: "text", id: "new-name", value: kept === null ? first["name"] ?? "" : nameIn(kept), autocomplete: "off", required: true });
+    const named = (/** @type {string} */ text) => void (name.value = text);
+    const made = editor({ api, now: null, first, draft: DRAFT, verb: "Create", submit, leave, more: h("label", null, "as ", state), named });
+    name.addEventListener("input", () => made.set("name", name.value));
+    fill(element, h("div", { class: "field" }, h("label", { for: "new-name" }, "Name of the connector"), name), made.element);
   }
 
   function choose() {
@@ -73,20 +68,10 @@ export function create({ api, feed, query, go }) {
   }
 
   const chosen = query.get("class");
-  const kept = sessionStorage.getItem(DRAFT);
-  if (kept !== null) fillIn({ name: nameIn(kept), "connector.class": chosen });
-  else if (chosen !== null) fillIn({ name: "", "connector.class": chosen });
+  const kept = sessionStorage.getItem(DRAFT) !== null;
+  if (kept || chosen !== null) fillIn({ name: "", "connector.class": chosen });
   else choose();
   return { title: "A new connector", element: h("section", null, h("h1", null, "A new connector"), element) };
-}
-
-/** @param {string} json */
-function nameIn(json) {
-  try {
-    return String(JSON.parse(json)["name"] ?? "");
-  } catch {
-    return "";
-  }
 }
 
 /** @param {import("./api.js").Plugin} plugin */

@@ -1,10 +1,12 @@
 /**
- * A config while it is edited: as a form or as JSON, validated by the worker while one types, with what will change.
+ * A config while it is edited: as a form, as JSON or as YAML, validated by the worker while one types, with what will change.
  *
  * Used by `config.js` for a connector that is there, and by `create.js` for a new one. What was typed is kept in this window for a
- * reload, but for secrets' sake nowhere else.
+ * reload, but for secrets' sake nowhere else. Read next: `form.js`, `code.js`.
  */
 
+import { Code } from "./code.js";
+import { NoConfig, read, written } from "./config_text.js";
 import { button, fill, h, table } from "./dom.js";
 import { Form } from "./form.js";
 import { preview } from "./preview.js";
@@ -12,6 +14,7 @@ import { preview } from "./preview.js";
 const QUIET_MS = 400;
 
 /** @typedef {import("./api.js").Config} Config */
+/** @typedef {import("./config_text.js").Language} Language */
 
 /**
  * @param {object} about
@@ -23,37 +26,89 @@ const QUIET_MS = 400;
  * @param {(config: Config) => Promise<void>} about.submit
  * @param {() => void} about.leave
  * @param {HTMLElement | null} [about.more] shown beside the buttons
- * @returns {HTMLElement}
+ * @param {HTMLElement | null} [about.warning] shown below what changes
+ * @param {(name: string) => void} [about.named] the config's name is another one now
+ * @returns {{element: HTMLElement, set: (name: string, value: string) => void}}
  */
-export function editor({ api, now, first, draft, verb, submit, leave, more }) {
+export function editor({ api, now, first, draft, verb, submit, leave, more, warning, named }) {
   /** @type {Config} */
   let wanted = first;
   const fixed = now === null ? null : { name: first["name"] ?? null };
   const findings = h("div", { id: "findings", role: "status" });
   const difference = h("div", { class: "difference" });
   const send = button(verb, finish, { class: "main", disabled: true });
-  const json = h("textarea", { class: "json", rows: 22, spellcheck: "false", "aria-label": "Config as JSON", "aria-describedby": "findings" });
-  const form = new Form((name, value) => {
-    wanted = { ...wanted };
-    if (value === null) delete wanted[name];
-    else wanted[name] = value;
-    json.value = text(wanted);
-    remember();
-  });
-  const sides = { Form: form.element, JSON: json };
+  const code = new Code("Config as JSON", typed);
+  const form = new Form(set);
   const chosen = h("div", { class: "actions", role: "group", "aria-label": "Edit as" });
+  /** @type {"Form" | Language} */
+  let side = "Form";
+  /** What the text says can't be read. */
+  let broken = false;
   let timer = 0;
   let asked = 0;
 
-  /** @param {keyof typeof sides} side */
-  function turn(side) {
+  /** @param {string} name @param {string | null} value */
+  function set(name, value) {
+    // Half a config is being typed, and it comes with its name.
+    if (broken) return;
+    wanted = { ...wanted };
+    if (value === null) delete wanted[name];
+    else wanted[name] = value;
+    if (side !== "Form") code.show(written(wanted, side), side);
+    remember();
+  }
+
+  /** @param {"Form" | Language} other @param {string} [text] */
+  function turn(other, text) {
+    if (broken && text === undefined) {
+      fill(findings, h("p", { class: "error" }, `Mend the ${side} first: as long as it can't be read, it can't be shown as another.`));
+      return;
+    }
+    side = other;
     sessionStorage.setItem("kconnect.side", side);
-    for (const [name, element] of Object.entries(sides)) element.hidden = name !== side;
-    fill(chosen, ...Object.keys(sides).map((name) => button(name, () => turn(/** @type {keyof typeof sides} */ (name)), { "aria-pressed": String(name === side) })));
+    form.element.hidden = side !== "Form";
+    code.element.hidden = side === "Form";
+    if (side !== "Form") code.show(text ?? written(wanted, side), side);
+    fill(chosen, ...(/** @type {const} */ (["Form", "JSON", "YAML"])).map((name) => button(name, () => turn(name), { "aria-pressed": String(name === side) })));
+  }
+
+  /** @param {string} text */
+  function typed(text) {
+    try {
+      wanted = { ...read(text, language()), ...fixed };
+      broken = false;
+      code.mark([]);
+      named?.(wanted["name"] ?? "");
+      remember();
+    } catch (error) {
+      refused(error, text);
+    }
+  }
+
+  /** @param {unknown} error @param {string} text */
+  function refused(error, text) {
+    if (!(error instanceof NoConfig)) throw error;
+    broken = true;
+    clearTimeout(timer);
+    asked += 1;
+    send.disabled = true;
+    keep(text);
+    code.mark([error.at === undefined ? { message: error.message } : { message: error.message, at: error.at }]);
+    fill(findings, h("p", { class: "error" }, error.message));
+  }
+
+  /** @returns {Language} */
+  function language() {
+    return side === "YAML" ? "YAML" : "JSON";
+  }
+
+  /** @param {string} text */
+  function keep(text) {
+    sessionStorage.setItem(draft, JSON.stringify({ language: language(), text }));
   }
 
   function remember() {
-    sessionStorage.setItem(draft, json.value);
+    keep(side === "Form" ? written(wanted, "JSON") : code.text);
     send.disabled = true;
     asked += 1;
     clearTimeout(timer);
@@ -64,14 +119,17 @@ export function editor({ api, now, first, draft, verb, submit, leave, more }) {
     const number = ++asked;
     send.disabled = true;
     const changes = differences(now ?? {}, wanted);
-    if (now !== null) fill(difference, changes.length ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" })] : h("p", null, "Nothing changes yet."));
+    if (now !== null) fill(difference, changes.length ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" }), warning] : h("p", null, "Nothing changes yet."));
     try {
       const plugin = (wanted["connector.class"] ?? "").replace(/^.*\./, "");
       const found = await api.validate(plugin || "none", wanted);
       if (number !== asked) return;
       form.show(found.configs, wanted);
-      const errors = found.configs.flatMap(({ value }) => (value?.errors ?? []).map((error) => [h("code", null, value?.name), error]));
-      fill(findings, errors.length ? [h("p", { class: "error" }, `${errors.length === 1 ? "One setting is" : `${errors.length} settings are`} wrong:`), table(["Setting", "What is wrong"], errors, { caption: "What is wrong" })] : h("p", { class: "fine" }, "The worker takes this config."));
+      const errors = found.configs.flatMap(({ value }) => (value?.errors ?? []).map((message) => ({ name: value?.name ?? "", message })));
+      if (side !== "Form") code.mark(errors);
+      code.offer(found.configs.flatMap(({ definition, value }) => (definition === null ? [] : [{ name: definition.name, documentation: definition.documentation, values: value?.recommended_values ?? [] }])));
+      const lines = errors.map(({ name, message }) => [h("code", null, name), message]);
+      fill(findings, errors.length ? [h("p", { class: "error" }, `${errors.length === 1 ? "One setting is" : `${errors.length} settings are`} wrong:`), table(["Setting", "What is wrong"], lines, { caption: "What is wrong" })] : h("p", { class: "fine" }, "The worker takes this config."));
       send.disabled = errors.length > 0 || (now !== null && changes.length === 0);
     } catch (error) {
       if (number === asked) fill(findings, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
@@ -89,55 +147,45 @@ export function editor({ api, now, first, draft, verb, submit, leave, more }) {
     }
   }
 
-  json.addEventListener("input", () => {
-    const found = parsed(json.value);
-    if (typeof found === "string") {
-      clearTimeout(timer);
-      asked += 1;
-      send.disabled = true;
-      sessionStorage.setItem(draft, json.value);
-      fill(findings, h("p", { class: "error" }, found));
-      return;
-    }
-    wanted = { ...found, ...fixed };
-    remember();
-  });
-
+  const before = sessionStorage.getItem("kconnect.side");
   const kept = sessionStorage.getItem(draft);
-  const again = kept === null ? null : parsed(kept);
-  json.value = kept ?? text(first);
-  if (again !== null && typeof again !== "string") wanted = { ...again, ...fixed };
-  turn(sessionStorage.getItem("kconnect.side") === "JSON" ? "JSON" : "Form");
-  if (typeof again === "string") fill(findings, h("p", { class: "error" }, again));
-  else check();
+  if (kept === null) turn(before === "JSON" || before === "YAML" ? before : "Form");
+  else {
+    const { language, text } = /** @type {{language: Language, text: string}} */ (JSON.parse(kept));
+    side = language;
+    try {
+      wanted = { ...read(text, language), ...fixed };
+      if (before === "Form") turn("Form");
+      else turn(language, text);
+    } catch (error) {
+      turn(language, text);
+      refused(error, text);
+    }
+  }
+  if (!broken) check();
   const giveUp = () => {
     sessionStorage.removeItem(draft);
     clearTimeout(timer);
     asked += 1;
     leave();
   };
-  return h("div", { class: "editor" }, h("div", null, chosen, form.element, json), h("div", null, h("div", { class: "actions" }, more, send, button("Give up", giveUp)), findings, difference, preview(api, () => wanted)));
-}
-
-/** @param {Config} settings */
-export function text(settings) {
-  return JSON.stringify(Object.fromEntries(Object.entries(settings).sort(([a], [b]) => (a < b ? -1 : 1))), null, 2);
+  return {
+    element: h("div", { class: "editor" }, h("div", null, chosen, form.element, code.element), h("div", null, h("div", { class: "actions" }, more, send, button("Give up", giveUp)), findings, difference, preview(api, () => wanted))),
+    set,
+  };
 }
 
 /**
- * @param {string} json a config, or what `POST /connectors` takes
- * @returns {Config | string} what is wrong with it, in one sentence
+ * The name in what was kept for a reload; "" if there is none, or it can't be read.
+ *
+ * @param {string} kept
  */
-function parsed(json) {
+export function nameIn(kept) {
   try {
-    let found = JSON.parse(json);
-    if (found === null || typeof found !== "object" || Array.isArray(found)) return 'A config is an object: {"setting": "value"}.';
-    if (typeof found["config"] === "object" && found["config"] !== null) found = { ...(found["name"] === undefined ? {} : { name: found["name"] }), ...found["config"] };
-    const wrong = Object.entries(found).find(([, value]) => typeof value === "object" && value !== null);
-    if (wrong !== undefined) return `${wrong[0]} must be a text, a number, true, false or null.`;
-    return Object.fromEntries(Object.entries(found).map(([key, value]) => [key, value === null ? null : String(value)]));
-  } catch (error) {
-    return `This is no JSON: ${error instanceof Error ? error.message : error}`;
+    const { language, text } = JSON.parse(kept);
+    return read(text, language)["name"] ?? "";
+  } catch {
+    return "";
   }
 }
 

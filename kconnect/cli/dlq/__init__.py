@@ -1,9 +1,8 @@
 """
 `kconnect dlq …`: the dead letter queues of a cluster's connectors.
 
-Here is the group. `letters.py` says what a letter tells, `choice.py` which ones are meant, `queues.py` where queues are and
-reads them, `memory.py` what has been replayed, `chains.py` runs letters through a connector's chain; one command a module:
-`listing.py`, `showing.py`, `replaying.py` with `sending.py`, `dropping.py`.
+Here is the group; what it does is in `kconnect/dlq/`. `options.py` has the filters, `queues.py` says which queue is meant,
+`chains.py` gets the connectors' configs; one command a module: `listing.py`, `showing.py`, `replaying.py`, `dropping.py`.
 """
 
 from __future__ import annotations

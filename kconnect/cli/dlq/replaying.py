@@ -1,4 +1,4 @@
-"""`kconnect dlq replay`: letters to where their records came from, once. Read next: `planning.py`, `sending.py`."""
+"""`kconnect dlq replay`: letters to where their records came from, once. See `kconnect/dlq/`."""
 
 from __future__ import annotations
 

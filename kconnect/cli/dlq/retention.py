@@ -1,4 +1,4 @@
-"""Whether brokers forget what has been replayed (`memory.py`) before they drop the letters themselves."""
+"""Whether brokers forget what has been replayed (`dlq/memory.py`) before they drop the letters themselves."""
 
 from __future__ import annotations
 

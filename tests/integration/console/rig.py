@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import ConsoleMessage, Dialog, Page, Request, Response, expect
+from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, Response, expect
 
 from kconnect.rest.client import ConnectClient, basic
 from kconnect.testing.processes import WorkerProcess
@@ -107,6 +107,13 @@ class Watched:
 
 def row(page: Page, name: str) -> Any:
     return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def write(field: Locator, text: str) -> None:
+    """Into the editor of a config: what stood there goes by the editor's own commands, as it would by hand."""
+    field.press("ControlOrMeta+a")
+    field.press("Delete")
+    field.page.keyboard.insert_text(text)
 
 
 def serious(page: Page) -> list[str]:

@@ -90,7 +90,7 @@ def test_names_and_values_are_texts(watched: Watched, cluster: Cluster, name: st
         page.get_by_role("button", name="Edit").click()
         expect(page.get_by_label(re.compile("some.setting"))).to_have_value(re.compile("</textarea><script>"))
         page.get_by_role("button", name="JSON", exact=True).click()
-        expect(page.get_by_label("Config as JSON")).to_have_value(re.compile("</textarea><script>"))
+        expect(page.get_by_label("Config as JSON")).to_contain_text("</textarea><script>")
         for tab in ("Offsets", "Topics"):
             page.get_by_role("link", name=tab, exact=True).click()
         expect(page.get_by_role("main")).to_contain_text("console-lines")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.integration.console.rig import Cluster, Watched
+from tests.integration.console.rig import Cluster, Watched, write
 
 
 def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Cluster, connector: str) -> None:
@@ -18,18 +18,18 @@ def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Clus
     field, submit = page.get_by_label("Config as JSON"), page.get_by_role("button", name="Submit")
     expect(page.get_by_text("The worker takes this config.")).to_be_visible()
     expect(submit).to_be_disabled()
-    config = json.loads(field.input_value())
-    field.fill('{"tasks.max": ')
+    config = json.loads(field.inner_text())
+    write(field, '{"tasks.max": ')
     expect(page.get_by_text("This is no JSON")).to_be_visible()
-    field.fill(json.dumps({**config, "batch.size": "many"}))
+    write(field, json.dumps({**config, "batch.size": "many"}))
     expect(page.locator("#findings")).to_contain_text("Invalid value many for configuration batch.size")
     expect(submit).to_be_disabled()
-    field.fill(json.dumps({**config, "batch.size": 77}))
+    write(field, json.dumps({**config, "batch.size": 77}))
     expect(page.get_by_role("group", name="What changes")).to_contain_text("77")
     expect(submit).to_be_enabled()
     page.reload()
     # Nothing of it is lost.
-    expect(page.get_by_label("Config as JSON")).to_have_value(re.compile('"batch.size": 77'))
+    expect(page.get_by_label("Config as JSON")).to_contain_text('"batch.size": 77')
     assert "batch.size" not in cluster.client.get_config(connector)
     submit.click()
     expect(page.get_by_role("button", name="Edit")).to_be_visible()
@@ -57,9 +57,9 @@ def test_a_form_says_what_is_wrong_where_it_is(watched: Watched, cluster: Cluste
     expect(batch).to_have_attribute("aria-invalid", "false")
     # Both ways.
     page.get_by_role("button", name="JSON", exact=True).click()
-    expect(page.get_by_label("Config as JSON")).to_have_value(re.compile('"batch.size": "55"'))
+    expect(page.get_by_label("Config as JSON")).to_contain_text('"batch.size": "55"')
     field = page.get_by_label("Config as JSON")
-    field.fill(field.input_value().replace('"55"', '"56"'))
+    write(field, field.inner_text().replace('"55"', '"56"'))
     page.get_by_role("button", name="Form", exact=True).click()
     expect(batch).to_have_value("56")
     page.get_by_role("button", name="Submit").click()
@@ -98,7 +98,7 @@ def test_a_config_is_pasted(watched: Watched, cluster: Cluster, unique: Callable
     page.get_by_role("button", name="Paste a config").click()
     page.get_by_role("button", name="JSON", exact=True).click()
     config = {"connector.class": "FileStreamSource", "topic": "console-lines", "batch.size": 7}
-    page.get_by_label("Config as JSON").fill(json.dumps({"name": name, "config": config}))
+    write(page.get_by_label("Config as JSON"), json.dumps({"name": name, "config": config}))
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
     assert cluster.client.get_config(name)["batch.size"] == "7"
@@ -122,7 +122,7 @@ def test_a_chain_is_tried_before_it_is_submitted(watched: Watched, cluster: Clus
         "predicates.mine.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
         "predicates.mine.pattern": "console-.*",
     }
-    field.fill(json.dumps({**json.loads(field.input_value()), **chain}))
+    write(field, json.dumps({**json.loads(field.inner_text()), **chain}))
     page.get_by_text("Try it on records").click()
     expect(page.locator("#preview-topic")).to_have_value("console-lines")
     page.get_by_role("button", name="Try it").click()
@@ -139,3 +139,41 @@ def test_a_chain_is_tried_before_it_is_submitted(watched: Watched, cluster: Clus
     page.get_by_role("button", name="Try it").click()
     expect(page.get_by_text("The records are no JSON")).to_be_visible()
     assert "transforms" not in cluster.client.get_config(connector)
+
+
+def test_a_config_as_yaml_and_what_is_offered_while_one_types(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="YAML", exact=True).click()
+    field = page.get_by_label("Config as YAML")
+    expect(field).to_contain_text("topic: console-lines")
+    given = field.inner_text()
+    write(field, f"{given}\nbatch.size: 'many")
+    expect(page.locator("#findings")).to_contain_text("This is no YAML")
+    # It is not lost by looking at another side.
+    page.get_by_role("button", name="Form", exact=True).click()
+    expect(page.locator("#findings")).to_contain_text("Mend the YAML first")
+    page.reload()
+    expect(field).to_contain_text("batch.size: 'many")
+    expect(page.locator("#findings")).to_contain_text("This is no YAML")
+    write(field, f"{given}\nbatch.size: many")
+    expect(page.locator("#findings")).to_contain_text("Invalid value many for configuration batch.size")
+    # At its line, too.
+    page.locator(".cm-lint-marker-error").hover()
+    expect(page.locator(".cm-tooltip-lint")).to_contain_text("Invalid value many")
+    write(field, f"{given}\n# a thousand\nbatch.size: 1000\nsome.number: 1e3")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    as_json = page.get_by_label("Config as JSON")
+    expect(as_json).to_contain_text('"batch.size": "1000"')
+    assert json.loads(as_json.inner_text())["some.number"] == "1e3"
+    page.get_by_role("button", name="YAML", exact=True).click()
+    expect(field).to_contain_text("batch.size: '1000'")
+    field.press("Control+End")
+    field.press_sequentially("tasks.m")
+    page.get_by_role("option", name="tasks.max", exact=True).click()
+    expect(field).to_contain_text("tasks.max")
+    field.press_sequentially(": 1")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    config = cluster.client.get_config(connector)
+    assert (config["batch.size"], config["some.number"], config["tasks.max"]) == ("1000", "1e3", "1")
