@@ -24,6 +24,9 @@ export class ApiError extends Error {
  * @property {string} state
  * @property {string} target_state
  * @property {Record<string, number>} tasks
+ * @property {number | null} since
+ * @property {string[]} topics
+ * @property {Record<string, string>} labels
  * @property {string | null} why
  * @property {number | null} retrying_since
  * @property {number | null} moved_at
@@ -56,11 +59,12 @@ export class ApiError extends Error {
 /** @typedef {Record<string, string | null>} Config */
 /** @typedef {{partition: Record<string, unknown>, offset: Record<string, unknown> | null}} Offset */
 /** @typedef {{worker_id: string, host: number, node: string | null, pid: number | null}} Host */
-/** @typedef {{id: number, host: Host | null, memory: {used: number, max: number | null} | null, retrying: {since: number, reason: string} | null}} OwnTask */
+/** @typedef {{id: number, host: Host | null, memory: {used: number, max: number | null} | null, retrying: {since: number, reason: string} | null, since: number | null}} OwnTask */
 /** @typedef {{task: number | null, state: string, worker_id: string | null, host: Host | null, waits_for: string | null}} Placed */
 /** @typedef {{name: string, value: string | null, errors: string[], recommended_values: string[], visible: boolean}} ConfigValue */
 /** @typedef {{name: string, error_count: number, groups: string[], configs: import("./form.js").Entry[]}} Validation */
 /** @typedef {{class: string, type: string, version: string | null}} Plugin */
+/** @typedef {{at: number, of: "connector" | "task" | null, task: number | null, text: string}} Change */
 
 /** @typedef {Record<"in_per_s" | "out_per_s" | "lag" | "errors" | "dead_letters" | "call_ms", (number | null)[]> & {name: string, at: number[]}} History */
 /** @typedef {{needed: boolean, methods: string[], user: string | null, role: string | null}} Login */
@@ -290,12 +294,17 @@ export class Api {
 
   /** @param {string} name */
   async own(name) {
-    return /** @type {{name: string, tasks: OwnTask[]}} */ (await this.get(`kconnect/${connector(name)}`));
+    return /** @type {{name: string, tasks: OwnTask[], advice: string[]}} */ (await this.get(`kconnect/${connector(name)}`));
   }
 
   /** @param {string} name */
   async history(name) {
     return /** @type {History} */ (await this.get(`kconnect/${connector(name)}/history`));
+  }
+
+  /** @param {string} name */
+  async changes(name) {
+    return /** @type {{since: number | null, restarts: number, changes: Change[]}} */ (await this.get(`kconnect/${connector(name)}/changes`));
   }
 
   /** @param {string} name */

@@ -10,7 +10,7 @@ import { config } from "./config.js";
 import { needed, perform } from "./connectors.js";
 import { confirm, each, notice } from "./dialogs.js";
 import { badge, button, fill, h, table } from "./dom.js";
-import { ago, number, said, size } from "./format.js";
+import { ago, moment, number, said, size } from "./format.js";
 import { letters } from "./letters.js";
 import { offsets } from "./offsets.js";
 
@@ -155,13 +155,14 @@ function overview({ api, name, hurry }) {
       };
       const reason = task?.trace ? folded(`task ${id}`, task.trace) : more?.retrying ? `Retrying, since ${ago(more.retrying.since)}: ${more.retrying.reason}` : placed.waits_for;
       const host = placed.host === null ? "" : `host ${placed.host.host}${placed.host.pid === null ? "" : `, process ${placed.host.pid}`}`;
-      return [String(id), badge(task?.state ?? placed.state), placed.worker_id, host, size(more?.memory?.used), reason, api.may("operate") ? button("Restart", restart, { "aria-label": `Restart task ${id}` }) : ""];
+      return [String(id), badge(task?.state ?? placed.state), h("span", { title: moment(more?.since) }, ago(more?.since)), placed.worker_id, host, size(more?.memory?.used), reason, api.may("operate") ? button("Restart", restart, { "aria-label": `Restart task ${id}` }) : ""];
     });
     const instance = status?.connector.trace ? folded("connector", status.connector.trace) : placement.connector.waits_for;
     return [
+      own.advice.length ? h("div", { class: "advice", role: "note", "aria-label": "What to do" }, h("h2", null, "What to do"), h("ul", null, own.advice.map((text) => h("li", null, commands(text))))) : null,
       instance ? h("div", { class: "instance" }, h("h2", null, "The connector itself"), instance) : null,
       h("h2", null, "Tasks"),
-      rows.length ? table(["Task", "State", "Worker", "Host", "Memory", "Why", ""], rows, { caption: "Tasks" }) : h("p", null, "It has no tasks."),
+      rows.length ? table(["Task", "State", "Since", "Worker", "Host", "Memory", "Why", ""], rows, { caption: "Tasks" }) : h("p", null, "It has no tasks."),
     ];
   }
 
@@ -193,7 +194,37 @@ function overview({ api, name, hurry }) {
     clearInterval(timer);
     lastHour.closed();
   };
-  return { element: h("div", null, lastHour.element, element), changed, closed };
+  return { element: h("div", null, lastHour.element, element, past(api, name)), changed, closed };
+}
+
+/**
+ * What became of it, read once somebody wants to know: the worker reads topics for that.
+ *
+ * @param {Api} api
+ * @param {string} name
+ */
+function past(api, name) {
+  const found = h("div", { role: "status" });
+  const read = () =>
+    load(found, async () => {
+      fill(found, "Reading …");
+      const { changes, since, restarts } = await api.changes(name);
+      const rows = changes.reverse().map((each) => [h("span", { title: ago(each.at) }, moment(each.at)), each.of === "task" ? `task ${each.task}` : each.of ?? "", each.text]);
+      const far = `${restarts} ${restarts === 1 ? "restart" : "restarts"}; nothing is known from before ${moment(since)}.`;
+      return [h("p", { class: "help" }, far, " ", button("Read again", read)), rows.length ? table(["When", "What", ""], rows, { caption: "What happened" }) : null];
+    });
+  const made = h("details", { class: "past" }, h("summary", null, "What happened"), found);
+  made.addEventListener("toggle", () => made.open && read());
+  return made;
+}
+
+/**
+ * A text with what is to be typed marked.
+ *
+ * @param {string} text with such parts between backquotes
+ */
+function commands(text) {
+  return text.split("`").map((part, index) => (index % 2 ? h("code", null, part) : part));
 }
 
 /**

@@ -6,18 +6,18 @@
 
 import { confirm, each } from "./dialogs.js";
 import { badge, button, fill, h } from "./dom.js";
-import { ago, number, said, states } from "./format.js";
+import { ago, moment, number, said, states } from "./format.js";
 import { Rows } from "./rows.js";
 
 /** @typedef {import("./api.js").Row} Row */
 
-/** @type {{key: string, title: string, of: (row: Row) => string | number, down?: boolean, cell: (row: Row) => import("./dom.js").Child, right?: boolean}[]} */
+/** @type {{key: string, title: string, of: (row: Row) => string | number, down?: boolean, cell: (row: Row) => import("./dom.js").Child | import("./dom.js").Child[], right?: boolean}[]} */
 const COLUMNS = [
-  { key: "name", title: "Name", of: (row) => row.name, cell: (row) => h("a", { href: `#/connectors/${encodeURIComponent(row.name)}`, "data-key": `link ${row.name}` }, row.name) },
+  { key: "name", title: "Name", of: (row) => row.name, cell: (row) => [h("a", { href: `#/connectors/${encodeURIComponent(row.name)}`, "data-key": `link ${row.name}` }, row.name), ...labels(row).map((text) => h("span", { class: "label" }, text))] },
   { key: "state", title: "State", of: (row) => worst(row), down: true, cell: (row) => badge(row.state) },
+  { key: "since", title: "Since", of: (row) => row.since ?? 0, down: true, cell: (row) => h("span", { title: moment(row.since) }, ago(row.since)) },
   { key: "tasks", title: "Tasks", of: (row) => tasks(row), cell: (row) => taskCell(row) },
-  { key: "type", title: "Type", of: (row) => row.type, cell: (row) => row.type },
-  { key: "class", title: "Class", of: (row) => simple(row.class), cell: (row) => h("span", { title: row.class }, simple(row.class)) },
+  { key: "class", title: "Class", of: (row) => simple(row.class), cell: (row) => h("span", { title: `${row.type}: ${row.class}` }, simple(row.class)) },
   { key: "in", title: "In/s", of: (row) => row.in_per_s ?? -1, down: true, cell: (row) => number(row.in_per_s), right: true },
   { key: "out", title: "Out/s", of: (row) => row.out_per_s ?? -1, down: true, cell: (row) => number(row.out_per_s), right: true },
   { key: "lag", title: "Lag", of: (row) => row.lag ?? -1, down: true, cell: (row) => number(row.lag), right: true },
@@ -45,7 +45,7 @@ const ACTIONS = {
 export function connectors({ api, feed, query, go }) {
   /** @type {Set<string>} */
   const chosen = new Set();
-  const search = h("input", { type: "search", placeholder: "Name, class or reason", "aria-label": "Search connectors", value: query.get("q") ?? "" });
+  const search = h("input", { type: "search", placeholder: "Name, class, topic, label or reason", "aria-label": "Search connectors", value: query.get("q") ?? "" });
   const state = choice("State", "any state", STATES, query.get("state"));
   const type = choice("Type", "any type", ["source", "sink"], query.get("type"));
   const order = { key: query.get("sort") ?? "name", turned: query.get("turned") !== null };
@@ -103,7 +103,7 @@ export function connectors({ api, feed, query, go }) {
     const column = COLUMNS.find((each) => each.key === order.key) ?? /** @type {typeof COLUMNS[0]} */ (COLUMNS[0]);
     listed = [...feed.rows.values()].filter(
       (row) =>
-        (!wanted || [row.name, row.class, row.why].some((text) => text?.toLowerCase().includes(wanted))) &&
+        (!wanted || [row.name, row.class, row.why, ...row.topics, ...labels(row)].some((text) => text?.toLowerCase().includes(wanted))) &&
         (!state.value || row.state === state.value || state.value in row.tasks) &&
         (!type.value || row.type === type.value),
     );
@@ -201,6 +201,11 @@ function taskCell(row) {
   const text = total === 0 ? "none" : `${running} of ${total}`;
   const failed = row.tasks["FAILED"] ?? 0;
   return h("span", { title: states(row.tasks) }, text, failed ? [" ", badge("FAILED", `${failed} failed`)] : null, row.retrying_since ? [" ", badge("RETRYING", "retrying")] : null);
+}
+
+/** @param {Row} row */
+function labels(row) {
+  return Object.entries(row.labels).map(([name, value]) => (value ? `${name}=${value}` : name));
 }
 
 /** @param {Row} row */

@@ -42,6 +42,11 @@ export function ago(ms, now = Date.now()) {
   return seconds < 1 ? "now" : `${Math.floor(seconds / length)} ${unit} ago`;
 }
 
+/** @param {number | null | undefined} ms since 1970 */
+export function moment(ms) {
+  return ms === null || ms === undefined ? "" : new Date(ms).toLocaleString();
+}
+
 /**
  * `3 RUNNING`, what has failed first.
  *

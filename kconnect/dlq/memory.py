@@ -4,8 +4,8 @@ Which letters of a queue have been replayed, so that none is replayed twice by m
 It is kept in Kafka, as committed offsets of the consumer group `kconnect-dlq-<queue>`: below the committed offset all is done,
 and the offset's metadata names what is done beyond it, as `done:12-14,17`. Replays commit it in the transaction that has the
 records (`sending.py`): both are there or neither. Brokers forget a group's offsets after `offsets.retention.minutes`, by
-default the 7 days for which topics are kept by default, so that the letters are gone before; `cli/dlq/retention.py` warns where they
-are kept longer.
+default the 7 days for which topics are kept by default, so that the letters are gone before; `cli/dlq/retention.py` warns where
+they are kept longer.
 """
 
 from __future__ import annotations

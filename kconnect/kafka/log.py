@@ -166,7 +166,9 @@ class LogReader:
             elif self.lost and self._place(message)[0] in self.lost:
                 continue
             elif error is None:
-                record = LogRecord(*self._place(message), _offset(message), message.key(), message.value())
+                record = LogRecord(
+                    *self._place(message), _offset(message), message.key(), message.value(), message.timestamp()[1]
+                )
                 self._positions[record.topic, record.partition] = record.offset + 1
                 found.append(record)
             elif error.code() == ck.KafkaError._PARTITION_EOF:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from kconnect.core.herder.requests.changes import GetChanges
 from kconnect.core.herder.requests.overview import GetOverview
 from kconnect.core.herder.requests.own import GetHistory, GetOwn, ListOwn
 from kconnect.core.herder.requests.placement import GetPlacement
@@ -32,6 +33,10 @@ async def get_overview(call: Call) -> Response:
 
 async def get_history(call: Call) -> Response:
     return ok(await call.ask(GetHistory(call.path("connector"))))
+
+
+async def get_changes(call: Call) -> Response:
+    return ok(await call.ask(GetChanges(call.path("connector"))))
 
 
 async def get_placement(call: Call) -> Response:
@@ -62,6 +67,34 @@ _HISTORY = schemas.declare(
                 "dead_letters": "Records that had been sent to the dead letter queue since then",
                 "call_ms": "Milliseconds of a poll or put with records, of the task that takes longest",
             }.items()
+        },
+    },
+)
+_CHANGES = schemas.declare(
+    "Changes",
+    "What became of a connector.",
+    {
+        "name": {"type": "string"},
+        "since": {"type": ["integer", "null"], "description": "The first record that is left, in ms since 1970."},
+        "restarts": {"type": "integer", "description": "How often it or a task came to run again."},
+        "changes": {
+            "type": "array",
+            "description": "The last 200.",
+            "items": schemas.ref(
+                schemas.declare(
+                    "Change",
+                    "One of them.",
+                    {
+                        "at": {"type": "integer", "description": "In ms since 1970."},
+                        "of": {
+                            "type": ["string", "null"],
+                            "description": "`task`, or the `connector`'s instance; null: its config.",
+                        },
+                        "task": {"type": ["integer", "null"], "description": "The task's number."},
+                        "text": {"type": "string", "examples": ["RUNNING on 10.0.0.1:8083"]},
+                    },
+                )
+            ),
         },
     },
 )
@@ -99,6 +132,13 @@ _ROW = schemas.declare(
         "state": {"type": "string", "description": "Of the connector's instance.", "examples": ["RUNNING"]},
         "target_state": {"type": "string", "description": "What it is to be.", "examples": ["STARTED"]},
         "tasks": {"type": "object", "description": "How many tasks are in each state.", "examples": [{"RUNNING": 2}]},
+        "since": {**_MOMENT, "description": "Since when the instance is in its state, in ms since 1970."},
+        "topics": {"type": "array", "items": {"type": "string"}, "description": "Those that it has used."},
+        "labels": {
+            "type": "object",
+            "description": "Settings that begin with `label.`, which are for people.",
+            "examples": [{"team": "shop"}],
+        },
         "why": {"type": ["string", "null"], "description": "What failed, or is tried again, in one line."},
         "retrying_since": {**_MOMENT, "description": "Since when a task has been retrying a failed call, in ms since 1970."},
         "moved_at": {**_MOMENT, "description": "When a record last went to Kafka, or to the sink, in ms since 1970."},
@@ -166,6 +206,15 @@ OPERATIONS = (
             refused(404, "There is no such connector."),
         ),
         notes="A point every ten seconds, and none while nothing changes.",
+    ),
+    Operation(
+        "GET /kconnect/connectors/{connector}/changes",
+        get_changes,
+        "What became of a connector",
+        Role.READ,
+        (Answer(200, "In the order of time.", _CHANGES), refused(404, "There is no such connector.")),
+        notes="Changes of its config, without secrets, of its target state, and of its and its tasks' states. It goes as far "
+        "back as compaction has left records: some days, as a rule. They are read for this, which takes a moment.",
     ),
     Operation(
         "GET /kconnect/connectors/{connector}/placement",

@@ -100,6 +100,7 @@ _OWN_TASK: dict[str, Schema] = {
             {"since": _NUMBER, "reason": _TEXT},
         )
     ),
+    "since": {"type": ["integer", "null"], "description": "When it came into its state, in ms since 1970."},
 }
 _OWN = {"tasks": _list("By number. Values that do not apply, or are not known, are null.", _object("A task.", _OWN_TASK))}
 _COUNTS: dict[str, Schema] = {"connectors": _NUMBER, "tasks": _NUMBER}
@@ -260,7 +261,10 @@ SCHEMAS: dict[str, Schema] = {
         "What only kconnect knows of the connectors, by name. Kafka Connect has no such resource.",
         _object("A connector.", _OWN),
     ),
-    "OwnConnector": _object("What only kconnect knows of a connector.", {"name": _NAME, **_OWN}),
+    "OwnConnector": _object(
+        "What only kconnect knows of a connector.",
+        {"name": _NAME, **_OWN, "advice": _list("What to do, with commands to type; empty where nothing is wrong.", _TEXT)},
+    ),
     "ConnectorTopics": _map(
         "The topics that a connector has used, under its name.",
         _object("The topics.", {"topics": _list("Their names.", _TEXT)}),

@@ -24,9 +24,10 @@ from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
 from kconnect.errors import ConnectError
-from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets
+from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets, stamped
 from kconnect.kafka.admin import Admin, committed
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.kafka.stamped import Stamped
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import logs, process
@@ -39,6 +40,7 @@ from kconnect.worker.topic_watch import TopicWatch
 log = logging.getLogger(__name__)
 
 _WRITE_S = 30.0
+_CHANGES_S = 30.0
 
 
 class World:
@@ -133,6 +135,13 @@ class World:
             self.registry = registry
         log.info("Plugins were reloaded: %s", told)
         return {**told, "broken": [{"location": each.location, "reason": each.reason} for each in registry.broken]}
+
+    @performs(effects.ReadChanges, Lane.CLIENT)
+    def read_changes(self, effect: effects.ReadChanges) -> list[Stamped]:
+        topics = clients.topics(self._settings)
+        client = clients.plain(self._settings, "consumer", "changes")
+        wanted, name = {role: topics[role] for role in (Topic.CONFIG, Topic.STATUS)}, effect.connector.encode()
+        return stamped.read(client, wanted, lambda key: name in key, _CHANGES_S)
 
     @performs(effects.Preview, Lane.PLUGIN)
     def preview(self, effect: effects.Preview) -> str:

@@ -13,8 +13,8 @@ import pytest
 
 import kconnect
 from kconnect.cli.checkup import workers
-from kconnect.cli.describe import advice
 from kconnect.cli.main import cli
+from kconnect.core.describe import advice
 from tests.cli import examples
 
 _ROOT = Path(kconnect.__file__).parent

@@ -71,7 +71,9 @@ def test_all_that_the_page_names_is_there_and_nothing_is_loaded_from_elsewhere(h
         name = (named - seen).pop()
         seen.add(name)
         text = http("GET", f"/console/{name}").text
-        named |= set(re.findall(r'(?:href|src)="console/([^"]+)"', text)) | set(re.findall(r'(?:from |import\()"\./([^"]+)"', text))
+        named |= set(re.findall(r'(?:href|src)="console/([^"]+)"', text)) | set(
+            re.findall(r'(?:from |import\()"\./([^"]+)"', text)
+        )
         assert not re.findall(r"(?:href|src|url\()\W*(?:https?:)?//", text)
     assert seen == console.files().keys()
 

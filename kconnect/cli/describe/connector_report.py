@@ -2,7 +2,7 @@
 All that can be found out about one connector, from REST, `/metrics`, Kafka and the internal topics, as plain data.
 
 `kconnect describe` calls `Look.connector` for each name; what serves for several connectors is asked once. What can't be known
-is None, and `unknown` says why. Read next: `advice.py`, which judges what was found, and `note.py`, which writes it.
+is None, and `unknown` says why. Read next: `core/describe/advice.py`, which judges what was found; `note.py`, which writes it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kconnect.cli import retrying
-from kconnect.cli.describe import advice, history
+from kconnect.core.describe import advice, changes
 from kconnect.core.state import causes
 from kconnect.core.state.records import Topic, UnitId
 from kconnect.errors import BadRequestError, ConnectError, RetriableError, UnavailableError
@@ -50,7 +50,7 @@ class Look:
         status = self._or_why(unknown, "state", lambda: self._client.status(name)) or {"connector": {}, "tasks": []}
         retrying.add(self._or_why(unknown, "retrying", lambda: self._own) or {}, name, status["tasks"])
         seen = self._or_why(unknown, "numbers", lambda: self._scrape)
-        past = self._or_why(unknown, "since", lambda: history.of(name, self._stamped))
+        past = self._or_why(unknown, "since", lambda: changes.of(name, self._stamped))
         if past is None:
             unknown["changes"] = unknown["since"]
         tasks = [self._task(name, task, past, seen) for task in status["tasks"]]
@@ -91,17 +91,17 @@ class Look:
         unknown = {key: why for key, why in found["unknown"].items() if key in ("numbers", "since", "changes")}
         configs = self._or_why(unknown, "config", lambda: self._client.tasks(name)) or []
         own = next((each["config"] for each in configs if each["id"]["task"] == number), None)
-        changes = found["changes"] and [each for each in found["changes"] if each["task"] == number]
+        own_changes = found["changes"] and [each for each in found["changes"] if each["task"] == number]
         return {
             "name": f"{name}/{number}",
             **wanted,
-            "config": None if own is None else history.shown(own),
-            "changes": changes,
+            "config": None if own is None else changes.shown(own),
+            "changes": own_changes,
             "unknown": unknown,
             "advice": [] if wanted["error"] is None else found["advice"],
         }
 
-    def _task(self, name: str, task: Mapping[str, Any], past: history.History | None, seen: Scrape | None) -> dict[str, Any]:
+    def _task(self, name: str, task: Mapping[str, Any], past: changes.History | None, seen: Scrape | None) -> dict[str, Any]:
         number: int = task["id"]
         numbers = None if seen is None else dict(seen.tasks.get((name, number), {}))
         unit = _unit(UnitId(name, number), task, past)
@@ -205,7 +205,7 @@ def lag(offsets: Iterable[Mapping[str, Any]], topics: Iterable[str], client: Map
     return {"total": sum(row["lag"] for row in rows), "partitions": rows}
 
 
-def _unit(unit: UnitId, status: Mapping[str, Any], past: history.History | None) -> dict[str, Any]:
+def _unit(unit: UnitId, status: Mapping[str, Any], past: changes.History | None) -> dict[str, Any]:
     state = status.get("state")
     cause = causes.of(status.get("trace"))
     return {
@@ -227,7 +227,7 @@ def _sums(tasks: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     )
 
 
-def _event(event: history.Event) -> dict[str, Any]:
+def _event(event: changes.Event) -> dict[str, Any]:
     task = None if event.unit is None or event.unit.is_connector else event.unit.task
     return {"at_ms": event.at_ms, "task": task, "text": event.text}
 

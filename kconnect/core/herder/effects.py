@@ -8,7 +8,7 @@ is answered by `events.Done` or `events.Failed` with that id. An effect is decla
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -16,7 +16,7 @@ from kconnect.api.record import TopicPartition
 from kconnect.core.metrics.report import Report
 from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
+from kconnect.core.state.records import Entry, LoggerLevel, LogRecord, SessionKey, Topic
 from kconnect.errors import ConflictError, ConnectError
 
 T = TypeVar("T")
@@ -122,6 +122,13 @@ class ReadReports(Effect[Collection[Report]]):
 @dataclass(frozen=True, slots=True)
 class ReadHistory(Effect[Body]):
     """The last hour of a connector's numbers, as `core/metrics/history.py` gives it."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadChanges(Effect[Sequence[tuple[LogRecord, int]]]):
+    """The records of the config and status topics that tell of a connector, by and with their times in ms since 1970."""
 
     connector: str
 

@@ -30,6 +30,8 @@ _NUMBERS = {
     "dead_letters": SERIES["dead_letters"][0],
 }
 _DIGITS = 1
+LABEL = "label."
+"""Settings that say something to people: no connector has such ones, and Kafka Connect passes by what it does not know."""
 
 
 class Overview:
@@ -97,6 +99,9 @@ class Overview:
             "state": _state(statuses[UnitId(name)]),
             "target_state": log.config.target_state(name).value,
             "tasks": states,
+            "since": None if UnitId(name) in waits else log.status.since.get(UnitId(name)) or None,
+            "topics": log.status.topics_of(name),
+            "labels": {key[len(LABEL) :]: value or "" for key, value in config.items() if key.startswith(LABEL)},
             "why": _why(statuses, own),
             "retrying_since": _earliest(own, "retrying-since-timestamp-seconds"),
             "moved_at": max((_ms(each, "last-progress-timestamp-seconds") or 0 for each in own), default=0) or None,
@@ -136,6 +141,11 @@ def _ms(report: UnitReport, name: str) -> int | None:
 
 def _earliest(own: Collection[UnitReport], name: str) -> int | None:
     return min(filter(None, (_ms(each, name) for each in own)), default=None)
+
+
+def total(own: Collection[UnitReport], key: str) -> float | None:
+    """Of units, a number of a row."""
+    return _total(own, _NUMBERS[key])
 
 
 def _total(own: Collection[UnitReport], names: Collection[str]) -> float | None:

@@ -56,6 +56,8 @@ class LogRecord(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
+    at_ms: int = 0
+    """When it was written, in ms since 1970; 0 if nobody asked."""
 
 
 class Entry(NamedTuple):

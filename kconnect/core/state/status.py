@@ -15,6 +15,8 @@ from kconnect.core.state.records import Broken, LogRecord, State, StatusRecord, 
 class StatusState:
     def __init__(self) -> None:
         self.units: dict[UnitId, UnitStatus] = {}
+        self.since: dict[UnitId, int] = {}
+        """When each came into its state, in ms since 1970; compaction may have left only a later word of it."""
         self._topics: dict[str, dict[str, set[str]]] = {}
         self.topic_changes = 0
         """Counts the records about topics."""
@@ -41,9 +43,13 @@ class StatusState:
         match decoded:
             case records.StatusChange(unit, None):
                 self.units.pop(unit, None)
+                self.since.pop(unit, None)
                 self._forget(unit)
             case records.StatusChange(unit, status) if status is not None:
-                if not _late(self.units.get(unit), status, unit):
+                known = self.units.get(unit)
+                if not _late(known, status, unit):
+                    if known is None or known.state is not status.state:
+                        self.since[unit] = record.at_ms
                     self.units[unit] = status
                     self._of.setdefault(unit.connector, set()).add(unit)
             case records.TopicUse(connector, topic, None, form):

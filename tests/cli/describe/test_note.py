@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.cli.describe import advice, note
+from kconnect.cli.describe import note
+from kconnect.core.describe import advice
 
 NOW = 1_800_000_000.0
 

@@ -23,7 +23,7 @@ def cluster() -> MemoryCluster:
     for name in ("a:1", "b:1"):
         made.add_worker(name)
     made.settle()
-    made.call("a:1", CreateConnector("x", SOURCE))
+    made.call("a:1", CreateConnector("x", {**SOURCE, "label.team": "shop", "label.old": None}))
     made.settle()
     return made
 
@@ -67,6 +67,9 @@ def test_a_row_has_what_units_say_by_their_present_hosts(cluster: MemoryCluster)
             "state": "RUNNING",
             "target_state": "STARTED",
             "tasks": {"RUNNING": 2},
+            "since": None,
+            "topics": [],
+            "labels": {"team": "shop", "old": ""},
             "why": None,
             "retrying_since": None,
             "moved_at": 1_800_000_001_000,

@@ -61,7 +61,8 @@ def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster:
     for asked in ("a:1", "b:1"):
         found = cluster.call(asked, ListOwn())
         assert [task["retrying"] for task in found["x"]["tasks"]] == [expected, None]
-        assert cluster.call(asked, GetOwn("x")) == {"name": "x", **found["x"]}
+        advice = ["Its tasks are retrying, and will not fail: fix the cause; `kconnect logs x` shows more"]
+        assert cluster.call(asked, GetOwn("x")) == {"name": "x", **found["x"], "advice": advice}
     cluster.reports = [replace(now, values={"retrying-since-timestamp-seconds": 0.0}, retrying="")]
     assert cluster.call("a:1", GetOwn("x"))["tasks"][0]["retrying"] is None
 

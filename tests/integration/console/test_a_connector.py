@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from kconnect.local.broker import Broker
+from kconnect.rest.client import RestError
 from tests.integration.console.rig import LIMIT_S, Cluster, Watched, row, serious
 from tests.integration.dead_sink import Sink
 from tests.support import wait_until
@@ -25,12 +26,12 @@ def test_why_a_task_failed_and_its_restart(watched: Watched, cluster: Cluster, u
     row(page, name).get_by_role("link").click()
     trace = page.locator("details pre")
     expect(trace).to_be_hidden()
-    page.locator("summary").click()
+    page.locator(".trace summary").click()
     expect(trace).to_contain_text("Traceback")
     folder.mkdir()
     page.get_by_role("button", name="Restart task 0").click()
-    expect(page.get_by_role("table")).to_contain_text("RUNNING")
-    expect(page.locator("summary")).to_have_count(0)
+    expect(page.get_by_role("group", name="Tasks")).to_contain_text("RUNNING")
+    expect(page.locator(".trace")).to_have_count(0)
     cluster.client.delete(name)
 
 
@@ -124,3 +125,37 @@ def test_who_may_operate_sees_them_and_replays_none(watched: Watched, sink: Sink
     expect(page.get_by_text(f"3 letters in {sink.queue}")).to_be_visible()
     expect(page.get_by_role("button", name="Replay")).to_have_count(0)
     expect(page.get_by_role("checkbox")).to_have_count(0)
+
+
+def test_what_happened_and_what_to_do(watched: Watched, cluster: Cluster, unique: Callable[[str], str]) -> None:
+    name = unique("console")
+    config = {
+        "connector.class": "FileStreamSink",
+        "file": "/no/such/folder/out",
+        "topics": "console-lines",
+        "some.password": "old",
+    }
+    cluster.client.create(name, config)
+    wait_until(lambda: _states(cluster, name) == ["FAILED"], LIMIT_S)
+    cluster.client.patch_config(name, {"some.password": "canary-new-30c1", "label.team": "shop"})
+    page = watched.log_in("eve", f"connectors/{name}")
+    advice = page.get_by_role("note", name="What to do")
+    expect(advice).to_contain_text("A file is missing or may not be opened")
+    expect(advice.locator("code")).to_have_text(f"kconnect restart {name} --failed")
+    page.get_by_text("What happened").click()
+    past = page.get_by_role("group", name="What happened")
+    expect(past.get_by_role("row").filter(has_text="FAILED on").first).to_contain_text("task 0")
+    expect(past).to_contain_text("label.team=shop added")
+    assert "canary-new" not in page.content()
+    page.goto(f"{cluster.url}console#/connectors?q=team%3Dshop")
+    expect(row(page, name)).to_contain_text("team=shop")
+    expect(page.get_by_text("1 of ")).to_be_visible()
+    cluster.client.delete(name)
+
+
+def _states(cluster: Cluster, name: str) -> list[str]:
+    try:
+        return [task["state"] for task in cluster.client.status(name)["tasks"]]
+    except RestError:
+        # Nothing was said of it yet.
+        return []

@@ -30,7 +30,7 @@ from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
 from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId, UnitStatus
+from kconnect.core.state.records import Entry, LogRecord, State, TargetState, Topic, UnitId, UnitStatus
 from tests.rig.histories.memory import MemoryGroup, MemoryLog, MemoryReader
 
 _ROUTINE = (effects.FindMembers, events.Members)
@@ -448,6 +448,10 @@ class MemoryWorker:
     @performs(effects.ReadHistory, Lane.ASK)
     def history(self, effect: effects.ReadHistory) -> Body:
         return History().of(effect.connector)
+
+    @performs(effects.ReadChanges, Lane.CLIENT)
+    def read_changes(self, effect: effects.ReadChanges) -> list[tuple[LogRecord, int]]:
+        return []
 
     @performs(effects.Preview, Lane.PLUGIN)
     def preview(self, effect: effects.Preview) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.core.herder import effects, overview
+from kconnect.core.herder import advising, effects, overview
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
@@ -33,14 +33,17 @@ class ListOwn(Request[Body]):
 
 @dataclass(frozen=True, slots=True)
 class GetOwn(Request[Body]):
-    """`GET /kconnect/connectors/{c}`: the same of one."""
+    """`GET /kconnect/connectors/{c}`: the same of one, and what to do about it."""
 
     name: str
 
     def answer(self, office: Office) -> Procedure[Body]:
         reports = yield from ask(effects.ReadReports())
         office.desk.require(self.name)
-        return {"name": self.name, **_all_of(office.desk, reports, (self.name,))[self.name]}
+        kind = yield from office.classes.kind(self.name)
+        office.desk.require(self.name)
+        own = _all_of(office.desk, reports, (self.name,))[self.name]
+        return {"name": self.name, **own, "advice": advising.of(office.desk, self.name, kind, reports)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +59,35 @@ class GetHistory(Request[Body]):
 
 def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:
     """
-    `{connector: {"tasks": [{"id", "host", "memory", "retrying"}]}}`; what does not apply, or is not known, is null.
+    `{connector: {"tasks": [{"id", "host", "memory", "retrying", "since"}]}}`; what does not apply, or is not known, is null.
 
     `host` is `{"worker_id", "host", "node", "pid"}`: the process that holds the task. `memory` is `{"used", "max"}` in bytes,
     of a task that has a host of its own; `max` null is no limit. `retrying` is `{"since", "reason"}`: a call that failed is
-    made again and again, since so many milliseconds after 1970.
+    made again and again, since so many milliseconds after 1970. `since` is when the task came into its state.
     """
     config, state = desk.log.config, desk.log.assignment
     holders = {unit: held for held in state.held.values() for unit in held.units or ()}
     processes = {(each.worker, each.host, each.incarnation): each for each in reports if isinstance(each, HostReport)}
     said = overview.current(desk, reports)
 
+    def since(unit: UnitId) -> int | None:
+        return desk.log.status.since.get(unit) or None
+
     def task(unit: UnitId) -> dict[str, Any]:
         held = holders.get(unit)
         if held is None:
-            return {"id": unit.task, "host": None, "memory": None, "retrying": None}
+            return {"id": unit.task, "host": None, "memory": None, "retrying": None, "since": since(unit)}
         where = (held.worker, held.host, held.incarnation)
         placement = state.placements.get(held.worker)
         alone = placement is not None and placement.spec(held.host).unit == unit
         memory = _memory(processes.get(where)) if alone else None
-        return {"id": unit.task, "host": host_of(held), "memory": memory, "retrying": _retrying(said.get(unit))}
+        return {
+            "id": unit.task,
+            "host": host_of(held),
+            "memory": memory,
+            "retrying": _retrying(said.get(unit)),
+            "since": since(unit),
+        }
 
     return {name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]} for name in names}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconnect.cli.describe import history
+from kconnect.core.describe import changes as history
 from kconnect.core.state import records
 from kconnect.core.state.records import Entry, LogRecord, State, TargetState, Topic, UnitId, UnitStatus
 from kconnect.kafka.stamped import Stamped

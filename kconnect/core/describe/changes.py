@@ -1,8 +1,9 @@
 """
 What became of a connector, told by the records of the config and status topics and the times at which they were written.
 
-Called by `connector_report.py` with what `kafka/stamped.py` has read. It sees as far back as compaction has left records: the
-last of each key at least, mostly those of the last days, too. Read next: `core/state/records.py`, which knows the records.
+Called by `cli/describe/` and `core/herder/requests/changes.py` with what `kafka/stamped.py` has read. It sees as far back as
+compaction has left records: the last of each key at least, mostly those of the last days, too. Read next:
+`core/state/records.py`, which knows the records.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from dataclasses import dataclass, field
 from kconnect.api.config import HIDDEN
 from kconnect.core.settings import secrets
 from kconnect.core.state import records
-from kconnect.core.state.records import State, Topic, UnitId
-from kconnect.kafka.stamped import Stamped
+from kconnect.core.state.records import LogRecord, State, Topic, UnitId
 
 _LONGEST = 60
 _RUNS_ON = (State.PAUSED, State.STOPPED)
@@ -54,8 +54,8 @@ class History:
         return sum(count - 1 for count in self.starts.values() if count > 1)
 
 
-def of(name: str, stamped: Iterable[Stamped]) -> History:
-    """Of the connector of that name, from records in the order of time."""
+def of(name: str, stamped: Iterable[tuple[LogRecord, int]]) -> History:
+    """Of the connector of that name, from records in the order of their times, in ms since 1970."""
     found = History()
     config: Config | None = None
     tasks: int | None = None

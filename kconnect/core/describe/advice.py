@@ -1,7 +1,8 @@
 """
 What to do about what was found: a sentence or two for each thing that is wrong, with the command to type.
 
-Called by `connector_report.py` at its end. Pure: the same findings give the same advice. Where nothing is wrong there is none.
+Called by `cli/describe/connector_report.py` and `core/herder/advising.py`. Pure: the same findings give the same advice. Where
+nothing is wrong there is none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _NO_FILE = re.compile(r"NoSuchFileException|FileNotFoundE|AccessDeniedException|
 
 
 def of(found: Mapping[str, Any]) -> list[str]:
-    """`found` as `Look.connector` makes it, the advice itself not needed."""
+    """
+    `found` as `Look.connector` makes it: name, type, state, error, tasks, numbers, lag, topics, moving and errors. Nothing is
+    said of what is not known.
+    """
     return list(dict.fromkeys(_all(found)))
 
 
