@@ -302,6 +302,16 @@ export class Api {
     return /** @type {History} */ (await this.get(`kconnect/${connector(name)}/history`));
   }
 
+  /**
+   * Where a sink would go on.
+   *
+   * @param {string} name
+   * @param {string} where as a query
+   */
+  async moves(name, where) {
+    return /** @type {import("./rewind.js").Move[]} */ ((await this.get(`kconnect/${connector(name)}/offsets/moves?${where}`)).moves);
+  }
+
   /** @param {string} name */
   async changes(name) {
     return /** @type {{since: number | null, restarts: number, changes: Change[]}} */ (await this.get(`kconnect/${connector(name)}/changes`));

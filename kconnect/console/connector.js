@@ -16,7 +16,7 @@ import { offsets } from "./offsets.js";
 
 /** @typedef {import("./api.js").Api} Api */
 /** @typedef {{element: HTMLElement, changed?: () => void, closed?: () => void}} Tab */
-/** @typedef {{api: Api, name: string, hurry: () => void, query: URLSearchParams, go: (path: string, query?: URLSearchParams) => void}} About */
+/** @typedef {{api: Api, name: string, hurry: () => void, row: () => import("./api.js").Row | undefined, query: URLSearchParams, go: (path: string, query?: URLSearchParams) => void}} About */
 
 /** @type {Record<string, {title: string, make: (about: About) => Tab, role?: "operate"}>} */
 const TABS = {
@@ -45,7 +45,7 @@ export function connector({ api, feed, path, query, go }) {
   const tabs = Object.entries(TABS).filter(([, { role }]) => role === undefined || api.may(role));
   const chosen = tabs.find(([key]) => key === path[1])?.[0] ?? "overview";
   const hurry = () => feed.hurry();
-  const tab = /** @type {typeof TABS[string]} */ (TABS[chosen]).make({ api, name, hurry, query, go });
+  const tab = /** @type {typeof TABS[string]} */ (TABS[chosen]).make({ api, name, hurry, row: () => feed.rows.get(name), query, go });
   const facts = h("p", { class: "facts" });
   const actions = h("div", { class: "actions", role: "group", "aria-label": "What to do with this connector" });
   const address = `#/connectors/${encodeURIComponent(name)}`;

@@ -5,12 +5,13 @@
 import { load } from "./connector.js";
 import { confirm, notice } from "./dialogs.js";
 import { button, fill, h, table } from "./dom.js";
+import { rewind } from "./rewind.js";
 
 /**
- * @param {{api: import("./api.js").Api, name: string, hurry: () => void}} about
+ * @param {import("./connector.js").About} about
  * @returns {{element: HTMLElement}}
  */
-export function offsets({ api, name }) {
+export function offsets({ api, name, row }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
 
   /** @param {() => Promise<string>} action */
@@ -48,6 +49,7 @@ export function offsets({ api, name }) {
       return [
         api.may("admin") ? h("p", null, "To alter or reset offsets, stop the connector first.") : null,
         h("div", { class: "actions" }, api.may("admin") ? [button("Alter", () => fill(element, editor(found))), button("Reset all", reset, { class: "danger" })] : null, button("Read again", show)),
+        api.may("admin") && found.some((each) => "kafka_topic" in each.partition) ? rewind(api, name, row, show) : null,
         rows.length ? table(["Partition", "Offset"], rows, { caption: "Offsets" }) : h("p", null, "No offsets are committed."),
       ];
     });

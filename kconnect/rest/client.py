@@ -225,6 +225,15 @@ class ConnectClient:
         given = sample if records is None else {"records": records}
         return self._object("POST", "/kconnect/preview", {"config": dict(config), **given})
 
+    def moves(self, connector: str, **to: str) -> list[dict[str, Any]]:
+        """Where a sink would go on, and what comes again: `to` earliest or latest, a `time` in ms, or `back` by N."""
+        found = self._object("GET", _path("kconnect", "connectors", connector, "offsets", "moves"), params=to)
+        return list(found["moves"])
+
+    def changes(self, connector: str) -> dict[str, Any]:
+        """What became of it, as far as the internal topics tell."""
+        return self._object("GET", _path("kconnect", "connectors", connector, "changes"))
+
     def dead_letters(self, connector: str, **wanted: Any) -> dict[str, Any]:
         """Letters of its queue: `limit`, `oldest`, `stage`, `exception`, `topic`, `contains`."""
         return self._object("GET", _path("kconnect", "connectors", connector, "dead-letters"), params=wanted)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from kconnect.core.herder.requests.changes import GetChanges
+from kconnect.core.herder.requests.offsets import PlanMoves
 from kconnect.core.herder.requests.overview import GetOverview
 from kconnect.core.herder.requests.own import GetHistory, GetOwn, ListOwn
 from kconnect.core.herder.requests.placement import GetPlacement
 from kconnect.core.herder.requests.plugins import ReloadPlugins
+from kconnect.errors import BadRequestError
 from kconnect.rest import bodies, schemas
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
@@ -37,6 +39,15 @@ async def get_history(call: Call) -> Response:
 
 async def get_changes(call: Call) -> Response:
     return ok(await call.ask(GetChanges(call.path("connector"))))
+
+
+async def plan_moves(call: Call) -> Response:
+    given = {name: text for name in ("to", "time", "back") if (text := call.query(name)) is not None}
+    if len(given) != 1 or ("to" in given and given["to"] not in ("earliest", "latest")):
+        raise BadRequestError("Give one of to=earliest, to=latest, time=<ms since 1970> and back=<number of records>.")
+    ((what, text),) = given.items()
+    to, number = (text, 0) if what == "to" else (what, bodies.whole_text(what, text, 0, 2**53))
+    return ok(await call.ask(PlanMoves(call.path("connector"), to, number)))
 
 
 async def get_placement(call: Call) -> Response:
@@ -92,6 +103,30 @@ _CHANGES = schemas.declare(
                         },
                         "task": {"type": ["integer", "null"], "description": "The task's number."},
                         "text": {"type": "string", "examples": ["RUNNING on 10.0.0.1:8083"]},
+                    },
+                )
+            ),
+        },
+    },
+)
+_MOVES = schemas.declare(
+    "Moves",
+    "Where a sink would go on.",
+    {
+        "name": {"type": "string"},
+        "moves": {
+            "type": "array",
+            "items": schemas.ref(
+                schemas.declare(
+                    "Move",
+                    "A partition.",
+                    {
+                        "topic": {"type": "string"},
+                        "partition": {"type": "integer"},
+                        "now": {"type": ["integer", "null"], "description": "The committed offset; null if there is none."},
+                        "then": {"type": "integer"},
+                        "again": {"type": "integer", "description": "At most so many records come again."},
+                        "skipped": {"type": "integer", "description": "At most so many records never come."},
                     },
                 )
             ),
@@ -215,6 +250,23 @@ OPERATIONS = (
         (Answer(200, "In the order of time.", _CHANGES), refused(404, "There is no such connector.")),
         notes="Changes of its config, without secrets, of its target state, and of its and its tasks' states. It goes as far "
         "back as compaction has left records: some days, as a rule. They are read for this, which takes a moment.",
+    ),
+    Operation(
+        "GET /kconnect/connectors/{connector}/offsets/moves",
+        plan_moves,
+        "What it would mean to move a sink",
+        Role.READ,
+        (
+            Answer(200, "Where each partition would go on. Nothing is changed: alter the offsets for that.", _MOVES),
+            refused(400, "It is no sink, or the query does not say where to."),
+            refused(404, "There is no such connector, or none of its topics."),
+        ),
+        query=(
+            Parameter("to", "The first record that is still there, or the end.", {"enum": ["earliest", "latest"]}),
+            Parameter("time", "The first record that is not older, in ms since 1970.", {"type": "integer", "minimum": 0}),
+            Parameter("back", "By so many records in each partition.", {"type": "integer", "minimum": 0}),
+        ),
+        notes="Give one of the parameters. Where a topic is compacted, or written in transactions, offsets are fewer records.",
     ),
     Operation(
         "GET /kconnect/connectors/{connector}/placement",

@@ -24,9 +24,10 @@ from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
 from kconnect.errors import ConnectError
-from kconnect.kafka import clients, fencing, group, group_offsets, own_offsets, stamped
+from kconnect.kafka import clients, fencing, group, group_offsets, moves, own_offsets, stamped
 from kconnect.kafka.admin import Admin, committed
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.kafka.positions import Place
 from kconnect.kafka.stamped import Stamped
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
@@ -157,6 +158,18 @@ class World:
         with self._overrides(effect.config) as overrides:
             client = clients.admin(self._settings, effect.connector, overrides)
             return committed(client, clients.group_of(self._settings, effect.connector, overrides))
+
+    @performs(effects.PlanMoves, Lane.CLIENT)
+    def plan_moves(self, effect: effects.PlanMoves) -> list[Body]:
+        with self._overrides(effect.config) as overrides:
+            client = clients.admin(self._settings, effect.connector, overrides)
+            group = clients.group_of(self._settings, effect.connector, overrides)
+            now = {Place(topic, number): offset for topic, number, offset in committed(client, group)}
+            found = moves.planned(client, effect.topics, now, effect.to, effect.number)
+        return [
+            {**each.place._asdict(), "now": each.now, "then": each.new, "again": each.again, "skipped": each.skipped}
+            for each in found
+        ]
 
     @performs(effects.AskConnector, Lane.PLUGIN)
     def ask_connector(self, effect: effects.AskConnector) -> bool:

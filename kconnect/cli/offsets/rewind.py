@@ -11,13 +11,13 @@ import click
 from kconnect.cli import asking, connection, output, selection
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.cli.offsets import moments, plan, stopped, subject
+from kconnect.cli.offsets import moments, stopped, subject
 from kconnect.cli.offsets.entries import sink_entry, sink_offsets
-from kconnect.cli.offsets.plan import Move
 from kconnect.cli.offsets.subject import Subject
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 
 if TYPE_CHECKING:
+    from kconnect.kafka.moves import Move
     from kconnect.kafka.positions import Place, Positions
     from kconnect.rest.client import ConnectClient
 
@@ -104,6 +104,8 @@ def _decide(
     to_earliest: bool,
     by: int | None,
 ) -> list[Move]:
+    from kconnect.kafka import moves
+
     read = of.offsets(client)
     places = positions.partitions(of.topics(client, read))
     if not places:
@@ -115,10 +117,10 @@ def _decide(
         places = [place for place in places if place in chosen]
     now, spans = sink_offsets(read), positions.spans(places)
     if to_time is not None:
-        return plan.to_times(now, spans, positions.at(places, moments.milliseconds(to_time)))
+        return moves.to_times(now, spans, positions.at(places, moments.milliseconds(to_time)))
     if by is not None:
-        return plan.back_by(now, spans, by)
-    return plan.to_earliest(now, spans) if to_earliest else plan.to_latest(now, spans)
+        return moves.back_by(now, spans, by)
+    return moves.to_earliest(now, spans) if to_earliest else moves.to_latest(now, spans)
 
 
 def _chosen(of: Subject, argument: str, places: list[Place]) -> list[Place]:

@@ -127,6 +127,20 @@ class ReadHistory(Effect[Body]):
 
 
 @dataclass(frozen=True, slots=True)
+class PlanMoves(Effect["list[Body]"]):
+    """
+    Where a sink would go on: `to` and `number` as `kafka/moves.py` has them. A row has `topic`, `partition`, `now`, `then`,
+    `again` and `skipped`.
+    """
+
+    connector: str
+    config: Properties
+    topics: tuple[str, ...]
+    to: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReadChanges(Effect[Sequence[tuple[LogRecord, int]]]):
     """The records of the config and status topics that tell of a connector, by and with their times in ms since 1970."""
 

@@ -449,6 +449,10 @@ class MemoryWorker:
     def history(self, effect: effects.ReadHistory) -> Body:
         return History().of(effect.connector)
 
+    @performs(effects.PlanMoves, Lane.CLIENT)
+    def plan_moves(self, effect: effects.PlanMoves) -> list[Body]:
+        return []
+
     @performs(effects.ReadChanges, Lane.CLIENT)
     def read_changes(self, effect: effects.ReadChanges) -> list[tuple[LogRecord, int]]:
         return []

@@ -21,6 +21,7 @@ from kconnect.core.herder.offset_bodies import SourcePair
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
 from kconnect.core.herder.stored_offsets import Stored
+from kconnect.core.settings.sink import TOPIC_NAMES
 from kconnect.core.state.config import Properties
 from kconnect.core.state.records import Entry, TargetState, Topic
 from kconnect.errors import BadRequestError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
@@ -54,6 +55,29 @@ class GetOffsets(Request[Body]):
             return views.source_offsets((yield from stored_offsets.read(desk, name, properties)).known())
         except ConnectError as error:
             raise ConnectError(f"Failed to retrieve offsets for source connector {name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMoves(Request[Body]):
+    """`GET /kconnect/connectors/{c}/offsets/moves`: where a sink would go on, and what that means. Nothing is changed."""
+
+    name: str
+    to: str
+    number: int
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        desk, name = office.desk, self.name
+        desk.require(name)
+        kind = yield from office.classes.kind(name, patient=True)
+        if kind != "sink":
+            text = f"{name} is a {kind}: only a sink's offsets are numbers of records, which can be found by time or counted"
+            raise BadRequestError(text)
+        desk.require(name)
+        config = dict(desk.log.config.connectors[name].properties)
+        named = [topic for topic in TOPIC_NAMES.read(config) if "${" not in topic]
+        topics = tuple(named or desk.log.status.topics_of(name))
+        rows = yield from ask(effects.PlanMoves(name, config, topics, self.to, self.number))
+        return {"name": name, "moves": rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconnect.cli.offsets import plan
+from kconnect.kafka import moves as plan
 from kconnect.kafka.positions import Place, Span
 
 A, B, C = Place("t", 0), Place("t", 1), Place("t", 2)

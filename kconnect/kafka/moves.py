@@ -1,11 +1,17 @@
-"""Where `offsets rewind` moves each partition of a sink, decided from offsets and the partitions' spans alone."""
+"""
+Where a sink goes on, moved to a time, an end of its topics, or back: what that means for each partition.
+
+Used by `kconnect offsets rewind` and, through `planned`, by the worker's REST API (`worker/world.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from kconnect.kafka.positions import Place, Span
+from kconnect.errors import NotFoundError
+from kconnect.kafka.positions import Place, Positions, Span
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,26 @@ class Move:
     @property
     def changes(self) -> bool:
         return self.now != self.new
+
+
+def planned(
+    client: Mapping[str, Any], topics: Collection[str], now: Mapping[Place, int], to: str, number: int = 0
+) -> list[Move]:
+    """
+    `to` is `earliest`, `latest`, `time`, in ms since 1970, or `back`, by so many records; `now` is what is committed.
+
+    NotFoundError if there is none of the topics, UnavailableError if no broker answers.
+    """
+    positions = Positions(client)
+    places = positions.partitions({*topics, *(place.topic for place in now)})
+    if not places:
+        raise NotFoundError("None of its topics is there")
+    spans = positions.spans(places)
+    if to == "time":
+        return to_times(now, spans, positions.at(places, number))
+    if to == "back":
+        return back_by(now, spans, number)
+    return to_earliest(now, spans) if to == "earliest" else to_latest(now, spans)
 
 
 def to_times(now: Mapping[Place, int], spans: Mapping[Place, Span], at: Mapping[Place, int | None]) -> list[Move]:
