@@ -40,6 +40,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "processes": (ALL - {PROCESSES}, "what every process shares; it starts none"),
     "rest": (ALL - {PROCESSES}, "a server: what starts processes is behind the herder"),
     "preview": (frozenset((CLOCK, THREADS)), "a chain as a task runs it: what it reads is read by `kafka/`"),
+    "internal_topics": (frozenset((CLOCK,)), "topics are read and written by `kafka/`"),
     "dlq": (frozenset(), "letters are read and written by `kafka/`, and tried by `preview/`"),
     "plugins": (ALL, "the sandbox, installing and loading"),
     "worker": (ALL, "the shell around the herder"),

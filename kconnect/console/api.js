@@ -205,6 +205,28 @@ export class Api {
     await this.send("POST", "connectors", { name, config: { ...config, name }, initial_state: state });
   }
 
+  async plugins() {
+    return /** @type {Plugin[]} */ (await this.get("connector-plugins?connectorsOnly=false"));
+  }
+
+  async pluginPlaces() {
+    return /** @type {{plugins: (Plugin & {location: string})[], broken: {location: string, reason: string}[]}} */ (await this.get("kconnect/plugins"));
+  }
+
+  async internalTopics() {
+    return /** @type {{topics: {role: string, topic: string, there: boolean, partitions: number, replication: number, records: number}[], findings: {severity: string, topic: string, text: string, remedy: string}[]}} */ (await this.get("kconnect/topics"));
+  }
+
+  async audit() {
+    return /** @type {string[]} */ ((await this.get("kconnect/audit")).lines);
+  }
+
+  /** @param {string} name */
+  async taskConfigs(name) {
+    const found = /** @type {{id: {task: number}, config: Config}[]} */ (await this.get(`${connector(name)}/tasks`));
+    return found.map(({ id, config }) => ({ task: id.task, config }));
+  }
+
   /** @param {string} plugin */
   async definitions(plugin) {
     return /** @type {import("./form.js").Definition[]} */ (await this.get(`connector-plugins/${encodeURIComponent(plugin)}/config`));

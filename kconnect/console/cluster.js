@@ -1,10 +1,10 @@
 /**
- * The views of the cluster: workers and their hosts, plugins, and the levels of loggers.
+ * The views of the cluster: workers and their hosts, what is wrong with the internal topics, and the levels of loggers.
  */
 
 import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
-import { badge, button, h, table } from "./dom.js";
+import { badge, button, commands, fill, h, table } from "./dom.js";
 import { ago, number, size } from "./format.js";
 
 const LEVELS = ["OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
@@ -53,21 +53,32 @@ export function cluster({ api }) {
 
   const timer = setInterval(() => document.visibilityState === "visible" && load(element, read), EVERY_MS);
   load(element, read);
-  return { title: "Cluster", element: h("section", null, h("h1", null, "Cluster"), element), closed: () => clearInterval(timer) };
+  return { title: "Cluster", element: h("section", null, h("h1", null, "Cluster"), element, internalTopics(api)), closed: () => clearInterval(timer) };
 }
 
 /**
- * @param {import("./main.js").Place} place
- * @returns {import("./main.js").View}
+ * The internal topics, checked when somebody asks: the worker reads them whole for that.
+ *
+ * @param {import("./api.js").Api} api
  */
-export function plugins({ api }) {
-  const element = h("div", null, h("p", null, "Asking the worker …"));
-  load(element, async () => {
-    const found = /** @type {import("./api.js").Plugin[]} */ (await api.get("connector-plugins?connectorsOnly=false"));
-    found.sort((a, b) => a.type.localeCompare(b.type) || a.class.localeCompare(b.class));
-    return [table(["Type", "Class", "Version"], found.map((each) => [each.type, h("code", null, each.class), each.version ?? ""]), { caption: "Plugins" })];
-  });
-  return { title: "Plugins", element: h("section", null, h("h1", null, "Plugins"), h("p", null, "What is installed on this worker."), element) };
+function internalTopics(api) {
+  const found = h("div", { role: "status" });
+  const go = button("Check them", check);
+  async function check() {
+    go.disabled = true;
+    await load(found, async () => {
+      fill(found, "Reading them …");
+      const { topics, findings } = await api.internalTopics();
+      const rows = topics.map((each) => [each.role, h("code", null, each.topic), each.there ? number(each.partitions) : badge("FAILED", "is not there"), number(each.replication), number(each.records)]);
+      const wrong = findings.map((each) => [badge(each.severity === "error" ? "FAILED" : each.severity === "warning" ? "RETRYING" : "PAUSED", each.severity), each.topic, commands(each.text), commands(each.remedy)]);
+      return [
+        table(["Holds", "Topic", "Partitions", "Replicas", "Records"], rows, { caption: "Internal topics" }),
+        wrong.length ? table(["", "Topic", "What is found", "What helps"], wrong, { caption: "What is found" }) : h("p", { class: "fine" }, "Nothing is wrong with them."),
+      ];
+    });
+    go.disabled = false;
+  }
+  return h("div", null, h("h2", null, "Internal topics"), h("div", { class: "actions" }, go), found);
 }
 
 /**

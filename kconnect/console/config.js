@@ -4,18 +4,19 @@
 
 import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
-import { button, fill, h, table } from "./dom.js";
+import { button, commands, fill, h, table } from "./dom.js";
 import { groupOf } from "./form.js";
+import { pluginsOf } from "./plugins.js";
 
 const HIDDEN = "••••••";
 
 /** @typedef {import("./api.js").Config} Config */
 
 /**
- * @param {{api: import("./api.js").Api, name: string, hurry: () => void}} about
+ * @param {import("./connector.js").About} about
  * @returns {{element: HTMLElement}}
  */
-export function config({ api, name, hurry }) {
+export function config({ api, name, hurry, row }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
   const draft = `kconnect.draft.${name}`;
 
@@ -29,7 +30,9 @@ export function config({ api, name, hurry }) {
       sessionStorage.removeItem(draft);
       show();
     };
-    return editor({ api, now, first: { ...now, name }, draft, verb: "Submit", submit, leave: show }).element;
+    const tasks = await api.taskConfigs(name);
+    const consequences = (/** @type {string[]} */ changed) => restarts(now, changed, tasks, row()?.target_state);
+    return editor({ api, now, first: { ...now, name }, draft, verb: "Submit", submit, leave: show, consequences }).element;
   }
 
   function show() {
@@ -38,7 +41,7 @@ export function config({ api, name, hurry }) {
       if (sessionStorage.getItem(draft) !== null && api.may("admin")) return [await edit(now)];
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
-      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown];
+      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown, pluginsOf(api, now)];
     });
   }
 
@@ -57,19 +60,38 @@ export function config({ api, name, hurry }) {
 }
 
 /**
+ * Which tasks a change restarts, as far as it can be told before the connector makes their configs anew.
+ *
+ * @param {Config} now
+ * @param {string[]} changed names of settings
+ * @param {{task: number, config: Config}[]} tasks
+ * @param {string | undefined} target
+ */
+function restarts(now, changed, tasks, target) {
+  if (target === "STOPPED") return "It is stopped: nothing restarts. It takes the new config when it is resumed.";
+  if (tasks.length === 0) return "The connector restarts. It has no tasks.";
+  // Most connectors hand all that they have been given to each task, but for how many there may be.
+  const names = Object.keys(now).filter((name) => name !== "name" && name !== "tasks.max");
+  const reached = (/** @type {Config} */ config) => changed.some((name) => (name in now ? name in config && config[name] === now[name] : names.every((each) => each in config)));
+  const sure = tasks.filter(({ config }) => reached(config)).map(({ task }) => task);
+  if (sure.length === tasks.length) return `The connector restarts, and all its tasks (${tasks.length}).`;
+  return `The connector restarts${sure.length ? `, and the tasks ${sure.join(", ")}` : ""}. Whether ${sure.length ? "the others do" : "its tasks do"} depends on the configs that it makes for them then.`;
+}
+
+/**
  * @param {Config} now
  * @param {import("./form.js").Definition[]} known until they are known, what may be secret is not shown
  */
 function settings(now, known) {
   const by = new Map(known.map((each) => [each.name, each]));
-  /** @type {Map<string, import("./dom.js").Child[][]>} */
+  /** @type {Map<string, (import("./dom.js").Child | import("./dom.js").Child[])[][]>} */
   const groups = new Map();
   for (const [key, value] of Object.entries(now).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const definition = by.get(key);
     const secret = definition === undefined ? /password|secret|token|credential|key$/i.test(key) : definition.type === "PASSWORD";
     const cell = secret && value !== null && !value.startsWith("${") ? h("span", { title: "A secret is not shown here" }, HIDDEN) : h("code", null, value ?? "null");
     const rows = groups.get(groupOf(definition)) ?? [];
-    rows.push([h("code", { title: definition?.documentation }, key), cell, definition?.documentation ?? ""]);
+    rows.push([h("code", { title: definition?.documentation }, key), cell, commands(definition?.documentation ?? "")]);
     groups.set(groupOf(definition), rows);
   }
   const defaults = known.filter((each) => !(each.name in now) && each.default_value !== null);
@@ -80,7 +102,7 @@ function settings(now, known) {
           "details",
           { class: "defaults" },
           h("summary", null, `${defaults.length} settings have their defaults`),
-          table(["Setting", "Default", "What it means"], defaults.map((each) => [h("code", null, each.name), h("code", null, each.default_value), each.documentation]), { caption: "Defaults" }),
+          table(["Setting", "Default", "What it means"], defaults.map((each) => [h("code", null, each.name), h("code", null, each.default_value), commands(each.documentation)]), { caption: "Defaults" }),
         )
       : null,
   ];

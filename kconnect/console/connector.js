@@ -9,7 +9,7 @@ import { charts } from "./charts.js";
 import { config } from "./config.js";
 import { needed, perform } from "./connectors.js";
 import { confirm, each, notice } from "./dialogs.js";
-import { badge, button, fill, h, table } from "./dom.js";
+import { badge, button, commands, fill, h, table } from "./dom.js";
 import { ago, moment, number, said, size } from "./format.js";
 import { letters } from "./letters.js";
 import { offsets } from "./offsets.js";
@@ -216,15 +216,6 @@ function past(api, name) {
   const made = h("details", { class: "past" }, h("summary", null, "What happened"), found);
   made.addEventListener("toggle", () => made.open && read());
   return made;
-}
-
-/**
- * A text with what is to be typed marked.
- *
- * @param {string} text with such parts between backquotes
- */
-function commands(text) {
-  return text.split("`").map((part, index) => (index % 2 ? h("code", null, part) : part));
 }
 
 /**

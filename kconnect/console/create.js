@@ -42,29 +42,44 @@ export function create({ api, feed, query, go }) {
 
   function choose() {
     return load(element, async () => {
-      const found = /** @type {import("./api.js").Plugin[]} */ (await api.get("connector-plugins"));
+      const [all, { EXAMPLES }] = await Promise.all([api.get("connector-plugins"), import("./examples.js")]);
+      const found = /** @type {import("./api.js").Plugin[]} */ (all);
       const search = h("input", { type: "search", "aria-label": "Search plugins", placeholder: "What it does, or its name" });
-      const list = h("ul", { class: "plugins" });
-      const draw = () => {
-        const wanted = search.value.toLowerCase();
-        const shown = found.filter((each) => `${each.class} ${each.type}`.toLowerCase().includes(wanted));
-        fill(
-          list,
-          shown
-            .sort((a, b) => simple(a).localeCompare(simple(b)))
-            .map((each) => h("li", null, button(simple(each), () => begin(each)), h("span", null, ` ${each.type} · ${each.class} ${each.version ?? ""}`))),
+      const list = h("div", null);
+      const examples = (/** @type {import("./api.js").Plugin} */ plugin) => EXAMPLES.filter(({ config }) => [simple(plugin), simple(plugin).replace(/Source$/, "")].includes(config["connector.class"] ?? ""));
+      const text = (/** @type {import("./api.js").Plugin} */ plugin) => [plugin.class, plugin.type, ...examples(plugin).flatMap((each) => [each.title, each.what])].join(" ").toLowerCase();
+      const item = (/** @type {import("./api.js").Plugin} */ plugin) => {
+        const known = examples(plugin);
+        return h(
+          "li",
+          null,
+          button(simple(plugin), () => begin(plugin)),
+          h("span", null, ` ${known[0] === undefined ? "" : `${known[0].title} · `}${plugin.class} ${plugin.version ?? ""}`),
+          known.length ? h("ul", { class: "plain" }, known.map((each) => h("li", null, `${each.what.replace(/:$/, ".")} `, button("Begin with that", () => begin(plugin, each.config), { "aria-label": `Begin with: ${each.what}` })))) : null,
         );
+      };
+      const draw = () => {
+        const wanted = search.value.toLowerCase().split(/\s+/);
+        const shown = found.filter((each) => wanted.every((word) => text(each).includes(word))).sort((a, b) => simple(a).localeCompare(simple(b)));
+        const part = (/** @type {string} */ type, /** @type {string} */ title) => {
+          const some = shown.filter((each) => each.type === type);
+          return some.length ? [h("h2", null, title), h("ul", { class: "plugins" }, some.map(item))] : [];
+        };
+        fill(list, ...part("source", "Bring records into Kafka"), ...part("sink", "Take records out of Kafka"), shown.length ? null : h("p", null, "No plugin of this worker is called so, or does that."));
       };
       search.addEventListener("input", draw);
       draw();
-      return [h("p", null, "Choose a plugin, or paste a config."), h("div", { class: "tools" }, search, button("Paste a config", () => fillIn({}))), list];
+      return [h("p", null, "Choose a plugin, begin with an example, or paste a config."), h("div", { class: "tools" }, search, button("Paste a config", () => fillIn({}))), list];
     });
   }
 
-  /** @param {import("./api.js").Plugin} plugin */
-  function begin(plugin) {
+  /**
+   * @param {import("./api.js").Plugin} plugin
+   * @param {import("./api.js").Config} [example]
+   */
+  function begin(plugin, example) {
     go("create", new URLSearchParams({ class: plugin.class }));
-    fillIn({ name: "", "connector.class": plugin.class });
+    fillIn(example ?? { name: "", "connector.class": plugin.class });
   }
 
   const chosen = query.get("class");

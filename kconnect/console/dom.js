@@ -68,7 +68,7 @@ export function button(text, action, attributes) {
 
 /**
  * @param {string[]} titles
- * @param {Child[][]} rows
+ * @param {(Child | Child[])[][]} rows
  * @param {{class?: string, caption?: string}} [more]
  */
 export function table(titles, rows, more) {
@@ -82,4 +82,14 @@ export function table(titles, rows, more) {
       h("tbody", null, ...rows.map((row) => h("tr", null, ...row.map((cell) => h("td", null, cell))))),
     ),
   );
+}
+
+/**
+ * A text with what is to be typed marked.
+ *
+ * @param {string} text with such parts between backquotes
+ * @returns {Child[]}
+ */
+export function commands(text) {
+  return text.split("`").map((part, index) => (index % 2 ? h("code", null, part) : part));
 }

@@ -26,11 +26,11 @@ const QUIET_MS = 400;
  * @param {(config: Config) => Promise<void>} about.submit
  * @param {() => void} about.leave
  * @param {HTMLElement | null} [about.more] shown beside the buttons
- * @param {HTMLElement | null} [about.warning] shown below what changes
+ * @param {(changed: string[]) => string} [about.consequences] said below what changes
  * @param {(name: string) => void} [about.named] the config's name is another one now
  * @returns {{element: HTMLElement, set: (name: string, value: string) => void}}
  */
-export function editor({ api, now, first, draft, verb, submit, leave, more, warning, named }) {
+export function editor({ api, now, first, draft, verb, submit, leave, more, consequences, named }) {
   /** @type {Config} */
   let wanted = first;
   const fixed = now === null ? null : { name: first["name"] ?? null };
@@ -119,7 +119,7 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, warn
     const number = ++asked;
     send.disabled = true;
     const changes = differences(now ?? {}, wanted);
-    if (now !== null) fill(difference, changes.length ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" }), warning] : h("p", null, "Nothing changes yet."));
+    if (now !== null) fill(difference, changes.length ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" }), h("p", { class: "help" }, consequences?.(changes.map(([name]) => name)))] : h("p", null, "Nothing changes yet."));
     try {
       const plugin = (wanted["connector.class"] ?? "").replace(/^.*\./, "");
       const found = await api.validate(plugin || "none", wanted);

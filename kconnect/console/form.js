@@ -5,7 +5,7 @@
  * Used by `editor.js`, which has the config and asks the worker.
  */
 
-import { fill, h } from "./dom.js";
+import { commands, fill, h } from "./dom.js";
 
 /** @typedef {{name: string, type: string, required: boolean, default_value: string | null, importance: string, documentation: string, group: string | null, order_in_group?: number, order?: number, display_name: string}} Definition */
 /** @typedef {{definition: Definition | null, value: import("./api.js").ConfigValue | null}} Entry */
@@ -130,7 +130,7 @@ class Field {
       this._input,
       this._values,
       this._errors,
-      this.documentation ? h("p", { class: "help" }, this.documentation) : null,
+      this.documentation ? h("p", { class: "help" }, commands(this.documentation)) : null,
     );
   }
 

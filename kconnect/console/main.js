@@ -5,13 +5,15 @@
  */
 
 import { Api } from "./api.js";
-import { cluster, loggers, plugins } from "./cluster.js";
+import { audit } from "./audit.js";
+import { cluster, loggers } from "./cluster.js";
 import { connector } from "./connector.js";
 import { connectors } from "./connectors.js";
 import { create } from "./create.js";
 import { fill, h } from "./dom.js";
 import { Feed } from "./feed.js";
 import { login, user } from "./login.js";
+import { plugins } from "./plugins.js";
 
 /**
  * @typedef {object} View
@@ -37,6 +39,7 @@ const VIEWS = {
   cluster,
   plugins,
   loggers,
+  audit,
 };
 
 const api = new Api(new URL("./", location.href.replace(/[?#].*/, "")).href);
@@ -98,6 +101,7 @@ async function begin() {
   const known = await api.login().catch(() => null);
   if (known !== null) api.role = known.role ?? "read";
   user(/** @type {HTMLElement} */ (document.getElementById("user")), api, known);
+  /** @type {HTMLElement} */ (document.getElementById("audit")).hidden = !api.may("admin");
   if (known?.needed && known.user === null) {
     view?.closed?.();
     view = null;

@@ -6,7 +6,6 @@
 
 import { confirm, notice } from "./dialogs.js";
 import { button, fill, h, table } from "./dom.js";
-import { number } from "./format.js";
 
 const PATIENCE_MS = 120_000;
 const LOOK_MS = 500;
@@ -44,15 +43,15 @@ export function rewind(api, name, row, moved) {
     try {
       if (where.value === "time" && Number.isNaN(new Date(time.value).getTime())) throw new Error("Say which time.");
       const moves = await api.moves(name, wanted());
-      const rows = moves.map((each) => [each.topic, each.partition, each.now ?? "", each.then, number(each.again), number(each.skipped)]);
+      const rows = moves.map((each) => [each.topic, each.partition, each.now ?? "", each.then, exact(each.again), exact(each.skipped)]);
       const [again, skipped] = [sum(moves, "again"), sum(moves, "skipped")];
-      const told = [again ? `${number(again)} records come again` : "", skipped ? `${number(skipped)} never come` : ""].filter(Boolean);
+      const told = [again ? `${exact(again)} records come again` : "", skipped ? `${exact(skipped)} never come` : ""].filter(Boolean);
       const change = moves.filter((each) => each.now !== each.then);
       fill(
         found,
         h("p", null, told.length ? `At most ${told.join(", and ")}.` : "No record comes again, and none is skipped."),
         moves.length ? table(["Topic", "Partition", "Now", "Then", "Again", "Skipped"], rows, { caption: "What it means" }) : h("p", null, "It has committed nothing yet, so it can't go back from there."),
-        change.length ? button("Move it", () => move(change, told), { class: "main" }) : null,
+        change.length ? h("div", { class: "actions" }, button("Move it", () => move(change, told), { class: "main" })) : null,
       );
     } catch (error) {
       fill(found, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
@@ -95,6 +94,11 @@ export function rewind(api, name, row, moved) {
   }
 
   return h("details", { class: "rewind" }, h("summary", null, "Move it"), h("div", { class: "tools" }, where, time, count, button("What it means", look)), found);
+}
+
+/** @param {number} count */
+function exact(count) {
+  return count.toLocaleString("en");
 }
 
 /** @param {Move[]} moves @param {"again" | "skipped"} what */

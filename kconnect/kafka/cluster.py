@@ -1,8 +1,8 @@
 """
 What commands ask of a Kafka cluster with no worker alive: topics and their settings, the members of a group, and few changes.
 
-Called by `cli/topics/reading.py`, `cli/topics/restoring.py` and the commands of dead letter queues. Errors name what was asked
-for, with the remedy (`failures.py`). `admin.py` is what a worker asks. Read next: `positions.py`, `reader.py`.
+Called by `internal_topics/reading.py`, `cli/topics/restoring.py` and the commands of dead letter queues. Errors name what was
+asked for, with the remedy (`failures.py`). `admin.py` is what a worker asks. Read next: `positions.py`, `reader.py`.
 """
 
 from __future__ import annotations

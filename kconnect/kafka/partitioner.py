@@ -1,4 +1,4 @@
-"""Which partition a key is on. Called by `cli/topics/placing.py` and `cli/topics/restoring.py`."""
+"""Which partition a key is on. Called by `internal_topics/placing.py` and `cli/topics/restoring.py`."""
 
 from __future__ import annotations
 

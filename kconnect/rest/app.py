@@ -80,7 +80,11 @@ def build_admin(herder: Herder, settings: RestSettings, log_levels: Loggers | No
 def _app(api: Api, outermost: Sequence[Middleware] = ()) -> Starlette:
     app = Starlette(
         routes=routes(api),
-        middleware=[*outermost, Middleware(Audit, file=api.settings.audit_file), Middleware(_PathRules)],
+        middleware=[
+            *outermost,
+            Middleware(Audit, file=api.settings.audit_file, recent=api.settings.audit_recent),
+            Middleware(_PathRules),
+        ],
         exception_handlers={HTTPException: _unknown_path(api)},
     )
     app.router.redirect_slashes = False

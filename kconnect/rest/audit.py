@@ -2,8 +2,8 @@
 The audit log: one line for every request that may change something, also for those that were refused.
 
 `app.py` wraps the application in it. Lines go to the logger `kconnect.audit`, and to a file where the worker setting
-`audit.log.file` names one. A line says who, from where, what, about which connector, and how it ended; never a body. A request
-that is sent on to another worker is in both workers' logs.
+`audit.log.file` names one; the last ones are answered by `GET /kconnect/audit` (`own.py`). A line says who, from where, what,
+about which connector, and how it ended; never a body. A request that is sent on to another worker is in both workers' logs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import deque
 from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,9 +35,10 @@ def open_file(path: str) -> AuditFile:
 class Audit:
     """Wraps an ASGI application, outside of all that may refuse a request."""
 
-    def __init__(self, app: ASGIApp, file: AuditFile | None = None) -> None:
+    def __init__(self, app: ASGIApp, file: AuditFile | None = None, recent: deque[str] | None = None) -> None:
         self._app = app
         self._file = file
+        self._recent = deque[str](maxlen=0) if recent is None else recent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,6 +54,7 @@ class Audit:
             written = True
             if notes.get("changes"):
                 text = line(scope, status, time.time())
+                self._recent.append(text)
                 if wanted:
                     audit.handle(audit.makeRecord(audit.name, logging.INFO, __file__, 0, text, (), None))
                 if self._file is not None:

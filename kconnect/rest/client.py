@@ -243,6 +243,10 @@ class ConnectClient:
         body = {"letters": letters, **wanted}
         return self._object("POST", _path("kconnect", "connectors", connector, "dead-letters", "replay"), body)
 
+    def internal_topics(self) -> dict[str, Any]:
+        """What is wrong with them."""
+        return self._object("GET", "/kconnect/topics")
+
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 

@@ -185,7 +185,6 @@ OPERATIONS = (
             refused(429, "Too many logins at once from this address."),
         ),
         body=_CREDENTIALS,
-        changes=False,
     ),
     Operation(
         "DELETE /console/login",
@@ -193,7 +192,6 @@ OPERATIONS = (
         "Log a browser out",
         Role.ANYONE,
         (Answer(204, "The cookie is taken back."),),
-        changes=False,
     ),
     Operation(
         "GET /console",

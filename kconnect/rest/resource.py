@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -80,6 +81,8 @@ class RestSettings:
     """Serve the web console."""
     audit_file: AuditFile | None = None
     """Where the audit log goes besides its logger."""
+    audit_recent: deque[str] = field(default_factory=lambda: deque(maxlen=1000), compare=False)
+    """Its last lines, of all listeners."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """
-What requests have done in a process of their own: chains tried on records (`preview/child.py`), dead letters (`dlq/child.py`).
+What requests have done in a process of their own: chains tried on records (`preview/child.py`), dead letters (`dlq/child.py`),
+internal topics (`internal_topics/child.py`).
 
 Held by `world.py`. A chain that hangs, crashes or takes too much memory costs its own request an error,
 and nobody else anything.
@@ -47,9 +48,13 @@ class Errands:
         request = {"connector": connector, "configs": {name: dict(each) for name, each in configs.items()}, **wanted}
         return self._run("kconnect.dlq.child", request, set().union(*map(secrets.values, configs.values())))
 
+    def check_topics(self) -> str:
+        """The answer as JSON."""
+        return self._run("kconnect.internal_topics.child", {}, set())
+
     def _run(self, module: str, request: dict[str, Any], hidden: set[str]) -> str:
         if not self._slots.acquire(blocking=False):
-            raise UnavailableError(f"{_AT_ONCE} chains or queues are tried or read on this worker now: try again in a moment")
+            raise UnavailableError(f"{_AT_ONCE} such requests are being answered by this worker: try again in a moment")
         try:
             return self._run_now(module, request, hidden)
         finally:

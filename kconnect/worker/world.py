@@ -135,7 +135,21 @@ class World:
             self._sandbox.reload(registry)
             self.registry = registry
         log.info("Plugins were reloaded: %s", told)
-        return {**told, "broken": [{"location": each.location, "reason": each.reason} for each in registry.broken]}
+        return {**told, "broken": _broken(registry)}
+
+    @performs(effects.ListPlaces, Lane.AT_ONCE)
+    def list_places(self, effect: effects.ListPlaces) -> Body:
+        registry = self.registry
+        found = [
+            {
+                "class": each.class_name,
+                "type": each.type or each.kind,
+                "version": each.version,
+                "location": each.location,
+            }
+            for each in registry.plugins
+        ]
+        return {"plugins": found, "broken": _broken(registry)}
 
     @performs(effects.ReadChanges, Lane.CLIENT)
     def read_changes(self, effect: effects.ReadChanges) -> list[Stamped]:
@@ -148,6 +162,10 @@ class World:
     def preview(self, effect: effects.Preview) -> str:
         records = None if effect.records is None else list(effect.records)
         return self._errands.preview(effect.config, records, effect.sample)
+
+    @performs(effects.CheckTopics, Lane.PLUGIN)
+    def check_topics(self, effect: effects.CheckTopics) -> str:
+        return self._errands.check_topics()
 
     @performs(effects.DeadLetters, Lane.PLUGIN)
     def dead_letters(self, effect: effects.DeadLetters) -> str:
@@ -250,3 +268,7 @@ class World:
 
     def is_dead(self, held: Held) -> bool:
         return process.is_dead(held)
+
+
+def _broken(registry: Registry) -> list[Body]:
+    return [{"location": each.location, "reason": each.reason} for each in registry.broken]

@@ -9,12 +9,12 @@ import pytest
 from kconnect.cli.migrate import takeover
 from kconnect.cli.migrate import topics as migrate_topics
 from kconnect.cli.migrate.takeover import Takeover
-from kconnect.cli.topics import checking
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
+from kconnect.internal_topics import checking
 from kconnect.plugins.registry import Registry
 from tests.cli.calls import call
-from tests.cli.topics.logs import NOW_MS, Log
+from tests.internal_topics.logs import NOW_MS, Log
 
 WORKER = {
     "bootstrap.servers": "localhost:9092",

@@ -11,8 +11,8 @@ import yaml
 
 from kconnect.cli.topics import snapshot
 from tests.cli.calls import call
-from tests.cli.topics.logs import NOW_MS, Log
-from tests.cli.topics.test_checking import healthy
+from tests.internal_topics.logs import NOW_MS, Log
+from tests.internal_topics.test_checking import healthy
 
 
 def written(directory: Path, log: Log, name: str = "s.jsonl") -> str:

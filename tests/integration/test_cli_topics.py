@@ -11,8 +11,9 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.cli.topics import reading, snapshot
+from kconnect.cli.topics import snapshot
 from kconnect.core.state.records import Entry, Topic
+from kconnect.internal_topics import reading
 from kconnect.kafka.log import LeaderWriter, LogWriter
 from kconnect.local.broker import Broker, free_port
 from tests.cli.calls import call

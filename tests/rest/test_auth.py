@@ -150,8 +150,9 @@ def test_changing_what_a_connector_is_takes_an_admin() -> None:
     assert roles["PUT /connector-plugins/{plugin}/config/validate"] is Role.ADMIN
     # Who may look at configs and states may not look at the records themselves.
     assert roles["GET /kconnect/connectors/{connector}/dead-letters"] is Role.OPERATE
+    assert roles["GET /kconnect/audit"] is Role.ADMIN
     for operation in ALL:
-        if operation.method == "GET" and not operation.path.endswith("/dead-letters"):
+        if operation.method == "GET" and not operation.path.endswith(("/dead-letters", "/audit")):
             assert operation.role <= Role.READ
         else:
             assert operation.role != Role.READ

@@ -16,6 +16,7 @@ from kconnect.rest.authentication import CONSOLE, Gate
 from kconnect.rest.client import basic
 from kconnect.rest.credentials import CredentialsFile, token_line
 from kconnect.rest.sessions import LIFETIME_S, Sessions
+from tests.rig import console_examples
 
 from .conftest import ADVERTISED, FILE_SOURCE, Http
 from .herder import MemoryHerder
@@ -76,6 +77,10 @@ def test_all_that_the_page_names_is_there_and_nothing_is_loaded_from_elsewhere(h
         )
         assert not re.findall(r"(?:href|src|url\()\W*(?:https?:)?//", text)
     assert seen == console.files().keys()
+
+
+def test_its_examples_are_those_of_the_documentation() -> None:
+    assert console_examples.FILE.read_text() == console_examples.text()
 
 
 def test_it_is_light(http: Http) -> None:

@@ -98,7 +98,7 @@ def test_two_at_once_and_no_more(settings: WorkerSettings, tmp_path: Path) -> No
     for thread in threads:
         thread.start()
     wait_until(lambda: len(list(tmp_path.glob("up-*"))) == 2)
-    with pytest.raises(UnavailableError, match="2 chains or queues are tried or read on this worker now"):
+    with pytest.raises(UnavailableError, match="2 such requests are being answered"):
         tried(previews, "pass")
     go.touch()
     for thread in threads:

@@ -13,11 +13,11 @@ from typing import Any
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.checkup import reaching, run
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding, count
-from kconnect.cli.topics import reading
-from kconnect.cli.topics import settings as topic_settings
-from kconnect.cli.topics.findings import Severity
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConnectError, ForbiddenError, NotFoundError, UnavailableError
+from kconnect.internal_topics import reading
+from kconnect.internal_topics import settings as topic_settings
+from kconnect.internal_topics.findings import Severity
 from kconnect.kafka import probe
 
 

@@ -2,7 +2,7 @@
 Whether kconnect's workers can take the place of Kafka Connect's on the same topics, and how far that has come.
 
 Pure: `examine` gets what the brokers hold and the worker file's settings, which `cli/migrate/topics.py` has read. Nothing is
-written. Read next: `cli/topics/checking.py` for what is checked in the topics themselves.
+written. Read next: `internal_topics/checking.py` for what is checked in the topics themselves.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import enum
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from kconnect.cli.topics.contents import Contents
-from kconnect.cli.topics.findings import Finding, Severity, listed
-from kconnect.cli.topics.view import View
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, converters
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError, ConnectError
+from kconnect.internal_topics.contents import Contents
+from kconnect.internal_topics.findings import Finding, Severity, listed
+from kconnect.internal_topics.view import View
 from kconnect.plugins import chain
 from kconnect.plugins.registry import Registry
 

@@ -17,8 +17,9 @@ from kconnect.cli import connector_file
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.migrate import takeover
 from kconnect.cli.migrate.takeover import Alive, Takeover
-from kconnect.cli.topics import checking, topics
-from kconnect.cli.topics.findings import listed
+from kconnect.cli.topics import topics
+from kconnect.internal_topics import checking
+from kconnect.internal_topics.findings import listed
 
 
 def run(brokers: Brokers) -> int:

@@ -1,4 +1,4 @@
-"""`kconnect topics check`: findings of `checking.py`, each with what helps."""
+"""`kconnect topics check`: findings of `internal_topics/checking.py`, each with what helps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kconnect.cli.topics import topics
 
 if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers
-    from kconnect.cli.topics.findings import Finding
+    from kconnect.internal_topics.findings import Finding
 
 
 @click.command()
@@ -36,9 +36,9 @@ def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> i
 
     Exit status: 0 no errors, 1 errors; with --strict, also for warnings. Notes are no faults.
     """
-    from kconnect.cli.topics import checking
-    from kconnect.cli.topics.findings import Severity
-    from kconnect.cli.topics.meaning import counted
+    from kconnect.internal_topics import checking
+    from kconnect.internal_topics.findings import Severity
+    from kconnect.internal_topics.meaning import counted
 
     contents = topics.load(brokers, snapshot)
     topics.refuse_foreign(contents)

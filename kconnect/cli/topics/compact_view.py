@@ -1,4 +1,4 @@
-"""`kconnect topics compact-view`: the state that a worker would read. `view.py` makes it."""
+"""`kconnect topics compact-view`: the state that a worker would read. `internal_topics/view.py` makes it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def compact_view(
     configs that are in force, their statuses, offsets and topics. The table is short; `-o yaml` has everything. Sinks
     have their offsets in consumer groups, not in these topics.
     """
-    from kconnect.cli.topics import view
-    from kconnect.cli.topics.masking import Mask
     from kconnect.errors import NotFoundError
+    from kconnect.internal_topics import view
+    from kconnect.internal_topics.masking import Mask
 
     if show_secrets:
         asking.confirm("This shows passwords and other secrets as they are stored. Continue?", yes)

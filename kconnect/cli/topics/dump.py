@@ -1,4 +1,4 @@
-"""`kconnect topics dump`: every record of the internal topics, with what it means. `meaning.py` knows that."""
+"""`kconnect topics dump`: every record of the internal topics, with what it means. `internal_topics/meaning.py` knows that."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kconnect.core.state.records import Topic
 
 if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers
-    from kconnect.cli.topics.contents import Contents, Stored
-    from kconnect.cli.topics.masking import Mask
+    from kconnect.internal_topics.contents import Contents, Stored
+    from kconnect.internal_topics.masking import Mask
 
 _ROLES = [role.value for role in Topic]
 
@@ -62,8 +62,8 @@ def dump(
     order of their times. With `-o json` each is an object on a line of its own. A connector's own offset topic is read by
     --offset-topic. Records that nobody can use are shown as broken, with the reason. Only committed records are read.
     """
-    from kconnect.cli.topics import checking
-    from kconnect.cli.topics.masking import Mask
+    from kconnect.internal_topics import checking
+    from kconnect.internal_topics.masking import Mask
 
     if follow and snapshot is not None:
         raise click.UsageError("-f is for topics; a snapshot does not change.")
@@ -88,7 +88,7 @@ def dump(
     lines = _Lines(contents, form)
     shown = _show(_in_time(contents, chosen), wanted, mask, lines)
     if follow:
-        from kconnect.cli.topics import reading
+        from kconnect.internal_topics import reading
 
         for record in reading.follow(brokers.client_config(), contents):
             mask.learn(record)
@@ -103,7 +103,7 @@ def _knows_configs(brokers: Brokers, snapshot: Path | None) -> bool:
 
 
 def _in_time(contents: Contents, roles: list[Topic]) -> Iterable[Stored]:
-    from kconnect.cli.topics.contents import in_time
+    from kconnect.internal_topics.contents import in_time
 
     return in_time([record for record in contents.records if record.role in roles])
 
@@ -129,7 +129,7 @@ def matches(connector: str | None, patterns: tuple[str, ...]) -> bool:
 
 
 def _show(found: Iterable[Stored], wanted: _Wanted, mask: Mask, lines: _Lines) -> int:
-    from kconnect.cli.topics.meaning import meaning
+    from kconnect.internal_topics.meaning import meaning
 
     count = 0
     for record in found:
@@ -152,7 +152,7 @@ class _Lines:
 
     def write(self, record: Stored, told: Any, mask: Mask) -> None:
         from kconnect.cli.outcome_text import printable
-        from kconnect.cli.topics.meaning import time_text
+        from kconnect.internal_topics.meaning import time_text
 
         if self._form == "json":
             click.echo(orjson.dumps(self._data(record, told, mask), option=orjson.OPT_NON_STR_KEYS))

@@ -35,8 +35,8 @@ def export(file: Path, brokers: Brokers) -> None:
     agree in itself; else each topic is as it was within a moment of the others.
     """
     from kconnect.cli.topics import snapshot
-    from kconnect.cli.topics.meaning import counted
     from kconnect.errors import AlreadyExistsError
+    from kconnect.internal_topics.meaning import counted
 
     to_stdout = str(file) == "-"
     if to_stdout and sys.stdout.isatty():

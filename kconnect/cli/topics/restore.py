@@ -13,8 +13,8 @@ from kconnect.core.state.records import Topic
 
 if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers
-    from kconnect.cli.topics.contents import Contents
     from kconnect.cli.topics.restoring import Step
+    from kconnect.internal_topics.contents import Contents
 
 
 @click.command()
@@ -99,7 +99,7 @@ def _names(contents: Contents, brokers: Brokers, given: dict[Topic, str | None])
 
 
 def _said(step: Step) -> str:
-    from kconnect.cli.topics.meaning import counted
+    from kconnect.internal_topics.meaning import counted
 
     what = f"{counted(len(step.records), 'record')} into {step.name}"
     if step.settings is not None:

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.cli.topics import reading
-from kconnect.cli.topics.contents import WRITERS_TIME, Contents, Stored, TopicFacts, in_time
 from kconnect.core.state.records import Topic
 from kconnect.core.task.chain import Outgoing
 from kconnect.errors import BadRequestError, ConflictError, ConnectError, ForbiddenError, NotFoundError
+from kconnect.internal_topics import reading
+from kconnect.internal_topics.contents import WRITERS_TIME, Contents, Stored, TopicFacts, in_time
 from kconnect.kafka.cluster import Cluster, TopicShape
 from kconnect.kafka.partitioner import partition_of
 from kconnect.kafka.positions import Positions

@@ -21,9 +21,9 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from kconnect.cli.topics.contents import Contents, Stored, TopicFacts
 from kconnect.core.state.records import Topic
 from kconnect.errors import AlreadyExistsError, BadRequestError, NotFoundError
+from kconnect.internal_topics.contents import Contents, Stored, TopicFacts
 
 FORMAT = 1
 _NEVER_WHOLE = "It was cut short, or changed later. Export again, or use another snapshot"

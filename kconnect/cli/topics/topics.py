@@ -2,7 +2,7 @@
 `kconnect topics …`: the workers' internal topics, read from the brokers themselves, with no worker alive.
 
 Here is the group, and what its commands share: which topics are meant, and how they are read. One command a module,
-`topics_<verb>.py`; what they compute is in `internal_topics/`, which `contents.py` there begins.
+`topics_<verb>.py`; what they compute is in `internal_topics/`, which `internal_topics/contents.py` there begins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kconnect.core.state.records import Topic
 
 if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers
-    from kconnect.cli.topics.contents import Contents
+    from kconnect.internal_topics.contents import Contents
 
 _COMMANDS = {
     "check": ("kconnect.cli.topics.check:check", "Check the internal topics for problems."),
@@ -72,8 +72,8 @@ def load(brokers: Brokers, snapshot: Path | None, roles: Collection[Topic] = tup
 
     UsageError if nothing says which topics, NotFoundError if none of them exists.
     """
-    from kconnect.cli.topics import reading
     from kconnect.cli.topics import snapshot as snapshots
+    from kconnect.internal_topics import reading
 
     if snapshot is not None:
         found = snapshots.read(snapshot)
@@ -92,8 +92,8 @@ def load(brokers: Brokers, snapshot: Path | None, roles: Collection[Topic] = tup
 
 def refuse_foreign(contents: Contents) -> None:
     """BadRequestError if a topic holds records, and nothing that a worker would have written there."""
-    from kconnect.cli.topics import checking
     from kconnect.errors import BadRequestError
+    from kconnect.internal_topics import checking
 
     for role in checking.looks_foreign(contents):
         name, count = contents.topics[role].name, len(contents.of(role))

@@ -157,6 +157,16 @@ class Preview(Effect[str]):
 
 
 @dataclass(frozen=True, slots=True)
+class ListPlaces(Effect[Body]):
+    """Where this worker's plugins are, as `GET /kconnect/plugins` answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTopics(Effect[str]):
+    """Look what is wrong with the internal topics, in a process of its own. Gives `GET /kconnect/topics`' answer as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetters(Effect[str]):
     """
     Read or replay dead letters, in a process of its own. `configs` are those of the connectors with the same queue, `wanted` is

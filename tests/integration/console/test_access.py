@@ -54,8 +54,10 @@ def test_a_role_is_offered_what_it_may_do(watched: Watched, connector: str, name
     expect(row(page, connector)).to_be_visible()
     assert {each.inner_text() for each in page.locator(".tools .actions button").all()} == offered
     page.goto(f"{watched.url}console#/connectors/{connector}/config")
-    expect(page.get_by_text("connector.class")).to_be_visible()
+    expect(page.get_by_text("connector.class").first).to_be_visible()
     assert page.get_by_role("button", name="Edit").count() == (name == "ann")
+    assert page.get_by_role("link", name="Audit").count() == (name == "ann")
+    expect(page.get_by_role("group", name="Its plugins")).to_contain_text("FileStreamSource")
     if refused:
         # Whoever asks all the same.
         path = f"/connectors/{connector}"

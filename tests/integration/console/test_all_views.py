@@ -89,7 +89,9 @@ HOSTILE = (
 )
 
 
-def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Cluster) -> None:
+def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Cluster, connector: str) -> None:
+    wait_until(lambda: cluster.client.offsets(connector), LIMIT_S)
+    cluster.client.delete(connector)
     page = watched.log_in(view="cluster")
     workers = page.get_by_role("group", name="Workers")
     expect(workers.get_by_role("row")).to_have_count(3)
@@ -97,8 +99,12 @@ def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Clus
     expect(workers).to_contain_text("(this one)")
     hosts = page.get_by_role("group", name="Task hosts")
     expect(hosts.get_by_role("row").nth(1)).to_contain_text(re.compile(r"\d MiB.*%"))
+    page.get_by_role("button", name="Check them").click()
+    expect(page.get_by_role("group", name="Internal topics").get_by_role("row")).to_have_count(5)
+    expect(page.get_by_role("group", name="What is found")).to_contain_text("gone: Connect keeps them on purpose")
     page.get_by_role("link", name="Plugins").click()
-    expect(page.get_by_role("group", name="Plugins")).to_contain_text("FileStreamSource")
+    installed = page.get_by_role("group", name="Plugins").get_by_role("row").filter(has_text="FileStreamSource")
+    expect(installed).to_contain_text("installed")
     page.get_by_role("link", name="Loggers").click()
     page.get_by_label("Another logger").fill("kconnect.console.trial")
     page.get_by_role("button", name="DEBUG here").click()
@@ -178,3 +184,15 @@ def test_a_worker_that_dies_while_one_watches(watched: Watched, cluster: Cluster
     page.get_by_role("button", name="Log in").click()
     expect(row(page, connector)).to_contain_text("RUNNING")
     expect(page.locator("#trouble")).to_have_count(0)
+
+
+def test_who_did_what(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in()
+    cluster.client.pause(connector)
+    page.get_by_role("link", name="Audit").click()
+    lines = page.get_by_label("Audit lines")
+    expect(lines).to_contain_text(f'request="PUT /connectors/{connector}/pause" connector="{connector}" status=202')
+    page.get_by_label("Search the lines").fill("console/login")
+    expect(lines).to_contain_text('user=ann role=admin from=127.0.0.1 request="POST /console/login" connector=- status=204')
+    expect(lines).not_to_contain_text("/pause")
+    assert PASSWORDS["ann"] not in page.content()

@@ -26,6 +26,7 @@ def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Clus
     expect(submit).to_be_disabled()
     write(field, json.dumps({**config, "batch.size": 77}))
     expect(page.get_by_role("group", name="What changes")).to_contain_text("77")
+    expect(page.get_by_text("The connector restarts, and all its tasks (1).")).to_be_visible()
     expect(submit).to_be_enabled()
     page.reload()
     # Nothing of it is lost.
@@ -177,3 +178,15 @@ def test_a_config_as_yaml_and_what_is_offered_while_one_types(watched: Watched, 
     expect(page.get_by_role("button", name="Edit")).to_be_visible()
     config = cluster.client.get_config(connector)
     assert (config["batch.size"], config["some.number"], config["tasks.max"]) == ("1000", "1e3", "1")
+
+
+def test_a_connector_is_made_of_an_example(watched: Watched, cluster: Cluster) -> None:
+    page = watched.log_in(view="create")
+    page.get_by_label("Search plugins").fill("postgresql once")
+    page.get_by_role("button", name="Begin with: Orders go into PostgreSQL").click()
+    expect(page.get_by_label("Name of the connector")).to_have_value("orders-to-shop")
+    page.get_by_role("button", name="YAML", exact=True).click()
+    expect(page.get_by_label("Config as YAML")).to_contain_text("offsets.table: kconnect_offsets")
+    # The worker has looked whether the database is there, and the secrets.
+    expect(page.locator("#findings")).to_contain_text("wrong:")
+    expect(page.get_by_role("button", name="Create", exact=True)).to_be_disabled()

@@ -461,6 +461,14 @@ class MemoryWorker:
     def preview(self, effect: effects.Preview) -> str:
         return '{"kind": "source", "records": []}'
 
+    @performs(effects.ListPlaces, Lane.AT_ONCE)
+    def list_places(self, effect: effects.ListPlaces) -> Body:
+        return {"plugins": [], "broken": []}
+
+    @performs(effects.CheckTopics, Lane.PLUGIN)
+    def check_topics(self, effect: effects.CheckTopics) -> str:
+        return '{"topics": [], "findings": []}'
+
     @performs(effects.DeadLetters, Lane.PLUGIN)
     def dead_letters(self, effect: effects.DeadLetters) -> str:
         return '{"queue": "q", "letters": []}'

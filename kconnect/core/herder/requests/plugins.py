@@ -32,6 +32,14 @@ class GetPluginConfig(Request["list[Body]"]):
 
 
 @dataclass(frozen=True, slots=True)
+class ListPlaces(Request[Body]):
+    """`GET /kconnect/plugins`: each plugin with where it is, and what could not be read."""
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        return (yield from ask(effects.ListPlaces()))
+
+
+@dataclass(frozen=True, slots=True)
 class ReloadPlugins(Request[Body]):
     """`POST /kconnect/plugins/reload`: this worker looks at plugin.path anew."""
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from kconnect.cli.topics.contents import Contents, Stored, decode
-from kconnect.cli.topics.findings import Finding, Severity, about, listed
-from kconnect.cli.topics.meaning import counted
-from kconnect.cli.topics.view import View
 from kconnect.core.state import records
 from kconnect.core.state.records import Broken, TargetState, Topic
+from kconnect.internal_topics.contents import Contents, Stored, decode
+from kconnect.internal_topics.findings import Finding, Severity, about, listed
+from kconnect.internal_topics.meaning import counted
+from kconnect.internal_topics.view import View
 
 
 def check(now: View, later: View, kept: list[Stored], contents: Contents, exactly_once: bool) -> Iterator[Finding]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconnect.cli.topics.contents import Contents, Stored, decode
-from kconnect.cli.topics.findings import Finding, Severity, about
-from kconnect.cli.topics.view import View
 from kconnect.core.state import records
 from kconnect.core.state.records import State, Topic
+from kconnect.internal_topics.contents import Contents, Stored, decode
+from kconnect.internal_topics.findings import Finding, Severity, about
+from kconnect.internal_topics.view import View
 
 
 def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kconnect.api.config import HIDDEN
-from kconnect.cli.topics.contents import Stored, decode
 from kconnect.core.settings import references, secrets
 from kconnect.core.state.assignment_records import GeneratedTasks
 from kconnect.core.state.records import ConnectorConfig, TaskConfig
+from kconnect.internal_topics.contents import Stored, decode
 
 
 class Mask:

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 
 import orjson
 
-from kconnect.cli.topics import connectors, placing, remains, settings
-from kconnect.cli.topics.contents import Contents, Stored, compacted, decode
-from kconnect.cli.topics.findings import ORDER, Finding, Severity
-from kconnect.cli.topics.view import View
 from kconnect.core.state import records
 from kconnect.core.state.records import Broken, Topic
+from kconnect.internal_topics import connectors, placing, remains, settings
+from kconnect.internal_topics.contents import Contents, Stored, compacted, decode
+from kconnect.internal_topics.findings import ORDER, Finding, Severity
+from kconnect.internal_topics.view import View
 
 _HOUR_MS = 3_600_000
 """Also Connect's default of `inter.worker.key.ttl.ms`."""

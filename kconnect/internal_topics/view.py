@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kconnect.cli.topics.contents import Contents, Stored, compacted
-from kconnect.cli.topics.masking import Mask
 from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Broken, Topic, UnitId
 from kconnect.core.state.status import StatusState
+from kconnect.internal_topics.contents import Contents, Stored, compacted
+from kconnect.internal_topics.masking import Mask
 
 
 class View:

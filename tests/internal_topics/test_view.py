@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from kconnect.cli.topics import view
-from kconnect.cli.topics.contents import compacted, in_time
-from kconnect.cli.topics.masking import Mask
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.records import Topic
-from tests.cli.topics.logs import Log
-from tests.cli.topics.test_checking import healthy
+from kconnect.internal_topics import view
+from kconnect.internal_topics.contents import compacted, in_time
+from kconnect.internal_topics.masking import Mask
+from tests.internal_topics.logs import Log
+from tests.internal_topics.test_checking import healthy
 
 
 def test_compaction_keeps_the_last_of_each_key_in_each_partition() -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
-from kconnect.cli.topics import checking
-from kconnect.cli.topics.contents import Contents, Stored, compacted
-from kconnect.cli.topics.findings import Finding, Severity, listed
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state.records import Topic, UnitId
+from kconnect.internal_topics import checking
+from kconnect.internal_topics.contents import Contents, Stored, compacted
+from kconnect.internal_topics.findings import Finding, Severity, listed
 from kconnect.kafka.partitioner import partition_of
-from tests.cli.topics.logs import NOW_MS, Log
+from tests.internal_topics.logs import NOW_MS, Log
 
 ALL = tuple(Topic)
 CONNECTS = (Topic.CONFIG, Topic.OFFSET, Topic.STATUS)

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kconnect.cli.topics.contents import Contents, Stored, TopicFacts
 from kconnect.core.state.records import Entry, Topic
+from kconnect.internal_topics.contents import Contents, Stored, TopicFacts
 from kconnect.kafka.partitioner import partition_of
 
 NOW_MS = 1_800_000_000_000

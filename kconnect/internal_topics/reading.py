@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kconnect.cli.topics.contents import Contents, Stored, TopicFacts
 from kconnect.core.state.records import Topic
 from kconnect.errors import NotFoundError
+from kconnect.internal_topics.contents import Contents, Stored, TopicFacts
 from kconnect.kafka.cluster import Cluster
 from kconnect.kafka.positions import Place
 from kconnect.kafka.reader import Message, Reader

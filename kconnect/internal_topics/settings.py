@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconnect.cli.topics.contents import Contents, TopicFacts
-from kconnect.cli.topics.findings import Finding, Severity
 from kconnect.core.state.records import Topic
+from kconnect.internal_topics.contents import Contents, TopicFacts
+from kconnect.internal_topics.findings import Finding, Severity
 
 _SHORT_MS = 60_000
 _COPIES = 3

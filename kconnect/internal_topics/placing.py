@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconnect.cli.topics.contents import Contents, Stored, compacted, decode
-from kconnect.cli.topics.findings import Finding, Severity, about
 from kconnect.core.state.offsets import identity
 from kconnect.core.state.records import Broken, SourceOffset, Topic
+from kconnect.internal_topics.contents import Contents, Stored, compacted, decode
+from kconnect.internal_topics.findings import Finding, Severity, about
 from kconnect.kafka.partitioner import partition_of
 
 

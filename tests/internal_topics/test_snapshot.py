@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli.topics import reading, restoring, snapshot
-from kconnect.cli.topics.contents import Contents, Stored
+from kconnect.cli.topics import restoring, snapshot
 from kconnect.core.state.records import Topic
 from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError
-from tests.cli.topics.logs import Log
-from tests.cli.topics.test_checking import healthy
+from kconnect.internal_topics import reading
+from kconnect.internal_topics.contents import Contents, Stored
+from tests.internal_topics.logs import Log
+from tests.internal_topics.test_checking import healthy
 
 
 def odd() -> Contents:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kconnect.cli.topics.contents import Decoded, Stored, decode
-from kconnect.cli.topics.masking import Mask
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state import records
 from kconnect.core.state.records import Broken, TargetState, Topic, UnitId
+from kconnect.internal_topics.contents import Decoded, Stored, decode
+from kconnect.internal_topics.masking import Mask
 
 _MOST_UNITS = 8
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from kconnect.cli.topics.contents import Stored
-from kconnect.cli.topics.masking import Mask
-from kconnect.cli.topics.meaning import meaning, time_text
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state import records
 from kconnect.core.state.records import Topic, UnitId
-from tests.cli.topics.logs import Log
+from kconnect.internal_topics.contents import Stored
+from kconnect.internal_topics.masking import Mask
+from kconnect.internal_topics.meaning import meaning, time_text
+from tests.internal_topics.logs import Log
 
 
 def told(topic: Topic, key: str | bytes | None, value: Any, show: bool = False) -> tuple[str, str | None, str]:

@@ -1,8 +1,8 @@
 """
 What the internal topics hold, with how Kafka keeps them: what `kconnect topics …` works on.
 
-Made by `reading.py` from brokers and by `snapshot.py` from a file. Read next: `meaning.py` for what a record says, `view.py`
-for what a worker would read out of all of them, `checking.py` for what it would trip over.
+Made by `reading.py` from brokers and by `cli/topics/snapshot.py` from a file. Read next: `meaning.py` for what a record says,
+`view.py` for what a worker would read out of all of them, `checking.py` for what it would trip over.
 """
 
 from __future__ import annotations
