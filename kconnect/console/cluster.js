@@ -25,7 +25,7 @@ export function cluster({ api }) {
     const before = used.get(process);
     const at = Date.now() / 1000;
     if (before === undefined || cpu < before.cpu) used.set(process, { at, cpu, share: null });
-    else if (cpu > before.cpu || at - before.at > 60) used.set(process, { at, cpu, share: (100 * (cpu - before.cpu)) / (at - before.at) });
+    else if (cpu > before.cpu || at - before.at > 10) used.set(process, { at, cpu, share: (100 * (cpu - before.cpu)) / (at - before.at) });
     const now = used.get(process)?.share;
     return now === null || now === undefined ? "" : `${Math.round(now)} %`;
   }

@@ -29,6 +29,7 @@ class Cluster:
         users.write_text("".join(quick(name, ROLES[name], PASSWORDS[name]) for name in ROLES))
         users.chmod(0o600)
         properties = {**QUICK, "rest.authentication.file": str(users), "metrics.report.interval.ms": "500"}
+        properties["offset.flush.interval.ms"] = "1000"
         self.workers = [WorkerProcess(directory, bootstrap, "console", properties=properties) for _ in range(2)]
         self.directory = directory
         for worker in self.workers:
