@@ -17,6 +17,7 @@ const COLUMNS = [
   { key: "state", title: "State", of: (row) => worst(row), down: true, cell: (row) => badge(row.state) },
   { key: "since", title: "Since", of: (row) => row.since ?? 0, down: true, cell: (row) => h("span", { title: moment(row.since) }, ago(row.since)) },
   { key: "tasks", title: "Tasks", of: (row) => tasks(row), cell: (row) => taskCell(row) },
+  { key: "why", title: "Why", of: (row) => row.why ?? "", cell: (row) => h("span", { class: "why", title: row.why }, said(row.why)) },
   { key: "class", title: "Class", of: (row) => simple(row.class), cell: (row) => h("span", { title: `${row.type}: ${row.class}` }, simple(row.class)) },
   { key: "in", title: "In/s", of: (row) => row.in_per_s ?? -1, down: true, cell: (row) => number(row.in_per_s), right: true },
   { key: "out", title: "Out/s", of: (row) => row.out_per_s ?? -1, down: true, cell: (row) => number(row.out_per_s), right: true },
@@ -24,7 +25,6 @@ const COLUMNS = [
   { key: "errors", title: "Errors", of: (row) => row.errors ?? -1, down: true, cell: (row) => number(row.errors), right: true },
   { key: "letters", title: "Dead letters", of: (row) => row.dead_letters ?? -1, down: true, cell: (row) => number(row.dead_letters), right: true },
   { key: "moved", title: "Last record", of: (row) => row.moved_at ?? 0, down: true, cell: (row) => ago(row.moved_at) },
-  { key: "why", title: "Why", of: (row) => row.why ?? "", cell: (row) => h("span", { class: "why", title: row.why }, said(row.why)) },
 ];
 
 const STATES = ["RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED", "RESTARTING"];

@@ -192,6 +192,7 @@ OPERATIONS = (
         "Log a browser out",
         Role.ANYONE,
         (Answer(204, "The cookie is taken back."),),
+        changes=False,
     ),
     Operation(
         "GET /console",

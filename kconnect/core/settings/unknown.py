@@ -19,8 +19,9 @@ _PASSED_ON = (
     "producer.override.",
     "consumer.override.",
     "admin.override.",
+    "label.",
 )
-"""What stands below goes to others, who may take more than they declare."""
+"""What stands below goes to others, who may take more than they declare; labels are for people."""
 
 
 def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
@@ -37,7 +38,8 @@ def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
         return
     unknown = sorted(config.keys() - known)
     for name in unknown[:_MOST]:
-        near = difflib.get_close_matches(name, known, 1, _NEAR) if len(name) <= _LONGEST else []
+        label = name.startswith("label.")
+        near = [] if label or len(name) > _LONGEST else difflib.get_close_matches(name, known, 1, _NEAR)
         if near:
             yield f"The setting {name} is unknown; did you mean {near[0]}?"
         elif not name.startswith(_PASSED_ON):
