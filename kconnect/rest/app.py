@@ -32,6 +32,7 @@ from kconnect.rest import (
     plugins,
     preview,
     root,
+    upkeep,
 )
 from kconnect.rest.audit import Audit
 from kconnect.rest.forward import Forwarder
@@ -46,6 +47,7 @@ OPERATIONS = (
     *plugins.OPERATIONS,
     *cluster.OPERATIONS,
     *own.OPERATIONS,
+    *upkeep.OPERATIONS,
     *preview.OPERATIONS,
     *dead_letters.OPERATIONS,
     *metrics.OPERATIONS,

@@ -461,7 +461,7 @@ class MemoryWorker:
     def preview(self, effect: effects.Preview) -> str:
         return '{"kind": "source", "records": []}'
 
-    @performs(effects.ListPlaces, Lane.AT_ONCE)
+    @performs(effects.ListPlaces, Lane.PLUGIN)
     def list_places(self, effect: effects.ListPlaces) -> Body:
         return {"plugins": [], "broken": []}
 

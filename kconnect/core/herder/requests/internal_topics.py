@@ -1,4 +1,4 @@
-"""The internal topics, checked. Made by `rest/own.py`. Nothing of the cluster is changed."""
+"""The internal topics, checked. Made by `rest/upkeep.py`. Nothing of the cluster is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this worker's plugins are, and how they are configured. Made by `rest/plugins.py`."""
+"""What this worker's plugins are, and how they are configured. Made by `rest/plugins.py` and `rest/upkeep.py`."""
 
 from __future__ import annotations
 
