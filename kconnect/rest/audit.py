@@ -2,8 +2,8 @@
 The audit log: one line for every request that may change something, also for those that were refused.
 
 `app.py` wraps the application in it. Lines go to the logger `kconnect.audit`, and to a file where the worker setting
-`audit.log.file` names one; `GET /kconnect/audit` (`upkeep.py`) has the last ones. A line says who, from where, what, about which
-connector, and how it ended; never a body. A request that is sent on to another worker is in both workers' logs.
+`audit.log.file` names one; `GET /kconnect/audit` (`upkeep.py`) has the last ones. A line says who, from where, what, about
+which connector, and how it ended; never a body. A request that is sent on to another worker is in both workers' logs.
 """
 
 from __future__ import annotations
