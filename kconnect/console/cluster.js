@@ -37,6 +37,8 @@ export function cluster({ api }) {
       each.url === null ? badge("FAILED", "gone") : badge("RUNNING", "there"),
       number(each.connectors),
       number(each.tasks),
+      each.version ?? "",
+      number(each.generation),
       each.leaving ? "leaving" : "",
       !/^https?:/.test(each.url ?? "") ? "" : h("a", { href: `${each.url.replace(/\/$/, "")}/console`, rel: "noreferrer" }, "Its console"),
     ]);
@@ -44,7 +46,7 @@ export function cluster({ api }) {
     const moves = found.moving.map((/** @type {any} */ each) => [each.connector, each.task === null ? "the connector itself" : `task ${each.task}`, each.from ?? "nowhere", each.to ?? "nowhere"]);
     return [
       h("h2", null, "Workers"),
-      table(["Worker", "State", "Connectors", "Tasks", "", ""], workers, { caption: "Workers" }),
+      table(["Worker", "State", "Connectors", "Tasks", "Version", "Generation", "", ""], workers, { caption: "Workers" }),
       h("h2", null, "Task hosts"),
       hosts.length ? table(["Worker", "Host", "Node", "Process", "Connectors", "Tasks", "Memory", "CPU"], hosts, { caption: "Task hosts" }) : h("p", null, "There is none yet: Spark is starting."),
       moves.length ? [h("h2", null, "Being moved"), table(["Connector", "What", "From", "To"], moves, { caption: "Being moved" })] : null,

@@ -16,29 +16,38 @@ const HIDDEN = "••••••";
  * @param {import("./connector.js").About} about
  * @returns {{element: HTMLElement}}
  */
-export function config({ api, name, hurry, row }) {
+export function config({ api, name, hurry, row, query, go }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
   const draft = `kconnect.draft.${name}`;
+  const address = `connectors/${encodeURIComponent(name)}/config`;
+  let editing = query.get("edit") !== null;
 
   /** @param {Config} now */
   async function edit(now) {
     const { editor } = await import("./editor.js");
+    editing = true;
+    go(address, new URLSearchParams({ edit: "" }));
     const submit = async (/** @type {Config} */ wanted) => {
       await api.putConfig(name, wanted);
       notice("The config was replaced. Tasks that it concerns restart.");
       hurry();
       sessionStorage.removeItem(draft);
+      leave();
+    };
+    const leave = () => {
+      editing = false;
+      go(address);
       show();
     };
     const tasks = await api.taskConfigs(name);
     const consequences = (/** @type {string[]} */ changed) => restarts(now, changed, tasks, row()?.target_state);
-    return editor({ api, now, first: { ...now, name }, draft, verb: "Submit", submit, leave: show, consequences }).element;
+    return editor({ api, now, first: { ...now, name }, draft, verb: "Submit", submit, leave, consequences }).element;
   }
 
   function show() {
     return load(element, async () => {
       const now = await api.config(name);
-      if (sessionStorage.getItem(draft) !== null && api.may("admin")) return [await edit(now)];
+      if ((editing || sessionStorage.getItem(draft) !== null) && api.may("admin")) return [await edit(now)];
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
       return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown, pluginsOf(api, now)];

@@ -174,6 +174,7 @@ SCHEMAS: dict[str, Schema] = {
                 "description": "Null once it has left the group.",
                 "examples": ["http://10.0.0.1:8083/"],
             },
+            "version": {**_TEXT_OR_NULL, "description": "Of kconnect; null if that is not known."},
             "leaving": {"type": "boolean"},
             "generation": _NUMBER,
             **_COUNTS,

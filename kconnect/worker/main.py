@@ -23,6 +23,7 @@ from typing import Any
 
 import orjson
 
+from kconnect import __version__
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
@@ -143,6 +144,7 @@ class Worker:
             topic_names=clients.topics(settings),
             topic_ids=dict(watch.ids),
             process=process.identity(),
+            version=__version__,
         )
         world = World(settings, admin, self._registry, self._sandbox, self._feed, watch)
         herder = Herder(identity, lambda config: environments.directories(world.registry, config, settings))

@@ -37,3 +37,5 @@ class Identity:
     """What Kafka called the internal topics when this worker began to read them."""
     process: tuple[str, int, float] | None = None
     """Where this process is seen: see `Held`."""
+    version: str = ""
+    """Of kconnect."""

@@ -85,6 +85,8 @@ class Placement:
     config_offset: int = 0
     down: bool = False
     process: tuple[str, int, float] | None = None
+    version: str = ""
+    """Of kconnect; empty from a worker that did not say so yet."""
 
     def spec(self, host: int) -> HostSpec:
         return self.specs.get(host, PLAIN)
@@ -215,7 +217,8 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             numbers = (bodies.integer(body, "generation"), bodies.integer(body, "revision"))
             specs = {int(host): unpack_spec(spec) for host, spec in bodies.as_object(body.get("specs") or {}).items()}
             life, leaving, read_to = bodies.text(body, "incarnation"), body.get("leaving") is True, body.get("config_offset", 0)
-            more = (body.get("down") is True, _process(body))
+            version = body.get("version")
+            more = (body.get("down") is True, _process(body), version if isinstance(version, str) else "")
             return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), *more)
         if key.startswith("held-"):
             worker, host = bodies.split_task(key[len("held-") :])
@@ -299,6 +302,8 @@ def placement(value: Placement) -> Entry:
             body["down"] = True
         if value.process is not None:
             body["process"] = value.process
+        if value.version:
+            body["version"] = value.version
         if value.specs:
             body["specs"] = {str(host): pack_spec(spec) for host, spec in sorted(value.specs.items())}
     return _ours(f"placement-{value.worker}", body)

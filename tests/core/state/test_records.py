@@ -137,6 +137,7 @@ class TestAssignmentTopic:
                     (ours.assignment, Assignment("h:1", None)),
                     (ours.placement, Placement("h:1", {0: {UnitId("a", 1): 2}, 1: {}}, 4, 5, "0001-x")),
                     (ours.placement, Placement("h:1", {4: {}}, specs={4: HostSpec(("/p/a-1", "/p/b-2"), group=3)})),
+                    (ours.placement, Placement("h:1", {4: {}}, version="0.1.0")),
                     (ours.placement, Placement("h:1", {4: {}}, specs={4: HostSpec((), UnitId("a", 1), 2**26)})),
                     (ours.held, Held("h:1", 0, frozenset({UnitId("a", 3)}), stuck=frozenset({UnitId("a", 3)}))),
                     (ours.held, Held("h:1", 0, frozenset({UnitId("a")}), blamed={UnitId("a"): Blame(7, 1, "SIGSEGV")})),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from kconnect import __version__
 from tests.integration.console.rig import LIMIT_S, PASSWORDS, VIEWS, Cluster, Watched, row, serious
 from tests.support import wait_until
 
@@ -96,6 +97,7 @@ def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Clus
     expect(workers.get_by_role("row")).to_have_count(3)
     expect(workers).to_contain_text("(leader)")
     expect(workers).to_contain_text("(this one)")
+    expect(workers.get_by_role("cell", name=__version__)).to_have_count(2)
     hosts = page.get_by_role("group", name="Task hosts")
     expect(hosts.get_by_role("row").nth(1)).to_contain_text(re.compile(r"\d MiB.*%"))
     page.get_by_role("button", name="Check them").click()

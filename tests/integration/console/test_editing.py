@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.integration.console.rig import Cluster, Watched, write
+from tests.integration.console.rig import Cluster, Watched, serious, write
 
 
 def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Cluster, connector: str) -> None:
@@ -162,6 +162,7 @@ def test_a_config_as_yaml_and_what_is_offered_while_one_types(watched: Watched, 
     # At its line, too.
     page.locator(".cm-lint-marker-error").hover()
     expect(page.locator(".cm-tooltip-lint")).to_contain_text("Invalid value many")
+    assert serious(page) == []
     write(field, f"{given}\n# a thousand\nbatch.size: 1000\nsome.number: 1e3")
     page.get_by_role("button", name="JSON", exact=True).click()
     as_json = page.get_by_label("Config as JSON")

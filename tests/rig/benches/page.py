@@ -48,6 +48,11 @@ _TITLES = {
     "growth": ("Growth", "Ever more idle connectors, and 20 busy ones among them."),
     "start": ("Start", "Of a worker, and of the command line."),
     "rest": ("REST", "The dashboard's questions."),
+    "console": (
+        "The console",
+        "In Chromium, with 2,000 connectors: how soon something is seen, and all of them; whether rows are missing while one "
+        "scrolls; and what open consoles cost their worker.",
+    ),
     "apply": ("Files of connectors", "`kconnect apply` of a directory."),
     "offsets": ("Altering offsets", "Stop, alter, resume, until the connector has worked from the new offset."),
     "cluster": ("Clusters", "Workers are killed, ended and added."),

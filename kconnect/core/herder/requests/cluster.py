@@ -26,11 +26,12 @@ class GetCluster(Request[Body]):
     """
     `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
 
-    A worker is `{"worker_id", "url" (null once it has left the group), "leaving", "generation", "connectors", "tasks",
-    "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories", "dedicated_to", "usage"}`
-    counting what it really holds. `dedicated_to` is null or `{"connector", "task"}`. `usage` is null until the host has told of
-    it: `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and in seconds of its life. Moving is each unit that is
-    not yet where the leader wants it: `{"connector", "task" (null for the instance), "from", "to"}`, either may be null.
+    A worker is `{"worker_id", "url" (null once it has left the group), "version" (of kconnect), "leaving", "generation",
+    "connectors", "tasks", "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories",
+    "dedicated_to", "usage"}` counting what it really holds. `dedicated_to` is null or `{"connector", "task"}`. `usage` is null
+    until the host has told of it: `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and in seconds of its life.
+    Moving is each unit that is not yet where the leader wants it: `{"connector", "task" (null: the instance), "from", "to"}`,
+    either may be null.
     """
 
     def answer(self, office: Office) -> Procedure[Body]:
@@ -49,6 +50,7 @@ class GetCluster(Request[Body]):
                 {
                     "worker_id": worker,
                     "url": desk.members.get(worker),
+                    "version": (placement.version or None) if placement is not None else None,
                     "leaving": placement is not None and placement.leaving,
                     "generation": 0 if assignment is None else assignment.generation,
                     **_counts(() if assignment is None else assignment.units or ()),
