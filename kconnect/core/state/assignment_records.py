@@ -218,8 +218,9 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             specs = {int(host): unpack_spec(spec) for host, spec in bodies.as_object(body.get("specs") or {}).items()}
             life, leaving, read_to = bodies.text(body, "incarnation"), body.get("leaving") is True, body.get("config_offset", 0)
             version = body.get("version")
-            more = (body.get("down") is True, _process(body), version if isinstance(version, str) else "")
-            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), *more)
+            said = version if isinstance(version, str) else ""
+            more = (body.get("down") is True, _process(body))
+            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), *more, version=said)
         if key.startswith("held-"):
             worker, host = bodies.split_task(key[len("held-") :])
             if body is None:
