@@ -104,7 +104,7 @@ export function letters({ api, name, query, go }) {
       // Traces of hundreds of letters are made when somebody looks.
       if (details === null) inside.append((details = whole(letter)));
     }
-    const reasons = [said(letter.message ?? letter.exception).replace(/:$/, ""), said(letter.cause)];
+    const reasons = [said(letter.message ?? letter.exception).trim().replace(/:$/, ""), said(letter.cause)];
     const why = h("span", { class: "why" }, [letter.stage, ...reasons].filter(Boolean).join(": ") || "not told");
     const state = letter.replayed ? badge("RUNNING", "replayed") : letter.replays ? badge("RETRYING", `came back ${letter.replays} ×`) : "";
     const from = letter.topic === null ? "" : letter.original_partition === null ? letter.topic : `${letter.topic}-${letter.original_partition}@${letter.original_offset}`;
