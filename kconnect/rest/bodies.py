@@ -41,6 +41,8 @@ REPLAY = (
     '"to_topic", if wanted'
 )
 MOST_LETTERS = 500
+_LONGEST_LOGIN = 2800
+"""Browsers take cookies of 4,096 bytes, and sealing makes it longer by a half."""
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
 
 INITIAL_STATES = ("RUNNING", "PAUSED", "STOPPED")
@@ -166,11 +168,16 @@ def whole_text(name: str, text: str, least: int, most: int) -> int:
 def login(body: bytes) -> str:
     """Parse the body of `POST /console/login` to the header that means the same. What is refused is not repeated."""
     data = _object(body, LOGIN)
+    found = None
     if data.keys() == {"token"} and isinstance(data["token"], str):
-        return f"Bearer {data['token']}"
+        found = f"Bearer {data['token']}"
     if data.keys() == {"user", "password"} and all(isinstance(each, str) for each in data.values()):
-        return "Basic " + base64.b64encode(f"{data['user']}:{data['password']}".encode()).decode()
-    raise BadRequestError(f"The request's body is no login; {LOGIN}.")
+        found = "Basic " + base64.b64encode(f"{data['user']}:{data['password']}".encode()).decode()
+    if found is None:
+        raise BadRequestError(f"The request's body is no login; {LOGIN}.")
+    if len(found) > _LONGEST_LOGIN:
+        raise BadRequestError("The user and password, or the token, are too long for a browser's cookie: 2,000 letters are not.")
+    return found
 
 
 def with_name(config: Config, name: str) -> Config:

@@ -149,6 +149,7 @@ def test_a_token_is_as_good(guarded: Http) -> None:
         ({"user": "ann"}, 400),
         ({"user": "ann", "password": ANN, "token": TOKEN}, 400),
         ({"user": ["ann"], "password": ANN}, 400),
+        ({"user": "ann", "password": "canary" * 1000}, 400),
         ([], 400),
     ],
 )
