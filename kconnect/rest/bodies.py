@@ -176,7 +176,7 @@ def login(body: bytes) -> str:
     if found is None:
         raise BadRequestError(f"The request's body is no login; {LOGIN}.")
     if len(found) > _LONGEST_LOGIN:
-        raise BadRequestError("The user and password, or the token, are too long for a browser's cookie: 2,000 letters are not.")
+        raise BadRequestError("The user and password, or the token, are too long for a cookie: 2,000 letters are not.")
     return found
 
 
