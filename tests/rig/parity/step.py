@@ -84,7 +84,8 @@ def configured(**settings: str | None) -> Condition:
 
 
 def some_offsets(status: int, body: Any) -> bool:
-    return status == 200 and bool(body["offsets"])
+    """A partition whose offset is null is one whose reset Connect has read by half."""
+    return status == 200 and bool(body["offsets"]) and all(each["offset"] is not None for each in body["offsets"])
 
 
 def no_offsets(status: int, body: Any) -> bool:
