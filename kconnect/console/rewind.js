@@ -65,6 +65,7 @@ export function rewind(api, name, row, moved) {
     if (!(await confirm("Move this sink?", places, { verb: "Move", text, danger: true }))) return;
     const offsets = change.map((each) => ({ partition: { kafka_topic: each.topic, kafka_partition: each.partition }, offset: { kafka_offset: each.then } }));
     const before = row()?.target_state;
+    if (before === undefined) return notice("What it is to be after the move is not known yet. Try again in a moment.", "error");
     try {
       if (before !== "STOPPED") {
         fill(found, "Stopping it …");

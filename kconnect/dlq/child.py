@@ -18,12 +18,13 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.dlq.chains import Chains
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter
-from kconnect.dlq.memory import Done
+from kconnect.dlq.memory import includes
 from kconnect.dlq.planning import Plan, Rules, plan
 from kconnect.dlq.queue import Connect, Queue
 from kconnect.dlq.sending import Sender
 from kconnect.errors import ConnectError, NotFoundError
 from kconnect.kafka import clients
+from kconnect.plugins import one_request
 from kconnect.plugins.registry import Registry
 from kconnect.preview import child
 from kconnect.preview.preview import Outcome, Preview
@@ -33,7 +34,7 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 def main() -> None:
-    child.serve(_work)
+    one_request.serve(_work)
 
 
 def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> dict[str, A
         done, problem = None, str(error)
     rows, size = [], 0
     for letter in found:
-        row = {**letter.as_json(), "replayed": None if done is None else _is_done(letter, done)}
+        row = {**letter.as_json(), "replayed": None if done is None else includes(done, letter.partition, letter.offset)}
         rows.append(row)
         size += len(orjson.dumps(row))
         if size > _MOST_BYTES:
@@ -148,10 +149,6 @@ def _runs(offsets: list[int], gap: int = 1000) -> list[tuple[int, int]]:
 
 def _place(letter: Letter) -> tuple[int, int]:
     return letter.partition, letter.offset
-
-
-def _is_done(letter: Letter, done: Mapping[int, Done]) -> bool:
-    return letter.offset in done.get(letter.partition, Done())
 
 
 def _whose(connector: str, configs: Mapping[str, Any], letter: Letter) -> str:

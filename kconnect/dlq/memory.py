@@ -11,7 +11,7 @@ they are kept longer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kconnect.errors import ConflictError
@@ -83,3 +83,8 @@ class Done:
             else:
                 kept.append((first, last))
         return Done(end, tuple(kept))
+
+
+def includes(done: Mapping[int, Done], partition: int, offset: int) -> bool:
+    """Whether a letter has been replayed; `done` by partition, as `Queue.replayed` gives it."""
+    return offset in done.get(partition, Done())

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.dlq.letters import Headers, Letter, short
-from kconnect.dlq.memory import Done
+from kconnect.dlq.memory import Done, includes
 from kconnect.errors import ConnectError
 from kconnect.preview.preview import Outcome
 
@@ -100,7 +100,7 @@ class Rules:
 def plan(letters: Iterable[Letter], done: Mapping[int, Done], rules: Rules) -> Plan:
     made = Plan()
     for letter in letters:
-        if not rules.again and letter.offset in done.get(letter.partition, Done()):
+        if not rules.again and includes(done, letter.partition, letter.offset):
             made.passed_by += 1
         elif len(made.outgoing) + len(made.left) == rules.limit:
             made.more = True

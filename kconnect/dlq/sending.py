@@ -15,7 +15,7 @@ from typing import Any
 
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.ports import Refusal
-from kconnect.dlq.memory import Done, group_of
+from kconnect.dlq.memory import Done, group_of, includes
 from kconnect.dlq.planning import Outgoing
 from kconnect.dlq.queue import Connect, Queue
 from kconnect.errors import ConnectError
@@ -46,7 +46,8 @@ class Sender:
         Only now is nobody else replaying: what somebody has done since it was planned must not be done twice.
         """
         done = self._queue.replayed(settled=True)
-        return [each for each in outgoing if again or each.letter.offset not in done.get(each.letter.partition, Done())], done
+        letters = ((each, each.letter) for each in outgoing)
+        return [each for each, of in letters if again or not includes(done, of.partition, of.offset)], done
 
     def send(self, outgoing: Sequence[Outgoing], done: dict[int, Done], written: Callable[[int], None]) -> None:
         """

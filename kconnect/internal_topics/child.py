@@ -15,11 +15,11 @@ from kconnect.core.state.records import Topic
 from kconnect.internal_topics import checking, reading
 from kconnect.internal_topics.contents import Contents
 from kconnect.kafka import clients
-from kconnect.preview import child
+from kconnect.plugins import one_request
 
 
 def main() -> None:
-    child.serve(_work)
+    one_request.serve(_work)
 
 
 def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:

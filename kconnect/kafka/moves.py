@@ -1,16 +1,14 @@
 """
 Where a sink goes on, moved to a time, an end of its topics, or back: what that means for each partition.
 
-Used by `kconnect offsets rewind` and, through `planned`, by the worker's REST API (`worker/world.py`).
+Used by `kconnect offsets rewind` and by the worker's REST API (`worker/world.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from kconnect.errors import NotFoundError
 from kconnect.kafka.positions import Place, Positions, Span
 
 
@@ -38,18 +36,12 @@ class Move:
         return self.now != self.new
 
 
-def planned(
-    client: Mapping[str, Any], topics: Collection[str], now: Mapping[Place, int], to: str, number: int = 0
-) -> list[Move]:
+def planned(positions: Positions, places: Collection[Place], now: Mapping[Place, int], to: str, number: int = 0) -> list[Move]:
     """
     `to` is `earliest`, `latest`, `time`, in ms since 1970, or `back`, by so many records; `now` is what is committed.
 
-    NotFoundError if there is none of the topics, UnavailableError if no broker answers.
+    UnavailableError if no broker answers.
     """
-    positions = Positions(client)
-    places = positions.partitions({*topics, *(place.topic for place in now)})
-    if not places:
-        raise NotFoundError("None of its topics is there")
     spans = positions.spans(places)
     if to == "time":
         return to_times(now, spans, positions.at(places, number))

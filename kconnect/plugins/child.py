@@ -1,6 +1,6 @@
 """
 A sandbox's child process, seen from the worker: its pipes, its limit of time, its end. Used by `sandbox.py`, and by
-`worker/errands.py` for processes that try chains.
+`worker/errands.py` for processes that answer one request.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from kconnect.core.herder.requests.dead_letters import DeadLetters
 from kconnect.rest import bodies, schemas
-from kconnect.rest.operation import JSON, Answer, Operation, Parameter, Role, refused
+from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
 from kconnect.rest.preview import OUTCOME
-from kconnect.rest.resource import Call
+from kconnect.rest.resource import Call, ready
 
 _FILTERS = ("stage", "exception", "topic", "contains")
 
@@ -21,12 +21,12 @@ async def list_dead_letters(call: Call) -> Response:
     choice = {name: text for name in _FILTERS if (text := call.query(name))}
     limit = bodies.whole_text("limit", call.query("limit") or "50", 1, bodies.MOST_LETTERS)
     wanted = {"letters": None, "choice": choice, "limit": limit, "oldest": call.flag("oldest")}
-    return Response(await call.ask(DeadLetters(call.path("connector"), wanted)), media_type=JSON)
+    return ready(await call.ask(DeadLetters(call.path("connector"), wanted)))
 
 
 async def replay_dead_letters(call: Call) -> Response:
     wanted = await call.parsed(bodies.replay)
-    return Response(await call.ask(DeadLetters(call.path("connector"), wanted)), media_type=JSON)
+    return ready(await call.ask(DeadLetters(call.path("connector"), wanted)))
 
 
 _TEXT = {"type": ["string", "null"]}

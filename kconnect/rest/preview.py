@@ -6,13 +6,13 @@ from starlette.responses import Response
 
 from kconnect.core.herder.requests.preview import PreviewChain
 from kconnect.rest import bodies, schemas
-from kconnect.rest.operation import JSON, Answer, Operation, Role, refused
-from kconnect.rest.resource import Call
+from kconnect.rest.operation import Answer, Operation, Role, refused
+from kconnect.rest.resource import Call, ready
 
 
 async def preview_chain(call: Call) -> Response:
     config, records, sample = await call.parsed(bodies.preview)
-    return Response(await call.ask(PreviewChain(config, records, sample)), media_type=JSON)
+    return ready(await call.ask(PreviewChain(config, records, sample)))
 
 
 _RECORD = {

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from kconnect.core.herder.requests.internal_topics import CheckTopics
 from kconnect.core.herder.requests.plugins import ListPlaces, ReloadPlugins
 from kconnect.rest import schemas
-from kconnect.rest.operation import JSON, Answer, Operation, Role
-from kconnect.rest.resource import Call, ok
+from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.resource import Call, ok, ready
 
 
 async def get_audit(call: Call) -> Response:
@@ -20,7 +20,7 @@ async def get_audit(call: Call) -> Response:
 
 
 async def check_topics(call: Call) -> Response:
-    return Response(await call.ask(CheckTopics()), media_type=JSON)
+    return ready(await call.ask(CheckTopics()))
 
 
 async def list_places(call: Call) -> Response:

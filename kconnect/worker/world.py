@@ -23,11 +23,11 @@ from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, NotFoundError
 from kconnect.kafka import clients, fencing, group, group_offsets, moves, own_offsets, stamped
 from kconnect.kafka.admin import Admin, committed
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
-from kconnect.kafka.positions import Place
+from kconnect.kafka.positions import Place, Positions
 from kconnect.kafka.stamped import Stamped
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
@@ -183,7 +183,11 @@ class World:
             client = clients.admin(self._settings, effect.connector, overrides)
             group = clients.group_of(self._settings, effect.connector, overrides)
             now = {Place(topic, number): offset for topic, number, offset in committed(client, group)}
-            found = moves.planned(client, effect.topics, now, effect.to, effect.number)
+            positions = Positions(client)
+            places = positions.partitions({*effect.topics, *(place.topic for place in now)})
+            if not places:
+                raise NotFoundError("None of its topics is there")
+            found = moves.planned(positions, places, now, effect.to, effect.number)
         return [
             {**each.place._asdict(), "now": each.now, "then": each.new, "again": each.again, "skipped": each.skipped}
             for each in found

@@ -14,17 +14,11 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kconnect.rest.client import ConnectClient, RestError
 from tests.cli.calls import Called, call
 from tests.integration import units
+from tests.support import wait_until
 
-_LIMIT_S = 240.0
+LIMIT_S = 240.0
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
-
-
-def until(done: Callable[[], Any], what: str) -> None:
-    end = time.monotonic() + _LIMIT_S
-    while not done():
-        assert time.monotonic() < end, f"{what}: not within {_LIMIT_S:.0f} s"
-        time.sleep(0.1)
 
 
 class Sink:
@@ -45,7 +39,7 @@ class Sink:
         for number, value in enumerate((b"1", b"bad-a", b"2", b"bad-b", b"\xff\x00")):
             headers = [("trace", f"t{number}")]
             producer.produce(self.topic, value, f"k{number}", number % 2, timestamp=self.at + number, headers=[*headers])
-        assert producer.flush(_LIMIT_S) == 0
+        assert producer.flush(LIMIT_S) == 0
         config = {
             "connector.class": "FileStreamSink",
             "topics": self.topic,
@@ -60,15 +54,15 @@ class Sink:
             "errors.deadletterqueue.context.headers.enable": self._headers,
         }
         self._persistently(lambda: self.client.put_config(self.name, config))
-        until(lambda: sum(end for _, end in self.ends(self.queue)) == 3, "three letters")
+        wait_until(lambda: sum(end for _, end in self.ends(self.queue)) == 3, LIMIT_S)
 
     def mend(self) -> None:
         """It takes any text from now on, and no task is left that does not."""
         self._persistently(lambda: self.client.stop(self.name))
-        self.client.wait_for(self.name, "STOPPED", tasks=0, timeout=_LIMIT_S)
+        self.client.wait_for(self.name, "STOPPED", tasks=0, timeout=LIMIT_S)
         self._persistently(lambda: self.client.patch_config(self.name, {"value.converter": TEXT}))
         self._persistently(lambda: self.client.resume(self.name))
-        self.client.wait_for(self.name, "RUNNING", tasks=1, timeout=_LIMIT_S)
+        self.client.wait_for(self.name, "RUNNING", tasks=1, timeout=LIMIT_S)
 
     def delete(self) -> None:
         self._persistently(lambda: self.client.delete(self.name), gone=True)
@@ -76,9 +70,9 @@ class Sink:
     def ends(self, topic: str) -> list[tuple[int, int]]:
         consumer = ck.Consumer({"bootstrap.servers": self.bootstrap, "group.id": "ends"})
         try:
-            found = consumer.list_topics(timeout=_LIMIT_S).topics
+            found = consumer.list_topics(timeout=LIMIT_S).topics
             places = [] if topic not in found else sorted(found[topic].partitions)
-            return [consumer.get_watermark_offsets(ck.TopicPartition(topic, place), timeout=_LIMIT_S) for place in places]
+            return [consumer.get_watermark_offsets(ck.TopicPartition(topic, place), timeout=LIMIT_S) for place in places]
         except ck.KafkaException:
             return []  # While a topic is made, its partitions have no leaders.
         finally:
@@ -90,11 +84,11 @@ class Sink:
         changed = ConfigEntry("max.message.bytes", text, incremental_operation=how)
         resource = ConfigResource(ResourceType.TOPIC, self.topic, incremental_configs=[changed])
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.incremental_alter_configs([resource])[resource].result(_LIMIT_S)
+        admin.incremental_alter_configs([resource])[resource].result(LIMIT_S)
         wanted = 1_048_588 if size is None else size
-        until(
-            lambda: admin.describe_configs([resource])[resource].result(_LIMIT_S)["max.message.bytes"].value == str(wanted),
-            "the limit of a message",
+        wait_until(
+            lambda: admin.describe_configs([resource])[resource].result(LIMIT_S)["max.message.bytes"].value == str(wanted),
+            LIMIT_S,
         )
 
     def lines(self) -> list[bytes]:
@@ -112,7 +106,7 @@ class Sink:
     @staticmethod
     def _persistently(ask: Callable[[], object], gone: bool = False) -> None:
         """Workers that are just rebalancing say 409. `gone`: what is not there any more has been deleted."""
-        end = time.monotonic() + _LIMIT_S
+        end = time.monotonic() + LIMIT_S
         while True:
             try:
                 ask()

@@ -12,9 +12,8 @@ from kconnect.dlq.letters import LETTER, REPLAYS, moment
 from kconnect.rest.client import ConnectClient
 from tests.cli.calls import call
 from tests.integration import units
-from tests.integration.dead_sink import JSON, TEXT, Sink, until
-
-_LIMIT_S = 240.0
+from tests.integration.dead_sink import JSON, LIMIT_S, TEXT, Sink
+from tests.support import wait_until
 
 
 @pytest.fixture
@@ -73,16 +72,16 @@ def test_letters_are_listed_shown_replayed_once_and_dropped(sink: Sink) -> None:
         return [each["replayed"] for each in sink.json("show", sink.queue)]
 
     # Brokers end a transaction a moment after they have said that it is committed.
-    until(lambda: any(replayed()), "the note of what was replayed")
+    wait_until(lambda: any(replayed()), LIMIT_S)
     assert replayed() == [False, True, False]
     rest = sink.kconnect("replay", sink.queue, "--through-chain", "--yes")
     assert (rest.status, rest.err.splitlines()[1]) == (0, "Replayed 2 letters")
-    until(lambda: all(replayed()), "the note of all")
+    wait_until(lambda: all(replayed()), LIMIT_S)
     again = sink.kconnect("replay", sink.queue, "--yes")
     assert (again.status, "3 replayed before" in again.err, again.out) == (0, True, "")
 
-    until(lambda: len(sink.lines()) >= 5, "five lines in the file")
-    until(lambda: len(units.read_all(sink.bootstrap, sink.topic)) >= 8, "all that was replayed")
+    wait_until(lambda: len(sink.lines()) >= 5, LIMIT_S)
+    wait_until(lambda: len(units.read_all(sink.bootstrap, sink.topic)) >= 8, LIMIT_S)
     found = units.read_all(sink.bootstrap, sink.topic)
     again_there = {message.key(): message for message in found if dict(message.headers() or ()).get(REPLAYS)}
     assert (len(found), sorted(key or b"" for key in again_there)) == (8, [b"k1", b"k3", b"k4"])
@@ -136,7 +135,7 @@ def test_letters_without_headers(worker: Any, bootstrap: str, topic: str, tmp_pa
             sink.mend()
             done = sink.kconnect("replay", sink.queue, "--through-chain", "--to-topic", sink.topic, "--yes")
             assert (done.status, done.err.splitlines()[1]) == (0, "Replayed 3 letters"), done.err
-            until(lambda: len(sink.lines()) >= 5, "five lines in the file")
+            wait_until(lambda: len(sink.lines()) >= 5, LIMIT_S)
             assert sink.kconnect("drop", sink.queue, "--all", "--yes").status == 0
         finally:
             sink.delete()

@@ -10,7 +10,8 @@ import pytest
 from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.integration import units
-from tests.integration.dead_sink import JSON, Sink, until
+from tests.integration.dead_sink import JSON, LIMIT_S, Sink
+from tests.support import wait_until
 
 
 @pytest.fixture
@@ -60,15 +61,15 @@ def test_letters_are_read_tried_and_replayed_once(sink: Sink) -> None:
         return [each["replayed"] for each in client.dead_letters(sink.name)["letters"]]
 
     # Brokers end a transaction a moment after they have said that it is committed.
-    until(lambda: sum(replayed()) == 1, "the note of what was replayed")
+    wait_until(lambda: sum(replayed()) == 1, LIMIT_S)
     rest = client.replay_dead_letters(sink.name, chosen[:3], through_chain=True)
     assert rest["replayed"] == 2
     assert rest["letters"][1]["left"] == "it has been replayed already"
-    until(lambda: all(replayed()), "the note of all")
+    wait_until(lambda: all(replayed()), LIMIT_S)
     assert client.replay_dead_letters(sink.name, chosen[:3])["replayed"] == 0
     elsewhere = client.replay_dead_letters(sink.name, chosen[:1], again=True, to_topic=sink.queue)
     assert "name another topic" in elsewhere["letters"][0]["left"]
-    until(lambda: len(sink.lines()) >= 5, "five lines in the file")
+    wait_until(lambda: len(sink.lines()) >= 5, LIMIT_S)
     assert len(units.read_all(sink.bootstrap, sink.topic)) == 8
 
 

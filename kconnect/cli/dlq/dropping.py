@@ -13,7 +13,7 @@ from kconnect.cli.connection import Target
 from kconnect.cli.dlq import options, queues
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter, counted
-from kconnect.dlq.memory import Done
+from kconnect.dlq.memory import includes
 from kconnect.errors import BadRequestError
 from kconnect.kafka.cluster import Cluster
 
@@ -61,7 +61,11 @@ def drop(
         if everything:
             found = Prefix({place: end for place, (begin, end) in bounds.items() if begin < end}, _size(bounds))
         else:
-            found = prefix(queue.letters(bounds), lambda each: choice.takes(each) and (not replayed or _is_done(each, done)))
+
+            def takes(letter: Letter) -> bool:
+                return choice.takes(letter) and (not replayed or includes(done, letter.partition, letter.offset))
+
+            found = prefix(queue.letters(bounds), takes)
         if found.beyond:
             raise BadRequestError(_scattered(found))
         if not found.count:
@@ -101,7 +105,3 @@ def _scattered(found: Prefix) -> str:
 
 def _size(bounds: Mapping[int, tuple[int, int]]) -> int:
     return sum(end - begin for begin, end in bounds.values())
-
-
-def _is_done(letter: Letter, done: Mapping[int, Done]) -> bool:
-    return letter.offset in done.get(letter.partition, Done())

@@ -19,7 +19,7 @@ from kconnect.cli.outcome_text import bytes_text, echo, printable
 from kconnect.dlq.chains import Chains
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter, counted, moment, short
-from kconnect.dlq.memory import Done
+from kconnect.dlq.memory import Done, includes
 from kconnect.dlq.queue import Queue
 from kconnect.errors import ConnectError
 
@@ -107,7 +107,7 @@ def _decoded(letter: Letter, tried: Chains | None) -> dict[str, Any] | str | Non
 
 
 def _json(letter: Letter, body: Any, done: dict[int, Done]) -> dict[str, Any]:
-    found = {**letter.as_json(), "replayed": _is_done(letter, done)}
+    found = {**letter.as_json(), "replayed": includes(done, letter.partition, letter.offset)}
     if isinstance(body, str):
         found["decode_error"] = body
     elif body is not None:
@@ -125,7 +125,7 @@ def _row(letter: Letter) -> tuple[str, ...]:
 def _print(console: Console, letter: Letter, body: dict[str, Any] | str | None, done: dict[int, Done]) -> None:
     at = "no time" if letter.timestamp is None else moment(letter.timestamp)
     head = Text.assemble((printable(letter.place), "bold"), f"  {at}")
-    if _is_done(letter, done):
+    if includes(done, letter.partition, letter.offset):
         head.append("  replayed", "green")
     echo(console, head)
     for label, text, style in _lines(letter, body):
@@ -170,7 +170,3 @@ def _lines(letter: Letter, body: dict[str, Any] | str | None) -> Iterator[tuple[
         yield line(f"header {name}", bytes_text(data))
     if isinstance(body, str):
         yield line("not decoded", body, "yellow")
-
-
-def _is_done(letter: Letter, done: dict[int, Done]) -> bool:
-    return letter.offset in done.get(letter.partition, Done())

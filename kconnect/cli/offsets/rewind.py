@@ -62,13 +62,18 @@ def rewind(
     """
     if sum((to_time is not None, to_earliest, to_latest, by is not None)) != 1:
         raise click.UsageError("Give one of --to-time TIME, --to-earliest, --to-latest and --by N.")
+    to, number = ("earliest" if to_earliest else "latest"), 0
+    if to_time is not None:
+        to, number = "time", moments.milliseconds(to_time)
+    elif by is not None:
+        to, number = "back", by
     with target.connect() as client:
         of = subject.of(client, name)
         _require_sink(of)
         positions = of.positions(brokers)
 
         def decide() -> list[Move]:
-            return _decide(client, of, positions, topics, to_time, to_earliest, by)
+            return _decide(client, of, positions, topics, to, number)
 
         if not dry_run:
             stopped.require(client, name, stop)
@@ -100,9 +105,8 @@ def _decide(
     of: Subject,
     positions: Positions,
     topics: tuple[str, ...],
-    to_time: datetime.datetime | None,
-    to_earliest: bool,
-    by: int | None,
+    to: str,
+    number: int,
 ) -> list[Move]:
     from kconnect.kafka import moves
 
@@ -115,12 +119,7 @@ def _decide(
     if topics:
         chosen = {place for argument in topics for place in _chosen(of, argument, places)}
         places = [place for place in places if place in chosen]
-    now, spans = sink_offsets(read), positions.spans(places)
-    if to_time is not None:
-        return moves.to_times(now, spans, positions.at(places, moments.milliseconds(to_time)))
-    if by is not None:
-        return moves.back_by(now, spans, by)
-    return moves.to_earliest(now, spans) if to_earliest else moves.to_latest(now, spans)
+    return moves.planned(positions, places, sink_offsets(read), to, number)
 
 
 def _chosen(of: Subject, argument: str, places: list[Place]) -> list[Place]:

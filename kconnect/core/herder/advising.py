@@ -24,7 +24,8 @@ def of(desk: Desk, name: str, kind: str, reports: Collection[Report]) -> list[st
     config, waits = log.config.connectors[name].properties, waiting(desk, name)
     units = [UnitId(name), *(UnitId(name, number) for number in log.config.task_ids(name))]
     said = {unit: report for unit, report in overview.current(desk, reports).items() if unit.connector == name}
-    numbers = [report.values for report in said.values()]
+    own = list(said.values())
+    lag = overview.total(own, "lag")
     instance, *tasks = (
         {
             "id": None if unit.is_connector else unit.task,
@@ -40,13 +41,8 @@ def of(desk: Desk, name: str, kind: str, reports: Collection[Report]) -> list[st
             **instance,
             "tasks": tasks,
             "topics": log.status.topics_of(name),
-            "numbers": {
-                "in_per_s": sum(overview.total([report], "in_per_s") or 0 for report in said.values()),
-                "skipped": sum(each.get("total-records-skipped", 0) for each in numbers),
-            },
-            "lag": {"total": int(lag), "partitions": []}
-            if (lag := sum(overview.total([report], "lag") or 0 for report in said.values()))
-            else None,
+            "numbers": {key: overview.total(own, key) for key in ("in_per_s", "skipped")},
+            "lag": {"total": int(lag), "partitions": []} if lag else None,
             "errors": {"topic": DEAD_LETTERS_TOPIC.read(config)},
             "moving": _moves(desk, units),
         }

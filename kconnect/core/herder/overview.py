@@ -15,6 +15,7 @@ from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.waiting import waiting
 from kconnect.core.metrics.history import SERIES
 from kconnect.core.metrics.report import Report, UnitReport
+from kconnect.core.settings.unknown import LABEL
 from kconnect.core.state.records import State, UnitId, UnitStatus
 
 Row = dict[str, Any]
@@ -30,8 +31,6 @@ _NUMBERS = {
     "dead_letters": SERIES["dead_letters"][0],
 }
 _DIGITS = 1
-LABEL = "label."
-"""Settings that say something to people: no connector has such ones, and Kafka Connect passes by what it does not know."""
 
 
 class Overview:
@@ -105,7 +104,7 @@ class Overview:
             "why": _why(statuses, own),
             "retrying_since": _earliest(own, "retrying-since-timestamp-seconds"),
             "moved_at": max((_ms(each, "last-progress-timestamp-seconds") or 0 for each in own), default=0) or None,
-            **{key: _total(own, names) for key, names in _NUMBERS.items()},
+            **{key: total(own, key) for key in _NUMBERS},
         }
 
 
@@ -144,10 +143,6 @@ def _earliest(own: Collection[UnitReport], name: str) -> int | None:
 
 
 def total(own: Collection[UnitReport], key: str) -> float | None:
-    """Of units, a number of a row."""
-    return _total(own, _NUMBERS[key])
-
-
-def _total(own: Collection[UnitReport], names: Collection[str]) -> float | None:
-    known = [value for each in own for name in names if (value := each.values.get(name)) is not None]
+    """A number of a row: of those units that tell it, None if none does."""
+    known = [value for each in own for name in _NUMBERS[key] if (value := each.values.get(name)) is not None]
     return round(sum(known), _DIGITS) if known else None

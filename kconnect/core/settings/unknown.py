@@ -19,9 +19,11 @@ _PASSED_ON = (
     "producer.override.",
     "consumer.override.",
     "admin.override.",
-    "label.",
 )
-"""What stands below goes to others, who may take more than they declare; labels are for people."""
+"""What stands below goes to others, who may take more than they declare."""
+
+LABEL = "label."
+"""What begins so is for people: no connector has such settings, and Kafka Connect passes by what it does not know."""
 
 
 def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
@@ -36,10 +38,9 @@ def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
     if "connector.class" not in known:
         # Not the answer of a worker that tells all.
         return
-    unknown = sorted(config.keys() - known)
+    unknown = sorted(name for name in config.keys() - known if not name.startswith(LABEL))
     for name in unknown[:_MOST]:
-        label = name.startswith("label.")
-        near = [] if label or len(name) > _LONGEST else difflib.get_close_matches(name, known, 1, _NEAR)
+        near = difflib.get_close_matches(name, known, 1, _NEAR) if len(name) <= _LONGEST else []
         if near:
             yield f"The setting {name} is unknown; did you mean {near[0]}?"
         elif not name.startswith(_PASSED_ON):
