@@ -55,7 +55,7 @@ def test_what_a_task_takes_that_has_a_host_of_its_own(cluster: MemoryCluster) ->
 def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster: MemoryCluster) -> None:
     ((worker, number),) = cluster.running()[UNIT]
     now = UnitReport(worker, number, cluster.hosts[worker, number].incarnation, UNIT, retrying="put(): RetriableError: busy")
-    since: dict[str, float | None] = {"retrying-since-timestamp-seconds": 1_800_000_000.25}
+    since: dict[str, float | None] = {"retrying-since-timestamp-seconds": 1_800_000_000.25, "total-records-skipped": None}
     cluster.reports = [replace(now, values=since), replace(now, incarnation="an earlier one", values=since, retrying="old")]
     expected = {"since": 1_800_000_000_250, "reason": "put(): RetriableError: busy"}
     for asked in ("a:1", "b:1"):
