@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import confluent_kafka as ck
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.settings import internal_topics
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
@@ -40,7 +42,7 @@ _ENDS_THE_TASK = frozenset(
 )
 """What waiting doesn't mend; other errors are the client's to get over."""
 
-_INTERNAL = ("__consumer_offsets", "__transaction_state")
+_KAFKAS_ONLY = InternalTopics()
 _PATIENCE_S = 30.0
 _LEAVE_S = 10.0
 """Above what the client gives a request to leave, which is 5 s."""
@@ -65,18 +67,27 @@ class TaskConsumer:
     as the client refreshes what it knows of topics.
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
-    `patience_s` is how long the group may owe an answer before the client is no longer trusted.
+    `patience_s` is how long the group may owe an answer before the client is no longer trusted. `internal` are topics that a
+    pattern passes over.
 
-    ConnectError for what can never be read: no broker to be found, or no topic's name.
+    ConnectError for what can never be read: no broker to be found, no topic's name, or an internal topic.
     """
 
     def __init__(
-        self, client: Mapping[str, Any], config: Mapping[str, str], listener: Listener, patience_s: float = _PATIENCE_S
+        self,
+        client: Mapping[str, Any],
+        config: Mapping[str, str],
+        listener: Listener,
+        patience_s: float = _PATIENCE_S,
+        internal: InternalTopics = _KAFKAS_ONLY,
     ) -> None:
+        self._internal = internal
+        self._passed_over: list[str] = []
         self._topics = [topic for topic in TOPIC_NAMES.read(config) if topic]
         for topic in self._topics:
             # What begins with ^ the client would even take for a pattern of its own.
             require_name(topic)
+            internal.require_data(TOPIC_NAMES.key.name, topic)
         servers.require(client)
         # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
         self._pattern = None if self._topics else regex.compile(TOPIC_PATTERN.read(config))
@@ -131,7 +142,18 @@ class TaskConsumer:
         except ck.KafkaException as error:
             log.warning("Topics could not be listed: %s", error.args[0].str())
             return False
-        found = [name for name in sorted(known) if name not in _INTERNAL and self._pattern.matches(name)]
+        matching = [name for name in sorted(known) if self._pattern.matches(name)]
+        found = [name for name in matching if not self._internal.protects(name)]
+        # Kafka's own go without a word, as in Kafka Connect.
+        passed_over = [name for name in matching if name not in found and name in self._internal.names]
+        if passed_over != self._passed_over:
+            self._passed_over = passed_over
+            log.warning(
+                "topics.regex also matches internal topics of this cluster, which are passed over: %s. To read them, set %s=true "
+                "in the worker file",
+                ", ".join(passed_over) or "none any more",
+                internal_topics.SETTING,
+            )
         before, self._topics = self._topics, found or self._topics
         return before != self._topics
 

@@ -54,11 +54,16 @@ class OwnTopic:
 
 
 def of(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> OwnTopic | None:
-    """None if the connector's offsets are in the worker's topic alone. `config` has its references resolved."""
+    """
+    Return the connector's own offset topic, or None if its offsets are in the worker's topic alone. `config` has its references
+    resolved. ConfigError if it names another of the worker's internal topics.
+    """
     named = OFFSETS_STORAGE_TOPIC.read(config)
     if not named and not settings.exactly_once_enabled:
         return None
     topic = named or settings.offset_storage_topic
+    if topic != settings.offset_storage_topic:
+        settings.internal_topics.require_data(OFFSETS_STORAGE_TOPIC.key.name, topic)
     reached = clients.offsets(settings, connector, config)
     if topic == settings.offset_storage_topic and not reached.elsewhere:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.core.settings.worker import WorkerSettings
-from kconnect.errors import ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
 from kconnect.kafka import clients
 
 _ANSWER_S = 10.0
@@ -32,8 +32,11 @@ def messages(
     """
     The first `limit` messages, or the last, in the order of their timestamps; of one `partition` from `offset` on.
 
-    NotFoundError if there is no such topic or partition, UnavailableError if no broker answers.
+    NotFoundError if there is no such topic or partition, UnavailableError if no broker answers, BadRequestError for an
+    internal topic.
     """
+    if settings.internal_topics.protects(topic):
+        raise BadRequestError(settings.internal_topics.refusal(topic))
     client = clients.consumer(settings, config.get("name") or "preview", 0, config)
     for name in ("max.poll.records", "group.instance.id"):
         client.pop(name, None)

@@ -20,6 +20,7 @@ from kconnect import errors
 from kconnect.core.herder.effects import RefusedError, UnsupportedError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.connector import framework_config
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.overrides import Policy, is_policy
 from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.java import versions
@@ -40,6 +41,7 @@ _IDLE_S = 60.0
 _LARGE_CONFIG = 2**15
 """In characters. So many aliases of transforms still make an answer that a child may send."""
 _ANY = Policy()
+_NO_TOPICS = InternalTopics()
 _ERRORS = {**errors.BY_NAME, RefusedError.__name__: RefusedError, UnsupportedError.__name__: UnsupportedError}
 
 
@@ -48,8 +50,8 @@ class Sandbox:
     Thread-safe. `timeout` in seconds limits each call, the start of a child and the wait for a free one included.
 
     `worker_group` is the worker's group.id, `exactly_once` whether it supports exactly-once sources, `topic_creation`
-    whether sources may say how topics are created, `overrides` what connectors may set of their clients: validation
-    compares configs with these. `plugin_settings` are the worker's texts that transforms and predicates may ask for,
+    whether sources may say how topics are created, `overrides` what connectors may set of their clients, `internal_topics`
+    which topics are no data: validation compares configs with these. `plugin_settings` are the worker's texts that transforms and predicates may ask for,
     `provider_settings` those that declare its config providers, `converters` its own converters by setting, the defaults of
     connectors. `memory` in bytes limits each child. `discovery` is Connect's `plugin.discovery`; `java` are bytes of heap, and
     options, of a child's JVM for Java plugins.
@@ -65,6 +67,7 @@ class Sandbox:
         exactly_once: bool = False,
         topic_creation: bool = True,
         overrides: Policy = _ANY,
+        internal_topics: InternalTopics = _NO_TOPICS,
         plugin_settings: Mapping[str, str] | None = None,
         converters: Mapping[str, str] | None = None,
         provider_settings: Mapping[str, str] | None = None,
@@ -80,6 +83,7 @@ class Sandbox:
             "exactly_once": exactly_once,
             "topic_creation": topic_creation,
             "overrides": asdict(overrides),
+            "internal_topics": {**asdict(internal_topics), "names": sorted(internal_topics.names)},
             "settings": dict(plugin_settings or {}),
             "converters": self._converters,
             "providers": dict(provider_settings or {}),

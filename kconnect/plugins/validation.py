@@ -14,6 +14,7 @@ from typing import Any
 from kconnect.api.config import Config, ConfigDef, ConfigKey
 from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
 from kconnect.core.settings import aliases, overrides, references, secrets, topic_creation
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.common import CONVERTERS, common_keys
 from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.hiding import Submitted
@@ -65,6 +66,7 @@ class Validation:
         if isinstance(connector, SourceConnector):
             self._exactly_once(found, connector, given, errors)
         kind, worker = kind_of(connector), asking.worker
+        errors += InternalTopics(**worker.get("internal_topics", {})).problems(given)
         policy, exactly_once = overrides.Policy(**worker.get("overrides", {})), bool(worker.get("exactly_once"))
         asking.warnings += overrides.warnings(kind, given, exactly_once=exactly_once)
         sections = overrides.sections(kind, config, policy, exactly_once=exactly_once)

@@ -34,10 +34,15 @@ class SourceTopics:
         if self._rules is not None:
             self._client = clients.topic_admin(settings, unit.spec.connector, config)
         self._ready: set[str] = set()
+        self._internal = settings.internal_topics
 
     def new(self, asked: Collection[str]) -> list[str]:
         """Those that have not been `written` to yet."""
         return [topic for topic in asked if topic not in self._ready]
+
+    def refusal(self, topic: str) -> str | None:
+        """Return why the topic can't be written to: it is one of the worker's internal topics."""
+        return self._internal.refusal(topic) if self._internal.protects(topic) else None
 
     def require(self, new: list[str], producer: Producer) -> bool:
         """

@@ -96,6 +96,7 @@ class Worker:
             exactly_once=settings.exactly_once_enabled,
             topic_creation=settings.topic_creation_enable,
             overrides=settings.override_policy,
+            internal_topics=settings.internal_topics,
             plugin_settings=for_plugins(settings.raw),
             provider_settings=references.of_providers(settings.raw),
             memory=settings.sandbox_memory,

@@ -58,8 +58,8 @@ def validate(
     """
     ConfigInfos of a config for the connector class `plugin`, as the request names it.
 
-    `errors` are pairs of a framework setting and a message about it: classes that can't be found, what the connector
-    does not support. `worker_group` is the worker's group.id, which no sink may use. `framework` are the framework's
+    `errors` are pairs of a setting and a message about it: classes that can't be found, what the connector does not support,
+    topics that are no data. `worker_group` is the worker's group.id, which no sink may use. `framework` are the framework's
     settings, if they are more than its table says, and `classes` the full names of classes that settings name. `submitted`
     is given if the config had references, which `config` has resolved.
     """
@@ -67,15 +67,16 @@ def validate(
     values = _framework_values(config, framework, connector.kind, worker_group)
     for name, shown in (classes or {}).items():
         values[name].value = shown
-    for name, message in errors:
-        values[name].errors.append(message)
     own = {value.name: value for value in connector.values}
+    for name, message in errors:
+        known = values.get(name) or own.get(name) or values.setdefault(name, ConfigValue(name, config.get(name)))
+        known.errors.append(message)
     _refuse_nulls(config, values, own, aliases)
     declared = {**framework.keys, **connector.config_def.keys}
     for name in own.keys() & values.keys():
         # A connector may declare one of the framework's settings again, or only say something about it.
-        known = values[name].errors
-        own[name].errors[:0] = [error for error in known if error not in own[name].errors]
+        framework_errors = values[name].errors
+        own[name].errors[:0] = [error for error in framework_errors if error not in own[name].errors]
         values[name] = own[name]
 
     undefined = [value for value in own.values() if value.name not in declared]

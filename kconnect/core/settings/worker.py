@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kconnect.api.config import Importance, NonEmptyString, OneOf, Range
-from kconnect.core.settings import browsers, references
+from kconnect.core.settings import browsers, internal_topics, references
 from kconnect.core.settings.common import IfGiven
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.overrides import UNSAFE_ALLOWLIST, Policy, policy_name
 from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, LONG, SHORT, STRING, table
 from kconnect.core.settings.topic_creation import check_partitions, check_replication_factor
@@ -222,6 +223,11 @@ class WorkerSettings:
     _connector_client_config_override_unsafe_allowlist = LIST(
         UNSAFE_ALLOWLIST, [], doc="client settings that connectors may set even though they run code or read files"
     )
+    _connector_internal_topics_allowed = BOOLEAN(
+        internal_topics.SETTING,
+        False,
+        doc="whether connectors, previews and replays may use the worker's internal topics and Kafka's own as data",
+    )
     topic_creation_enable = BOOLEAN("topic.creation.enable", True)
     topic_tracking_enable = BOOLEAN("topic.tracking.enable", True)
     topic_tracking_allow_reset = BOOLEAN("topic.tracking.allow.reset", True)
@@ -425,6 +431,15 @@ class WorkerSettings:
             tuple(self._connector_client_config_override_allowlist),
             tuple(self._connector_client_config_override_unsafe_allowlist),
         )
+
+    @property
+    def internal_topics(self) -> InternalTopics:
+        """The topics that are no data."""
+        names = (
+            *(self.config_storage_topic, self.offset_storage_topic, self.status_storage_topic),
+            *(self.assignment_storage_topic, self.metrics_storage_topic),
+        )
+        return InternalTopics(frozenset(names), self.offset_storage_topic, self._connector_internal_topics_allowed)
 
     @property
     def exactly_once_enabled(self) -> bool:

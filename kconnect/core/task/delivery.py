@@ -130,6 +130,27 @@ class Ports:
         log.warning("The dead letter queue did not accept all records within %.0f s: offsets are not stored yet", self.flush_s)
         return False
 
+    def data_only(self, batch: Converted) -> Converted:
+        """
+        Return the batch without its records for topics that are no data. These have failed: which topic a record goes to may be
+        the record's own choice, and must not end the task where failures are tolerated. ConnectError if they are not.
+        """
+        refusals = {topic: self.topics.refusal(topic) for topic in self.topics.new(batch.topics)}
+        refusals = {topic: refusal for topic, refusal in refusals.items() if refusal is not None}
+        if not refusals:
+            return batch
+        if len(batch.origins) != len(batch.messages):
+            raise ConnectError(next(iter(refusals.values())))
+        kept = []
+        for message, origin in zip(batch.messages, batch.origins):
+            if message[0] in refusals:
+                failure = ConnectError(refusals[message[0]])
+                self.errors.handle(Stage.KAFKA_PRODUCE, _PRODUCER, origin, failure)
+            else:
+                kept.append((message, origin))
+        messages, origins = [message for message, _ in kept], [origin for _, origin in kept]
+        return batch._replace(messages=messages, origins=origins, topics=set(batch.topics) - refusals.keys())
+
     def committed(self, record: Any, metadata: RecordMetadata | None) -> None:
         try:
             self.plugin.commit_record(record, metadata)
@@ -169,7 +190,9 @@ class AtLeastOnce:
                 return
 
     def _send(self, batch: Converted) -> bool:
-        ports, messages = self._ports, batch.messages
+        ports = self._ports
+        batch = ports.data_only(batch)
+        messages = batch.messages
         if ports.tracks:
             for record in batch.dropped():
                 ports.committed(record, None)
@@ -318,7 +341,9 @@ class ExactlyOnce:
             log.debug("The open transaction was not aborted: %s", error)
 
     def _send(self, batch: Converted) -> bool:
-        ports, messages = self._ports, batch.messages
+        ports = self._ports
+        batch = ports.data_only(batch)
+        messages = batch.messages
         if self._offsets_topic in batch.topics:
             # Else the task would wait for its own transaction: whoever reads stored offsets reads the topic to its end.
             raise ConnectError(

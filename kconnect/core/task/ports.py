@@ -237,6 +237,10 @@ class Topics(Protocol):
         """Those that have not been `written` to yet."""
         ...
 
+    def refusal(self, topic: str) -> str | None:
+        """Return why no record may go to the topic, or None if any may."""
+        ...
+
     def require(self, new: list[str], producer: Producer) -> bool:
         """Have them there, for this producer. False if the task is to end first."""
         ...

@@ -38,6 +38,9 @@ class NoTopics:
     def new(self, asked: Collection[str]) -> list[str]:
         return []
 
+    def refusal(self, topic: str) -> str | None:
+        return None
+
     def require(self, new: list[str], producer: Producer) -> bool:
         return True
 

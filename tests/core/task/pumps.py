@@ -101,6 +101,9 @@ class Topics:
     def new(self, asked: Collection[str]) -> list[str]:
         return sorted(set(asked) - self.ready)
 
+    def refusal(self, topic: str) -> str | None:
+        return None
+
     def require(self, new: list[str], producer: Producer) -> bool:
         self.required += new
         return self.there
