@@ -24,7 +24,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from kconnect.rest import errors
-from kconnect.rest.credentials import SETTING, Caller, Credentials, CredentialsFile
+from kconnect.rest.credentials import SETTING, Caller, Credentials
+from kconnect.rest.credentials_file import CredentialsFile
 from kconnect.rest.notes import noted
 from kconnect.rest.operation import Role
 from kconnect.rest.sessions import Sessions
@@ -52,7 +53,7 @@ class Gate:
     """
 
     def __init__(self, file: CredentialsFile, methods: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
-        self._file = file
+        self.file = file
         self.methods = methods
         self._remembered = _Remembered(clock)
         self._turns = Turns("rest-password")
@@ -93,7 +94,7 @@ class Gate:
 
     async def _caller(self, http: HTTPConnection, authorization: str) -> Caller | None:
         scheme, _, value = authorization.strip().partition(" ")
-        credentials = self._file.current()
+        credentials = self.file.current()
         if scheme.lower() == "bearer" and "token" in self.methods:
             return credentials.by_token(value.strip())
         pair = _pair(value.strip()) if scheme.lower() == "basic" and "basic" in self.methods else None

@@ -30,7 +30,11 @@ async def get_health(call: Call) -> Response:
         if not isinstance(error, RequestTimeoutError):
             text = f"{text} {error}"
         return _health(500, "unhealthy", text)
-    return _health(200, "healthy", "Worker has completed startup and is ready to handle requests.")
+    gate = call.api.settings.gate
+    # Still 200: data goes on, and a worker that is ended for this could not start again.
+    trouble = None if gate is None else gate.file.trouble
+    text = "Worker has completed startup and is ready to handle requests."
+    return _health(200, "healthy", text if trouble is None else f"{text} {trouble}")
 
 
 def _health(status: int, word: str, message: str) -> Response:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import ssl
+import threading
 
 from kconnect.core.settings import browsers
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.kafka import clients
 from kconnect.rest import app, audit, authentication
 from kconnect.rest.connections import limit
-from kconnect.rest.credentials import CredentialsFile
+from kconnect.rest.credentials_file import CredentialsFile
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.server import Server
 from kconnect.tls import contexts
@@ -48,6 +49,12 @@ class Rest:
         # For asking other workers: with the regular listeners' own settings, as Connect has it.
         self._client_tls = contexts.client(main) if main.prefix or _has_https(settings.listeners) else None
         self._gate, self._audit_file = _access(settings)
+        self._stopping = threading.Event()
+
+    @property
+    def port(self) -> int:
+        """The real port of the first regular listener; known once bound."""
+        return self._main.port
 
     def bind(self) -> None:
         for server in self._servers():
@@ -55,6 +62,8 @@ class Rest:
 
     def start(self, herder: app.Herder, log_levels: app.Loggers) -> None:
         settings = self._settings
+        if self._gate is not None:
+            self._gate.file.watch(self._stopping)
         rest_settings = app.RestSettings(
             settings.advertised_url,
             verification_algorithms=tuple(settings.inter_worker_verification_algorithms),
@@ -72,6 +81,7 @@ class Rest:
             self._admin.start(app.build_admin(herder, rest_settings, log_levels))
 
     def stop(self) -> None:
+        self._stopping.set()
         for server in self._servers():
             server.stop()
 

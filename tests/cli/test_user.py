@@ -14,7 +14,8 @@ import pytest
 from kconnect.cli import main as cli
 from kconnect.rest.app import RestSettings
 from kconnect.rest.authentication import Gate
-from kconnect.rest.credentials import CredentialsFile, parse, token_line
+from kconnect.rest.credentials import parse, token_line
+from kconnect.rest.credentials_file import CredentialsFile
 from kconnect.rest.operation import Role
 from tests.cli.calls import serving
 from tests.rest.herder import MemoryHerder

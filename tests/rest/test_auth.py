@@ -22,14 +22,16 @@ from kconnect.rest import audit, authentication, loggers, signature, turns
 from kconnect.rest.app import RestSettings, build, build_admin
 from kconnect.rest.authentication import Gate
 from kconnect.rest.client import ConnectClient, RestError, basic, bearer
-from kconnect.rest.credentials import CredentialsFile, token_line
+from kconnect.rest.credentials import token_line
+from kconnect.rest.credentials_file import CredentialsFile
 from kconnect.rest.operation import Operation, Role
 from kconnect.rest.server import Server
 from tests.support import wait_until
 
 from .conftest import ADVERTISED, FILE_SOURCE, Http, assert_error
 from .herder import MemoryHerder
-from .test_credentials import Clock, quick
+from .test_credentials import quick
+from .test_credentials_file import Clock
 from .test_forward import KEY, Follower
 
 ANN, BOB, EVE = "ann-canary-5b1f", "bob-canary-77c0", "eve-canary-09de"
@@ -553,7 +555,7 @@ def test_no_password_and_no_token_is_written_anywhere(
     )
     assert "user=ann" in written, "the control: users are written down"
     assert "tried=ann" in written
-    assert "can't be used: line 1" in written
+    assert "line 1: its secret begins neither" in written
     assert "RuntimeError" in written
     assert " - bob [" in access_log.read_text()
     assert [secret for secret in secrets if secret in written] == []

@@ -14,7 +14,8 @@ from kconnect.rest import console
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.authentication import CONSOLE, Gate
 from kconnect.rest.client import basic
-from kconnect.rest.credentials import CredentialsFile, token_line
+from kconnect.rest.credentials import token_line
+from kconnect.rest.credentials_file import CredentialsFile
 from kconnect.rest.sessions import LIFETIME_S, Sessions
 from tests.rig import console_examples
 
