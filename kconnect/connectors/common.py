@@ -32,8 +32,11 @@ from kconnect.api import (
     values,
 )
 
-MISFITS: tuple[type[Exception], ...] = (DataError, ValueError, TypeError, AttributeError, ArithmeticError)
-"""What is raised for a value that does not fit where it goes; anything else is a mistake of ours, or trouble of the machine."""
+MISFITS: tuple[type[Exception], ...] = (DataError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""
+What is raised for a value that does not fit where it goes, or is nested too deeply; anything else is a mistake of ours, or
+trouble of the machine.
+"""
 
 
 _STOP_S = 1.0
@@ -163,11 +166,11 @@ def milliseconds(value: Any) -> int:
     """Of a date, a number of them since 1970, or a text in ISO 8601. DataError for anything else."""
     if isinstance(value, datetime.datetime):
         return values.milliseconds_of(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return int(value)
     try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return int(value)
         return round(point_in_time(value).timestamp() * 1000)
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise DataError("it is neither a time, nor a number, nor a text in ISO 8601") from None
 
 

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import urllib.parse
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.api import Column, ConfigError, DataError, Schema, SinkRecord, values
-from kconnect.connectors import documents
+from kconnect.connectors import documents, names
+from kconnect.connectors.common import MISFITS
 from kconnect.connectors.http import settings
-from kconnect.connectors.http.templates import Template
+from kconnect.connectors.http.address import Address
+from kconnect.connectors.http.templates import Template, part
+
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+"""What the name of a header may be."""
+_FRAMING = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive")
+)
+"""Headers that say which server a request is for, and where it ends: the config may set them, a record may not."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +48,18 @@ class _Part:
 
 
 def headers_of(config: Mapping[str, Any]) -> dict[str, str]:
-    """ConfigError if one has no name and no value."""
+    """Return the headers of a config. ConfigError if one has no name or no value, or may not be as it is."""
     found = {}
-    for each in filter(None, config[settings.HEADERS].value.split(config[settings.SEPARATOR])):
-        name, colon, value = each.partition(":")
-        if not colon or not name.strip() or not (name + value).isprintable():
+    for header in filter(None, config[settings.HEADERS].value.split(config[settings.SEPARATOR])):
+        name, colon, value = header.partition(":")
+        name, value = name.strip(), value.strip()
+        if not colon or not _TOKEN.fullmatch(name) or not value.isprintable():
             raise ConfigError(settings.HEADERS, "[hidden]", "Headers are name:value")
-        found[name.strip()] = value.strip()
+        if not Template(value).is_constant and (name.lower() in _FRAMING or name.lower().startswith("proxy-")):
+            raise ConfigError(settings.HEADERS, "[hidden]", f"{name} can't have ${{…}}: a record does not say who is asked")
+        if Template(value).is_constant and not value.isascii():
+            raise ConfigError(settings.HEADERS, "[hidden]", f"The value of {name} must be ASCII: encode it")
+        found[name] = value
     return found
 
 
@@ -53,7 +67,7 @@ class Maker:
     """Makes requests by a parsed config."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._url = Template(config[settings.URL])
+        self._url = Address(settings.URL, config[settings.URL])
         self._headers = {name: Template(value) for name, value in headers_of(config).items()}
         self._method: str = config[settings.METHOD].upper()
         self._json = config[settings.FORMAT].lower() == "json"
@@ -68,15 +82,15 @@ class Maker:
             self._headers["Content-Type"] = Template("application/json" if self._json else "text/plain; charset=utf-8")
         self._constant: tuple[str, str, dict[str, str]] | None = None
         """Method, address and headers, if they are the same for all records, whose values are the bodies."""
-        templates = [self._url, *self._headers.values()]
-        if self._json and self._template is None and self._method != "DELETE" and all(each.is_constant for each in templates):
+        constant = self._url.is_constant and all(each.is_constant for each in self._headers.values())
+        if constant and self._json and self._template is None and self._method != "DELETE":
             headers = {name: each.text for name, each in self._headers.items()}
             self._constant = (self._method, self._url.text, headers)
 
     def requests(self, records: Sequence[SinkRecord]) -> Iterator[Request | tuple[SinkRecord, DataError]]:
         """In the order of records. A record of which no request can be made comes with the reason in place of one."""
         if self._constant is not None and _are_alike(records):
-            with contextlib.suppress(DataError):  # Which record it is, is found out one by one.
+            with contextlib.suppress(*MISFITS):  # Which record it is, is found out one by one.
                 bodies = documents.to_lines(Column(records[0].value_schema, [record.value for record in records]))
                 method, url, headers = self._constant
                 for first in range(0, len(records), self._most):
@@ -101,12 +115,18 @@ class Maker:
                 raise DataError(f"It has no value, and {settings.NULLS} is fail")
             method = "DELETE" if record.value is None else self._method
             body = None if method == "DELETE" else self._body(record)
-            headers = tuple((name, each.fill(record, _in_header)) for name, each in self._headers.items())
+            headers = tuple(
+                (name, names.header_value(template.fill(record, values.to_text)))
+                for name, template in self._headers.items()
+            )
             # Without a body a request is of one record.
             alone = (record.original_partition, record.original_offset) if body is None else None
-            return _Part(record, (method, self._url.fill(record, _in_url), headers, alone), body)
+            url = self._url.fill(lambda name: values.to_text(*part(record, name)))
+            return _Part(record, (method, url, headers, alone), body)
         except DataError as error:
             return _Part(record, error=error)
+        except MISFITS as error:
+            return _Part(record, error=DataError(f"No request can be made of it: {_reason(error)}"))
 
     def _body(self, record: SinkRecord) -> bytes:
         if self._template is not None:
@@ -134,12 +154,8 @@ def _are_alike(records: Sequence[SinkRecord]) -> bool:
     return not any(record.value is None or record.value_schema is not schema for record in records)
 
 
-def _in_url(part: Any, own: Schema | None) -> str:
-    return urllib.parse.quote(values.to_text(part, own), safe="")
-
-
-def _in_header(part: Any, own: Schema | None) -> str:
-    text = values.to_text(part, own)
-    if not text.isprintable():
-        raise DataError("A header can't have line breaks or control characters")
-    return text
+def _reason(error: Exception) -> str:
+    """Return what is wrong with a value, without the value itself, which an error of Unicode would quote."""
+    if isinstance(error, UnicodeError):
+        return "a text has half a pair of surrogates, which UTF-8 has not"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -1,0 +1,138 @@
+"""
+Names that records choose: a part of a path, a file, an index, a column, the value of a header.
+
+Whoever may write a record to a topic chooses its key, its fields and their names. Here is decided which of them may become a
+part of where the record goes: every other text is that record's fault, a DataError, and never an address that the config does
+not name. Called by `http/address.py`, `http/requests.py`, `objects/files.py`, `search/actions.py` and `sql/tables.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import urllib.parse
+
+from kconnect.api import DataError
+
+_ROUNDS = 5
+"""How many times a server behind a proxy behind a proxy may decode a path."""
+_ODD = re.compile(r"%u00([0-9a-f]{2})|%(?:c0|e0%80)%(ae|af)", re.IGNORECASE)
+"""Spellings of a byte that old servers understand: by its number in UTF-16, and longer than UTF-8 has it."""
+_SEPARATORS = re.compile(r"[/\\]")
+_SHOWN = 60
+_LONGEST_HEADER = 16 * 1024
+"""Most servers refuse more, and take the connection away with the other requests on it."""
+_FORBIDDEN_IN_INDEX = frozenset('\\/*?"<>|,#: ')
+_LONGEST_INDEX = 255
+_LONGEST_KEY, _LONGEST_FILE = 1024, 255
+"""In bytes: the key of an object in S3, GCS and Azure; a name in a folder of a disk or of HDFS."""
+
+
+def shown(text: str) -> str:
+    """Return the begin of a name as a message can have it: in one line, without characters that are not visible."""
+    plain = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return ascii(plain) if not plain.isprintable() else f"'{plain}'"
+
+
+def check_segment(text: str, empty: bool = False) -> None:
+    """
+    Raise DataError for the text of a path's segment, before it is quoted, that a server may resolve to another folder.
+
+    That is a dot segment in whatever spelling: encoded once or several times, in wide characters, with parameters behind a
+    semicolon, with blanks around it. With `empty`, a segment may be empty.
+    """
+    for form in _forms(text):
+        pieces = _SEPARATORS.split(form)
+        if any(_bare(piece) in (".", "..") for piece in pieces):
+            raise DataError(f"{shown(text)} can't be a part of a path: a server may take it for the folder itself or the one above")
+        if not empty and not any(map(_bare, pieces)):
+            raise DataError(f"{shown(text)} can't be a part of a path: it is empty there, which is the address of the whole folder")
+        if any(unicodedata.category(letter) == "Cc" for letter in form):
+            raise DataError(f"{shown(text)} can't be a part of a path: it has control characters")
+
+
+def _forms(text: str) -> list[str]:
+    """The text, and what decoders make of it, one after the other. DataError if there is no end to that, or no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError("A text with half a pair of surrogates can't be a part of a path") from None
+    found: list[str] = []
+    for _ in range(_ROUNDS):
+        form = unicodedata.normalize("NFKC", text)
+        found += [text] if form == text else [text, form]
+        plain = _ODD.sub(lambda match: f"%{match[1]}" if match[1] else {"ae": ".", "af": "/"}[match[2].lower()], form)
+        decoded = urllib.parse.unquote(plain, errors="replace")
+        if decoded == form:
+            return found
+        text = decoded
+    raise DataError(f"{shown(found[0])} can't be a part of a path: it is encoded more than {_ROUNDS} times")
+
+
+def _bare(piece: str) -> str:
+    """What a lenient server compares: without parameters, and without blanks and invisible characters."""
+    name = piece.partition(";")[0]
+    return "".join(letter for letter in name if not letter.isspace() and unicodedata.category(letter) not in ("Cc", "Cf"))
+
+
+def header_value(text: str) -> str:
+    """Return the value of a header without blanks around it. DataError if a header can't have it."""
+    found = text.strip(" ")
+    if not found.isascii() or not found.isprintable():
+        raise DataError(
+            f"The value {shown(found)} can't be in a header: headers have visible ASCII characters only, and no line breaks. "
+            "A transform can encode it"
+        )
+    if len(found) > _LONGEST_HEADER:
+        raise DataError(f"A value of {len(found)} characters can't be in a header, which has {_LONGEST_HEADER} at most")
+    return found
+
+
+def check_index(name: str, hidden: bool = False) -> None:
+    """
+    Raise DataError for the name of an index or a data stream that is none, or stands for several: wildcards, lists, `_all`,
+    exclusions and date math. Names that begin with a dot are the cluster's own; `hidden` allows them.
+    """
+    problem = ""
+    if not name or name in (".", "..") or name == "_all":
+        problem = "it is no name of one index"
+    elif name[0] in "-_+":
+        problem = "it begins with -, _ or +"
+    elif name[0] == "." and not hidden:
+        problem = "it begins with a dot, as those of the cluster itself do"
+    elif any(letter in _FORBIDDEN_IN_INDEX or not letter.isprintable() for letter in name):
+        problem = "it has a blank or one of " + "".join(sorted(_FORBIDDEN_IN_INDEX - {" "}))
+    elif name != name.lower():
+        problem = "it has capital letters"
+    elif len(name.encode(errors="surrogatepass")) > _LONGEST_INDEX:
+        problem = f"it is longer than {_LONGEST_INDEX} bytes"
+    if problem:
+        raise DataError(f"{shown(name)} can't be an index: {problem}")
+
+
+def check_file(path: str, separator: str, in_folders: bool) -> None:
+    """
+    Raise DataError for the path of a file, made by a record, that leaves its folder or is too long for the store. `in_folders`:
+    the store is a disk or HDFS, whose names have an end; elsewhere the path is one name.
+    """
+    for segment in re.split(f"[/\\\\]|{re.escape(separator)}", path):
+        if segment.strip(" ") in ("", ".", ".."):
+            raise DataError(f"{shown(path)} can't be a file's path: the part {shown(segment)} may be another folder")
+        if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in segment):
+            raise DataError(f"{shown(path)} can't be a file's path: it has control characters or half a pair of surrogates")
+        if in_folders and len(segment.encode()) > _LONGEST_FILE:
+            raise DataError(f"{shown(segment)} can't be a file's name: it is longer than {_LONGEST_FILE} bytes")
+    if len(path.encode()) > _LONGEST_KEY:
+        raise DataError(f"{shown(path)} can't be a file's path: it is longer than {_LONGEST_KEY} bytes")
+
+
+def check_column(name: str, longest: int, unit: str = "bytes") -> None:
+    """Raise DataError for a name that no column can have, in a database whose names have `longest` bytes or characters."""
+    if not name or "\0" in name:
+        raise DataError(f"{shown(name)} can't be a column: its name is empty or has the character NUL")
+    try:
+        size = len(name.encode()) if unit == "bytes" else len(name)
+    except UnicodeEncodeError:
+        raise DataError(f"{shown(name)} can't be a column: its name has half a pair of surrogates") from None
+    if size > longest:
+        raise DataError(f"{shown(name)} can't be a column: its name has {size} {unit}, but the database takes {longest}")
