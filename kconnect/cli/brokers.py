@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from kconnect.core.settings.internal_topics import InternalTopics
     from kconnect.core.settings.worker import WorkerSettings
 
 _OPTIONS = {
@@ -85,6 +86,15 @@ class Brokers:
             {name: self.own.get(option) or self._told.get(setting) for name, (setting, option) in _OPTIONS.items()},
             self._told,
         )
+
+    @property
+    def internal_topics(self) -> InternalTopics:
+        """The topics that are no data, as far as anything tells their names: Kafka's own at least."""
+        from kconnect.core.settings.internal_topics import InternalTopics
+
+        names = self.topics.known()
+        own = [self.topics.assignment, self.topics.metrics] if "config" in names else []
+        return InternalTopics(frozenset([*names.values(), *own]))
 
     def _require(self) -> None:
         if not self.known:

@@ -17,6 +17,7 @@ import orjson
 from kconnect.api.record import Header, SourceRecord
 from kconnect.converters.json import JsonConverter
 from kconnect.dlq.letters import Letter
+from kconnect.dlq.origins import Reporters
 from kconnect.errors import ConnectError
 from kconnect.preview.preview import Outcome, Preview
 
@@ -53,14 +54,14 @@ class Consumed:
 
 class Chains:
     """
-    The chains of those who wrote letters, made when the first one comes. Use it in a `with`.
+    The chains of the connectors that wrote letters, made when the first letter comes. Use it in a `with`.
 
-    `whose` says whose chain a letter is for, and `build` makes the chain of a connector, as a `source` or `sink`: both may
-    raise a ConnectError, which is told of each letter that needs it.
+    `reporters` are the connectors that name the queue: no letter reaches the chain of another. `build` makes the chain of a
+    connector, as a `source` or `sink`; it may raise a ConnectError, which is told of each letter that needs the chain.
     """
 
-    def __init__(self, whose: Callable[[Letter], str], build: Callable[[str, str], Preview]) -> None:
-        self._whose, self._build = whose, build
+    def __init__(self, reporters: Reporters, build: Callable[[str, str], Preview]) -> None:
+        self._reporters, self._build = reporters, build
         self._made: dict[tuple[str, bool], Preview] = {}
         self._refused: dict[tuple[str, bool], ConnectError] = {}
 
@@ -75,13 +76,20 @@ class Chains:
         """
         The letter's way. ConnectError if its connector is not known or not there any more, or it can't be read at all.
         """
-        chain = self._chain(self._whose(letter), letter.of_source)
-        if letter.of_source:
+        reporter = self._reporters.of(letter)
+        of_source = reporter.is_source(letter)
+        chain = self._chain(reporter.connector, of_source)
+        if of_source:
             return chain.record(_record(letter))
         topic = letter.topic or (chain.config.get("topics") or "").strip()
         if not topic or "," in topic:
             raise ConnectError(f"The headers of {letter.place} do not name the topic that it came from")
         return chain.message(Consumed(letter, topic))
+
+    def shown(self, letter: Letter, outcome: Outcome) -> Outcome:
+        """Return the outcome for others to read, without the secrets of the chain that made it."""
+        reporter = self._reporters.of(letter)
+        return self._chain(reporter.connector, reporter.is_source(letter)).shown(outcome)
 
     def _chain(self, connector: str, of_source: bool) -> Preview:
         asked = connector, of_source

@@ -14,11 +14,13 @@ from typing import Any
 import orjson
 
 from kconnect.core.settings.errors import DEAD_LETTERS_TOPIC
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.dlq.chains import Chains
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.memory import includes
+from kconnect.dlq.origins import Reporters, proofs, reporter
 from kconnect.dlq.planning import Plan, Rules, plan
 from kconnect.dlq.queue import Connect, Queue
 from kconnect.dlq.sending import Sender
@@ -42,20 +44,24 @@ def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
     connector, configs = request["connector"], request["configs"]
     connect = functools.partial(_client, settings)
     name = DEAD_LETTERS_TOPIC.read(configs[connector])
+    settings.internal_topics.require_data(DEAD_LETTERS_TOPIC.key.name, name)
     with Queue(connect, name) as queue:
         if not queue.partitions():
             raise NotFoundError(f"The connector {connector} has the queue {name}, but no task has created that topic yet")
+        reporters = Reporters(
+            reporter(name, request["kinds"][name], config, request["topics"][name]) for name, config in configs.items()
+        )
         if request["letters"] is None:
-            return _read(queue, Choice(**request["choice"]), request["limit"], request["oldest"])
-        with Chains(functools.partial(_whose, connector, configs), _Builder(settings, configs, memory).build) as chains:
-            return _replay(connect, queue, chains, request)
+            return _read(queue, reporters, Choice(**request["choice"]), request["limit"], request["oldest"])
+        with Chains(reporters, _Builder(settings, configs, memory).build) as chains:
+            return _replay(connect, queue, chains, reporters, settings.internal_topics, request)
 
 
 def _client(settings: WorkerSettings, kind: str) -> dict[str, Any]:
     return clients.plain(settings, kind, "dlq")
 
 
-def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> dict[str, Any]:
+def _read(queue: Queue, reporters: Reporters, choice: Choice, limit: int, oldest: bool) -> dict[str, Any]:
     found = queue.some(choice, limit + 1, oldest)
     more = len(found) > limit
     # What does not fit is on the far side.
@@ -66,9 +72,11 @@ def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> dict[str, A
     except ConnectError as error:
         # Who may only read topics sees the letters all the same.
         done, problem = None, str(error)
+    proven = proofs(found, reporters, queue.read_back)
     rows, size = [], 0
     for letter in found:
-        row = {**letter.as_json(), "replayed": None if done is None else includes(done, letter.partition, letter.offset)}
+        replayed = None if done is None else includes(done, letter.partition, letter.offset)
+        row = {**letter.as_json(), "replayed": replayed, "origin": proven[letter.place].value}
         rows.append(row)
         size += len(orjson.dumps(row))
         if size > _MOST_BYTES:
@@ -83,19 +91,30 @@ def _read(queue: Queue, choice: Choice, limit: int, oldest: bool) -> dict[str, A
     }
 
 
-def _replay(connect: Connect, queue: Queue, chains: Chains, request: Mapping[str, Any]) -> dict[str, Any]:
+def _replay(
+    connect: Connect,
+    queue: Queue,
+    chains: Chains,
+    reporters: Reporters,
+    internal: InternalTopics,
+    request: Mapping[str, Any],
+) -> dict[str, Any]:
     chosen = {(place, offset) for place, offset in request["letters"]}
     letters = _chosen(queue, chosen)
     again = request["again"]
     tried: dict[tuple[int, int], Outcome] = {}
 
     def run(letter: Letter) -> Outcome:
-        tried[_place(letter)] = outcome = chains.run(letter)
+        outcome = chains.run(letter)
+        tried[_place(letter)] = chains.shown(letter, outcome)
         return outcome
 
     rules = Rules(
         queue.name,
         functools.cache(queue.partitions),
+        reporters,
+        queue.read_back,
+        internal,
         request["to_topic"],
         run if request["through_chain"] else None,
         again=again,
@@ -122,42 +141,21 @@ def _rows(letters: Iterable[Letter], made: Plan) -> dict[tuple[int, int], Any]:
 
 
 def _row(place: tuple[int, int], found: str | dict[str, Any], outcome: Outcome | None) -> dict[str, Any]:
-    left = {"from": None, "to": None, "to_partition": None, "left": found}
+    left = {"from": None, "to": None, "to_partition": None, "left": found, "origin": None}
     row = {**dict(zip(("partition", "offset"), place)), **(left if isinstance(found, str) else found)}
     return {**row, "outcome": None if outcome is None else outcome.as_json()}
 
 
 def _chosen(queue: Queue, chosen: set[tuple[int, int]]) -> list[Letter]:
-    found = []
-    for place, (begin, end) in queue.bounds().items():
+    letters: list[Letter] = []
+    for partition in sorted({partition for partition, _ in chosen}):
         # One by one where they are far from each other: a queue may hold millions.
-        for first, last in _runs(sorted(offset for which, offset in chosen if which == place and begin <= offset < end)):
-            found += [letter for letter in queue.letters({place: (first, last + 1)}) if _place(letter) in chosen]
-    return found
-
-
-def _runs(offsets: list[int], gap: int = 1000) -> list[tuple[int, int]]:
-    """First and last offsets of what is read at once."""
-    runs: list[tuple[int, int]] = []
-    for offset in offsets:
-        if runs and offset - runs[-1][1] <= gap:
-            runs[-1] = runs[-1][0], offset
-        else:
-            runs.append((offset, offset))
-    return runs
+        letters += queue.at(partition, sorted(offset for of, offset in chosen if of == partition)).values()
+    return letters
 
 
 def _place(letter: Letter) -> tuple[int, int]:
     return letter.partition, letter.offset
-
-
-def _whose(connector: str, configs: Mapping[str, Any], letter: Letter) -> str:
-    if letter.connector is not None:
-        return letter.connector
-    if len(configs) > 1:
-        told = ", ".join(sorted(configs))
-        raise ConnectError(f"The headers of {letter.place} do not name its connector, and {told} all write to the queue")
-    return connector
 
 
 class _Builder:

@@ -3,7 +3,11 @@ What a record of a dead letter queue tells: where it came from, who failed on it
 
 Kafka Connect and kconnect write the same headers (KIP-298), `__connect.errors.*`, unless the connector has them switched off;
 a letter of a source, which only kconnect writes, has `source.partition` and `source.offset` in place of the partition and the
-offset. Whoever replays a letter adds two headers, so that one which comes back is known. Read next: `choice.py`.
+offset. Whoever replays a letter adds two headers, so that one which comes back is known.
+
+All of this is what the letter *says*. Whoever may write to the queue can say anything, and so can whoever may write to a topic
+that a Kafka Connect reads without context headers: `origins.py` says what of it is true, and nothing is written, read or
+loaded by what a letter only says. Read next: `origins.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +20,10 @@ from functools import cached_property
 from typing import Any
 
 from kconnect.core.state import causes
+from kconnect.core.task.letter_headers import BROUGHT, CONTEXT, unmark
 
 Headers = tuple[tuple[str, "bytes | None"], ...]
 
-CONTEXT = "__connect.errors."
 REPLAYS = "__kconnect.dlq.replays"
 """The header that says how often a record has been replayed."""
 LETTER = "__kconnect.dlq.letter"
@@ -134,12 +138,22 @@ class Letter:
 
     @property
     def own_headers(self) -> Headers:
-        """Those that the record had when it was consumed."""
-        return tuple((name, data) for name, data in self.headers if not _added(name))
+        """The headers that the record had before it became a dead letter, except those of replays."""
+        return tuple((unmark(name), data) for name, data in self.headers if not _added(name))
+
+    @property
+    def brought(self) -> bool:
+        """Whether the record itself had headers as only a report writes them."""
+        return any(name.startswith(BROUGHT) for name, _ in self.headers)
+
+    def is_copy_of(self, record: Letter) -> bool:
+        """Whether it has the key, the value and the headers of a record, as far as reports and replays leave these alone."""
+        own = tuple(pair for pair in self.own_headers if not pair[0].startswith(CONTEXT))
+        return (self.key, self.value, own) == (record.key, record.value, tuple(h for h in record.headers if not _added(h[0])))
 
     def replay_headers(self, own: Iterable[tuple[str, bytes | None]] | None = None) -> list[tuple[str, bytes | None]]:
         """Its own headers, or others, and the two that say that this is a replay."""
-        kept = self.own_headers if own is None else tuple(pair for pair in own if not _added(pair[0]))
+        kept = self.own_headers if own is None else tuple(pair for pair in own if pair[0] not in (REPLAYS, LETTER))
         return [*kept, (REPLAYS, str(self.replays + 1).encode()), (LETTER, self.place.encode())]
 
     def as_json(self) -> dict[str, Any]:
@@ -190,8 +204,12 @@ def _added(name: str) -> bool:
     return name.startswith(CONTEXT) or name in (REPLAYS, LETTER)
 
 
+_DIGITS = 18
+"""Any number of these fits into the 64 bits of an offset."""
+
+
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    return int(text) if text is not None and len(text) <= _DIGITS and text.isascii() and text.isdigit() else None
 
 
 def _forms(part: str, data: bytes | None) -> dict[str, Any]:

@@ -5,6 +5,9 @@ A letter goes to the topic that its record came from, with the record's key, val
 record's own partition as long as the topic has it: whoever produced it may have had any partitioner, and only there it stands
 in one order with what else has its key. `by_key` takes Java's default partitioner instead, as does a letter that goes to
 another topic or tells no partition.
+
+Where a letter goes is never for the letter alone to say: the caller names the topic, or it is one of the connector's own, and
+the original record does not contradict the letter. `origins.py` says how that is found out.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.dlq.letters import Headers, Letter, short
 from kconnect.dlq.memory import Done, includes
-from kconnect.errors import ConnectError
+from kconnect.dlq.origins import Proof, ReadBack, Reporters, proofs
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.preview.preview import Outcome
 
 
@@ -31,6 +36,8 @@ class Outgoing:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     timestamp: int
+    proof: Proof | None = None
+    """Whether the letter comes from where it says. None if nobody asks, since the caller named the topic."""
 
     @property
     def to(self) -> str:
@@ -38,7 +45,7 @@ class Outgoing:
 
     def as_json(self) -> dict[str, Any]:
         to = {"to": self.topic, "to_partition": None if self.partition < 0 else self.partition}
-        return {**_letter(self.letter), **to, "left": None}
+        return {**_letter(self.letter), **to, "left": None, "origin": None if self.proof is None else self.proof.value}
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Left:
     failed: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return {**_letter(self.letter), "to": None, "to_partition": None, "left": self.why}
+        return {**_letter(self.letter), "to": None, "to_partition": None, "left": self.why, "origin": None}
 
 
 def _letter(letter: Letter) -> dict[str, Any]:
@@ -85,10 +92,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Rules:
-    """How to replay. `run` is the chain to try each letter on; `partitions` gives those of a topic, none if it is not there."""
+    """
+    How to replay. `run` is the chain to try each letter on; `partitions` gives those of a topic, none if it is not there.
+    `reporters` are the connectors that name the queue, and `read_back` reads their records, without which no letter is proven.
+    `internal` are the topics that no replay may write to; BadRequestError if `to_topic` is one.
+    """
 
     queue: str
     partitions: Callable[[str], list[int]]
+    reporters: Reporters
+    read_back: ReadBack
+    internal: InternalTopics
     to_topic: str | None = None
     run: Callable[[Letter], Outcome] | None = None
     by_key: bool = False
@@ -96,31 +110,40 @@ class Rules:
     max_replays: int = 3
     limit: int = 10_000
 
+    def __post_init__(self) -> None:
+        if self.to_topic is not None and self.internal.protects(self.to_topic):
+            raise BadRequestError(f"Nothing can be replayed there: {self.internal.refusal(self.to_topic)}")
+
 
 def plan(letters: Iterable[Letter], done: Mapping[int, Done], rules: Rules) -> Plan:
     made = Plan()
+    chosen: list[Letter] = []
     for letter in letters:
         if not rules.again and includes(done, letter.partition, letter.offset):
             made.passed_by += 1
-        elif len(made.outgoing) + len(made.left) == rules.limit:
+        elif len(chosen) == rules.limit:
             made.more = True
             break
         else:
-            found = _decide(letter, rules)
-            if isinstance(found, Outgoing):
-                made.outgoing.append(found)
-            else:
-                made.left.append(found)
+            chosen.append(letter)
+    proven = {} if rules.to_topic is not None else proofs(chosen, rules.reporters, rules.read_back)
+    for letter in chosen:
+        decision = _decide(letter, rules, proven.get(letter.place))
+        if isinstance(decision, Outgoing):
+            made.outgoing.append(decision)
+        else:
+            made.left.append(decision)
     return made
 
 
-def _decide(letter: Letter, rules: Rules) -> Outgoing | Left:
+def _decide(letter: Letter, rules: Rules, proof: Proof | None) -> Outgoing | Left:
     if letter.replays >= rules.max_replays:
         return Left(letter, f"it was replayed {letter.replays} times and came back")
+    of_source = rules.reporters.of_source(letter)
     if rules.run is None:
-        if letter.of_source:
+        if of_source:
             return Left(letter, "it is from a source, and no converter has seen it: let it go through the chain")
-        return _to(letter, rules, letter.topic, letter.key, letter.value, letter.own_headers, letter.timestamp)
+        return _back(letter, rules, proof)
     try:
         outcome = rules.run(letter)
     except ConnectError as error:
@@ -131,9 +154,41 @@ def _decide(letter: Letter, rules: Rules) -> Outgoing | Left:
         return Left(letter, f"still fails at {at}: {told}", failed=True)
     if outcome.out is None:
         return Left(letter, f"the chain would drop it: {outcome.dropped_by}")
-    if letter.of_source:
-        return _to(letter, rules, outcome.out["topic"], outcome.key, outcome.value, outcome.headers, letter.timestamp or None)
-    return _to(letter, rules, letter.topic, letter.key, letter.value, letter.own_headers, letter.timestamp)
+    if of_source:
+        topic = outcome.out["topic"]
+        record = (outcome.key, outcome.value, outcome.headers, letter.timestamp or None)
+        return _stays_away(letter, rules, topic) or _to(letter, rules, topic, *record, proof)
+    return _back(letter, rules, proof)
+
+
+def _back(letter: Letter, rules: Rules, proof: Proof | None) -> Outgoing | Left:
+    """Decide about a letter that goes as it was consumed."""
+    if proof is Proof.FALSE:
+        why = (
+            f"the record at {letter.origin} is another one: it did not come from there, or the topic was made anew: {_NAME_ONE}"
+        )
+        return Left(letter, why)
+    record = (letter.key, letter.value, letter.own_headers, letter.timestamp)
+    return _stays_away(letter, rules, letter.topic) or _to(letter, rules, letter.topic, *record, proof)
+
+
+_NAME_ONE = "name the topic to write to"
+
+
+def _stays_away(letter: Letter, rules: Rules, topic: str | None) -> Left | None:
+    """Return why a letter may not go to a topic that the caller has not named."""
+    if rules.to_topic is not None or topic is None:
+        return None
+    if rules.internal.protects(topic):
+        return Left(letter, rules.internal.refusal(topic))
+    try:
+        reporter = rules.reporters.of(letter)
+    except ConnectError as error:
+        return Left(letter, str(error))
+    if reporter.has_topic(topic):
+        return None
+    verb = "has written" if reporter.kind == "source" else "reads"
+    return Left(letter, f"{topic} is no topic that the connector {reporter.connector} {verb}: {_NAME_ONE}")
 
 
 def _to(
@@ -144,6 +199,7 @@ def _to(
     value: bytes | None,
     headers: Headers,
     timestamp: int | None,
+    proof: Proof | None,
 ) -> Outgoing | Left:
     target = rules.to_topic or topic
     if target is None:
@@ -154,6 +210,6 @@ def _to(
     if not there:
         return Left(letter, f"the topic {target} does not exist: create it, or name another")
     own = letter.original_partition
-    stays = target == letter.topic and own in there and not (rules.by_key or letter.of_source)
+    stays = target == letter.topic and own in there and not (rules.by_key or rules.reporters.of_source(letter))
     partition = own if stays and own is not None else -1
-    return Outgoing(letter, target, partition, key, value, tuple(letter.replay_headers(headers)), timestamp or 0)
+    return Outgoing(letter, target, partition, key, value, tuple(letter.replay_headers(headers)), timestamp or 0, proof)

@@ -5,7 +5,7 @@ One dead letter queue, read by Kafka, and which connectors name one. Read next: 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -108,6 +108,25 @@ class Queue:
             found.sort(key=lambda each: (each.timestamp or 0, each.partition, each.offset))
         return found[-limit:]
 
+    def at(self, partition: int, offsets: Sequence[int], topic: str | None = None) -> dict[int, Letter]:
+        """
+        Read the records at some offsets, in rising order, of the queue or of another topic. Offsets that the partition does not
+        have are left out. UnavailableError if brokers are silent for a minute.
+        """
+        place = Place(topic or self.name, partition)
+        if partition not in self.partitions(place.topic):
+            return {}
+        span, wanted = self._reader.span(place), set(offsets)
+        records: dict[int, Letter] = {}
+        for first, last in runs([offset for offset in offsets if span.start <= offset < span.end]):
+            for messages in self._reader.until({place: last + 1}, {place: first}):
+                records.update((m.offset() or 0, Letter.of(m)) for m in messages if m.offset() in wanted)
+        return records
+
+    def read_back(self, topic: str, partition: int, offsets: Sequence[int]) -> dict[int, Letter]:
+        """Read the records that letters name as their originals; see `origins.py`."""
+        return self.at(partition, offsets, topic)
+
     def replayed(self, settled: bool = False) -> dict[int, Done]:
         """
         What has been replayed of each partition. ConflictError for notes of somebody else.
@@ -121,3 +140,14 @@ class Queue:
     def _span(self, number: int) -> tuple[int, int]:
         span = self._reader.span(Place(self.name, number))
         return span.start, span.end
+
+
+def runs(offsets: Sequence[int], gap: int = 1000) -> list[tuple[int, int]]:
+    """Split rising offsets into the ranges that are read at once, each with its first and last offset."""
+    ranges: list[tuple[int, int]] = []
+    for offset in offsets:
+        if ranges and offset - ranges[-1][1] <= gap:
+            ranges[-1] = ranges[-1][0], offset
+        else:
+            ranges.append((offset, offset))
+    return ranges

@@ -149,8 +149,8 @@ class TaskConsumer:
         if passed_over != self._passed_over:
             self._passed_over = passed_over
             log.warning(
-                "topics.regex also matches internal topics of this cluster, which are passed over: %s. To read them, set %s=true "
-                "in the worker file",
+                "topics.regex also matches internal topics of this cluster, which are passed over: %s. To read them, set "
+                "%s=true in the worker file",
                 ", ".join(passed_over) or "none any more",
                 internal_topics.SETTING,
             )

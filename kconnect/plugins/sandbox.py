@@ -51,10 +51,10 @@ class Sandbox:
 
     `worker_group` is the worker's group.id, `exactly_once` whether it supports exactly-once sources, `topic_creation`
     whether sources may say how topics are created, `overrides` what connectors may set of their clients, `internal_topics`
-    which topics are no data: validation compares configs with these. `plugin_settings` are the worker's texts that transforms and predicates may ask for,
-    `provider_settings` those that declare its config providers, `converters` its own converters by setting, the defaults of
-    connectors. `memory` in bytes limits each child. `discovery` is Connect's `plugin.discovery`; `java` are bytes of heap, and
-    options, of a child's JVM for Java plugins.
+    which topics are no data: validation compares configs with these. `plugin_settings` are the worker's texts that transforms
+    and predicates may ask for, `provider_settings` those that declare its config providers, `converters` its own converters by
+    setting, the defaults of connectors. `memory` in bytes limits each child. `discovery` is Connect's `plugin.discovery`;
+    `java` are bytes of heap, and options, of a child's JVM for Java plugins.
     """
 
     def __init__(

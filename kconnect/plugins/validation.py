@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kconnect.api.config import Config, ConfigDef, ConfigKey
+from kconnect.api.config import Config, ConfigDef, ConfigKey, ConfigValue
 from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
 from kconnect.core.settings import aliases, overrides, references, secrets, topic_creation
-from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.common import CONVERTERS, common_keys
 from kconnect.core.settings.connector import framework_config
 from kconnect.core.settings.hiding import Submitted
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.references import Resolved
 from kconnect.core.settings.source import BOUNDARY, EXACTLY_ONCE_SUPPORT
 from kconnect.core.settings.validation import Asked, Section, validate
@@ -25,6 +25,7 @@ from kconnect.core.settings.worker import tell
 from kconnect.errors import BadRequestError, ConnectError
 from kconnect.plugins import chain
 from kconnect.plugins.asking import Asking, ConfigMap, kind_of
+from kconnect.plugins.reach import Reach
 from kconnect.plugins.registry import KINDS, PluginDesc, PluginVersionError
 from kconnect.plugins.scan import INSTALLED
 
@@ -58,14 +59,18 @@ class Validation:
         config_def = asking.config_def(found, connector)
         asking.hide_passwords(config_def, config)
         given = {name: value for name, value in config.items() if value is not None}
+        worker = asking.worker
+        tell(connector, worker.get("settings", {}))
+        # Before the plugin gets the config: its own validation may load and ask what the settings say.
+        refused = list(Reach.of_worker(worker).problems(given, beside=True))
         asking.at("validate()", found)
-        result = connector.validate(dict(given))
+        result = Config(config_def.validate(config)) if refused else connector.validate(dict(given))
         if not isinstance(result, Config):
             raise BadRequestError(f"{found.class_name}.validate() must return a Config that is not null.")
         errors: list[tuple[str, str]] = []
         if isinstance(connector, SourceConnector):
             self._exactly_once(found, connector, given, errors)
-        kind, worker = kind_of(connector), asking.worker
+        kind = kind_of(connector)
         errors += InternalTopics(**worker.get("internal_topics", {})).problems(given)
         policy, exactly_once = overrides.Policy(**worker.get("overrides", {})), bool(worker.get("exactly_once"))
         asking.warnings += overrides.warnings(kind, given, exactly_once=exactly_once)
@@ -76,6 +81,9 @@ class Validation:
             _add_error(by_alias, setting, message)
         asking.warnings += aliases.warnings(given)
         by_alias += self._topic_creation(kind, given, errors)
+        for setting, message in refused:
+            if not _add_error([*by_alias, *sections], setting, message):
+                _refuse(result.values, setting, message)
         return validate(
             self._plugin,
             config,
@@ -299,11 +307,21 @@ def _versioned(key: ConfigKey, versions: list[str], known: bool = True) -> Confi
     return replace(key, default=newest, recommender=_offer(offered), visible=lambda name, parsed: known)
 
 
-def _add_error(sections: list[Section], setting: str, message: str) -> None:
-    for section in sections:
-        for value in section.values:
-            if section.prefix + value.name == setting:
-                value.errors.append(message)
+def _add_error(sections: list[Section], setting: str, message: str) -> bool:
+    """Add a message to a setting of one of the sections. Return whether one has it."""
+    values = [value for section in sections for value in section.values if section.prefix + value.name == setting]
+    for value in values:
+        value.errors.append(message)
+    return bool(values)
+
+
+def _refuse(values: list[ConfigValue], setting: str, message: str) -> None:
+    """Add a message to a setting of the connector's, which may not have declared it."""
+    known = next((value for value in values if value.name == setting), None)
+    if known is None:
+        known = ConfigValue(setting)
+        values.append(known)
+    known.errors.append(message)
 
 
 def _unexpected(error: Exception) -> str:

@@ -42,7 +42,7 @@ def _preview(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
     try:
         records = request["records"]
         outcomes = _sampled(tried, settings, request["sample"]) if records is None else _given(tried, records)
-        return {"kind": tried.kind, "records": [outcome.as_json() for outcome in outcomes]}
+        return {"kind": tried.kind, "records": [tried.shown(outcome).as_json() for outcome in outcomes]}
     finally:
         tried.close()
 

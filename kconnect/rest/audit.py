@@ -1,5 +1,6 @@
 """
-The audit log: one line for every request that may change something, also for those that were refused.
+The audit log: one line for every request that may change something, also for those that were refused, and for every request
+that was answered with records' data.
 
 `app.py` wraps the application in it. Lines go to the logger `kconnect.audit`, and to a file where the worker setting
 `audit.log.file` names one; `GET /kconnect/audit` (`upkeep.py`) has the last ones. A line says who, from where, what, about
@@ -52,7 +53,7 @@ class Audit:
         def write(status: int) -> None:
             nonlocal written
             written = True
-            if notes.get("changes"):
+            if notes.get("changes") or notes.get("reveals"):
                 text = line(scope, status, time.time())
                 self._recent.append(text)
                 if wanted:
@@ -78,7 +79,8 @@ def line(scope: Scope, status: int, now: float) -> str:
     `2026-01-31T12:00:00.000Z user=ann role=operate from=10.0.0.7 request="PUT /connectors/x/stop" connector="x" status=204`
 
     What is in quotes is a JSON string in ASCII. It may go on with `tried=`, a user whose password was wrong; `forwarded=true`
-    for what says that another worker sends it, `from` being that worker; `forwarded_to=`, the worker that answered.
+    for what says that another worker sends it, `from` being that worker; `forwarded_to=`, the worker that answered; `targets=`,
+    the topics that a replay has written to; `topic=`, the topic that a preview has read.
     """
     notes = noted(scope)
     request, connector = f"{scope['method']} {access_log.target(scope)}", notes.get("connector")
@@ -99,6 +101,10 @@ def line(scope: Scope, status: int, now: float) -> str:
         parts.append("forwarded=true")
     if "forwarded_to" in notes:
         parts.append(f"forwarded_to={_quoted(notes['forwarded_to'])}")
+    if "targets" in notes:
+        parts.append(f"targets={_quoted(','.join(notes['targets']))}")
+    if "topic" in notes:
+        parts.append(f"topic={_quoted(notes['topic'])}")
     return " ".join(parts)
 
 

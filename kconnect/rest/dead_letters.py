@@ -6,6 +6,8 @@ Read next: `kconnect/dlq/child.py`, which does it.
 
 from __future__ import annotations
 
+import json
+
 from starlette.responses import Response
 
 from kconnect.core.herder.requests.dead_letters import DeadLetters
@@ -26,7 +28,12 @@ async def list_dead_letters(call: Call) -> Response:
 
 async def replay_dead_letters(call: Call) -> Response:
     wanted = await call.parsed(bodies.replay)
-    return ready(await call.ask(DeadLetters(call.path("connector"), wanted)))
+    answer = await call.ask(DeadLetters(call.path("connector"), wanted))
+    outcome = json.loads(answer)
+    if outcome["replayed"]:
+        # A replay writes with the worker's rights: the audit log has where to.
+        call.note("targets", sorted({letter["to"] for letter in outcome["letters"] if letter["to"] is not None}))
+    return ready(answer)
 
 
 _TEXT = {"type": ["string", "null"]}
@@ -34,6 +41,11 @@ _NUMBER = {"type": ["integer", "null"]}
 _PLACE = {
     "partition": {"type": "integer", "minimum": 0, "description": "In the queue."},
     "offset": {"type": "integer", "minimum": 0, "description": "In the queue."},
+}
+_ORIGIN = {
+    "enum": ["proven", "claimed", "false", None],
+    "description": "Whether the record comes from where its headers say. proven: the same record is there. claimed: it is "
+    "not there any more, or nobody can know. false: another record is there. null: it does not matter.",
 }
 _LETTER = schemas.declare(
     "DeadLetter",
@@ -58,6 +70,7 @@ _LETTER = schemas.declare(
         "stacktrace": _TEXT,
         "replays": {"type": "integer", "description": "How often it had been replayed before it failed once more."},
         "replayed": {"type": ["boolean", "null"], "description": "Whether it has been replayed; null: not known."},
+        "origin": _ORIGIN,
         "key": {**_TEXT, "description": "As text; what is none is in `key_bytes`, in base64. Values and headers are alike."},
         "value": _TEXT,
         "headers": {"type": "array", "items": {"type": "object"}, "description": "`name` and `value`, without Connect's."},
@@ -107,6 +120,7 @@ _DECIDED = schemas.declare(
         "to": {**_TEXT, "description": "The topic it goes to; null: nowhere."},
         "to_partition": {**_NUMBER, "description": "Null: by its key."},
         "left": {**_TEXT, "description": "Why it is left."},
+        "origin": _ORIGIN,
         "outcome": {"type": ["object", "null"], "description": f"Its way through the chain: a {OUTCOME}."},
     },
 )
@@ -139,6 +153,7 @@ OPERATIONS = (
         ),
         notes="All letters of the queue are meant, also those of other connectors that name it. At most some 4 MiB are "
         "answered; nothing is committed.",
+        reveals=True,
     ),
     Operation(
         "POST /kconnect/connectors/{connector}/dead-letters/replay",
@@ -153,6 +168,8 @@ OPERATIONS = (
         ),
         body=_REPLAY,
         notes="Written to the topic that the record came from, with its key, value, headers and time, in transactions that "
-        "note what has been replayed: it may be asked for again. `kconnect dlq replay` does the same.",
+        "note what has been replayed: it may be asked for again. `kconnect dlq replay` does the same. What a letter's headers "
+        "say is not believed: a letter goes only to a topic of the connector, and not if another record is where it says that "
+        "it came from; else it is left, unless `to_topic` names a topic. Internal topics are refused.",
     ),
 )

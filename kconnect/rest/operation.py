@@ -87,6 +87,10 @@ class Operation:
     signed: bool = False
     changes: bool = True
     """False: the audit log leaves it out, whatever its method. GET never changes anything."""
+    probe: bool = False
+    """Whatever looks whether the worker is up may ask it, under any name and while others are refused."""
+    reveals: bool = False
+    """Whether it answers with records' data: then it is in the audit log, though it changes nothing."""
 
     @property
     def method(self) -> str:

@@ -12,6 +12,9 @@ from kconnect.rest.resource import Call, ready
 
 async def preview_chain(call: Call) -> Response:
     config, records, sample = await call.parsed(bodies.preview)
+    call.note("connector", config.get("name"))
+    if records is None:
+        call.note("topic", sample["topic"])
     return ready(await call.ask(PreviewChain(config, records, sample)))
 
 
@@ -79,5 +82,6 @@ OPERATIONS = (
         notes="Runs the plugins' code, in a process of its own; changes nothing. In place of `key` and `value`, a sink's "
         "record may have `key_bytes` or `key_text`, and the same of its value: they pass its converters.",
         changes=False,
+        reveals=True,
     ),
 )

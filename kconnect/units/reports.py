@@ -19,7 +19,8 @@ import orjson
 
 from kconnect.api.record import SourceRecord
 from kconnect.converters.json import JsonConverter
-from kconnect.core.settings.errors import ErrorSettings
+from kconnect.core.settings.errors import DLQ_TOPIC, ErrorSettings
+from kconnect.core.task import letter_headers
 from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.errors import Errors, Failure, error_class, place_of
 from kconnect.errors import ConnectError
@@ -31,8 +32,6 @@ from kconnect.processes import logs
 from kconnect.units.unit import Unit, trace
 
 log = logging.getLogger(__name__)
-
-_PREFIX = "__connect.errors."
 
 
 class Reports:
@@ -68,6 +67,7 @@ class Reports:
 
     def _open(self, topic: str) -> None:
         unit, worker = self._unit, self._unit.ports.settings
+        worker.internal_topics.require_data(DLQ_TOPIC, topic)
         remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to at most the number of brokers."
         admin = clients.topic_admin(worker, unit.spec.connector, self._config)
         servers.require(admin)
@@ -134,7 +134,7 @@ class Reports:
             key, value, headers = _as_json(origin)
             timestamp = origin.timestamp or 0
         else:
-            key, value, headers = origin.key(), origin.value(), list(origin.headers() or ())
+            key, value, headers = origin.key(), origin.value(), letter_headers.mark(origin.headers() or ())
             kind, at = origin.timestamp()
             timestamp = at if kind else 0
         if self.settings.headers:
@@ -162,7 +162,7 @@ class Reports:
             "exception.message": logs.hide(str(error)),
             "exception.stacktrace": logs.hide(trace(error)),
         }
-        return [(_PREFIX + name, text.encode()) for name, text in known.items()]
+        return [(letter_headers.CONTEXT + name, text.encode()) for name, text in known.items()]
 
 
 def _content(origin: Any) -> str:
@@ -188,4 +188,4 @@ def _as_json(record: SourceRecord) -> tuple[bytes | None, bytes | None, list[tup
             return repr(value).encode()
 
     headers = [(sendable(header.key), convert(header.schema, header.value)) for header in record.headers]
-    return convert(record.key_schema, record.key), convert(record.value_schema, record.value), headers
+    return convert(record.key_schema, record.key), convert(record.value_schema, record.value), letter_headers.mark(headers)

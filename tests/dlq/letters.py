@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kconnect.dlq.letters import CONTEXT, Letter
+from kconnect.core.task.letter_headers import CONTEXT
+from kconnect.dlq.letters import Letter
 
 JAVA_TRACE = """org.apache.kafka.connect.errors.DataException: Converting byte[] failed due to serialization error:
 \tat org.apache.kafka.connect.json.JsonConverter.toConnectData(JsonConverter.java:333)

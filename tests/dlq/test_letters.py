@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.dlq.letters import CONTEXT, LETTER, REPLAYS, moment
+from kconnect.core.task.letter_headers import CONTEXT
+from kconnect.dlq.letters import LETTER, REPLAYS, moment
 
 from .letters import JAVA_TRACE, PYTHON_TRACE, bare, letter
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from kconnect.cli.dlq.dropping import prefix
 from kconnect.cli.dlq.retention import told
+from kconnect.core.settings.internal_topics import InternalTopics
+from kconnect.core.task.letter_headers import BROUGHT, CONTEXT, mark
 from kconnect.dlq.letters import LETTER, REPLAYS, Letter
 from kconnect.dlq.memory import Done
+from kconnect.dlq.origins import Reporters, reporter
 from kconnect.dlq.planning import Rules, plan
-from kconnect.errors import ConnectError
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.preview.preview import Done as Step
 from kconnect.preview.preview import Outcome, Problem
 
@@ -18,8 +25,18 @@ from .letters import bare, letter
 _TOPICS = {"orders": [0, 1, 2], "retry": [0], "orders-dead": [0]}
 
 
+def sinks(*names: str, topics: str = "orders,gone,orders-dead") -> Reporters:
+    return Reporters(reporter(name, "sink", {"topics": topics}, ()) for name in names)
+
+
 def rules(**given: Any) -> Rules:
-    return Rules("orders-dead", lambda topic: _TOPICS.get(topic, []), **given)
+    given = {
+        "reporters": sinks("sink"),
+        "read_back": lambda *_: {},
+        "internal": InternalTopics(frozenset(["configs"])),
+        **given,
+    }
+    return Rules("orders-dead", given.pop("partitions", lambda topic: _TOPICS.get(topic, [])), **given)
 
 
 def whys(*letters: Letter, **given: Any) -> list[str]:
@@ -39,7 +56,7 @@ def test_by_the_key_if_asked_for_or_if_the_partition_is_no_more_or_in_another_to
     assert partition() == 2
     assert partition(by_key=True) == -1
     assert partition(to_topic="retry") == -1
-    fewer = Rules("orders-dead", lambda topic: [0, 1])
+    fewer = rules(partitions=lambda topic: [0, 1])
     assert plan([letter()], {}, fewer).outgoing[0].partition == -1
 
 
@@ -49,7 +66,8 @@ def test_what_can_not_go_anywhere_stays_and_says_why() -> None:
     assert whys(letter(topic="gone")) == ["the topic gone does not exist: create it, or name another"]
     assert whys(letter(topic="orders-dead")) == ["it would go to the queue itself: name another topic"]
     assert whys(letter(), to_topic="orders-dead") == ["it would go to the queue itself: name another topic"]
-    assert "let it go through the chain" in whys(letter(source_partition="{}", source_offset="{}"))[0]
+    source = Reporters([reporter("sink", "source", {}, ["orders"])])
+    assert "let it go through the chain" in whys(letter(), reporters=source)[0]
 
 
 def test_what_came_back_too_often_stays() -> None:
@@ -104,7 +122,8 @@ def test_through_the_chain_only_what_passes_goes_and_as_it_was_consumed() -> Non
 def test_a_sources_letter_goes_as_the_chain_makes_it() -> None:
     of_source = letter(source_partition="{}", source_offset="{}", timestamp=0)
     made = outcome(out={"topic": "retry"}, key=b"K", value=b"V", headers=(("h", b"1"),))
-    (found,) = plan([of_source], {}, rules(run=lambda _: made)).outgoing
+    source = Reporters([reporter("sink", "source", {}, ["retry"])])
+    (found,) = plan([of_source], {}, rules(run=lambda _: made, reporters=source)).outgoing
     assert (found.topic, found.partition, found.key, found.value, found.timestamp) == ("retry", -1, b"K", b"V", 0)
     assert found.headers[0] == ("h", b"1")
 
@@ -123,3 +142,60 @@ def test_who_keeps_letters_longer_than_notes_is_warned() -> None:
     said = told("dead", "-1", "10080")
     assert said is not None and "7 days after the last replay" in said and "the letters for ever" in said
     assert "for 30 days" in (told("dead", str(30 * 86_400_000), "10080") or "")
+
+
+def test_a_topic_that_only_the_letter_names_is_the_connector_s_own() -> None:
+    assert whys(letter(topic="retry")) == ["retry is no topic that the connector sink reads: name the topic to write to"]
+    assert whys(letter(topic="retry"), to_topic="retry") == []
+    assert "is an internal topic of this Connect cluster" in whys(letter(topic="configs"))[0]
+    everything = Reporters([reporter("sink", "sink", {"topics.regex": ".*"}, ())])
+    assert "is an internal topic" in whys(letter(topic="configs"), reporters=everything)[0]
+    assert "is one of Kafka's own" in whys(letter(topic="__consumer_offsets"), reporters=everything)[0]
+    assert whys(letter(topic="retry"), reporters=everything) == []
+    with pytest.raises(BadRequestError, match="configs is an internal topic"):
+        rules(to_topic="configs")
+
+
+def test_a_source_s_letter_goes_only_to_a_topic_that_the_source_has_written() -> None:
+    source = Reporters([reporter("sink", "source", {"topics": "retry"}, ["orders"])])
+    run = {"run": lambda _: outcome(), "reporters": source}
+    assert "eu-orders is no topic that the connector sink has written" in whys(letter(), **run)[0]
+    # A sink's queue is no place for letters of sources, whatever they say.
+    forged = letter(source_partition="{}", source_offset="{}", topic="retry")
+    assert "retry is no topic that the connector sink reads" in whys(forged, run=lambda _: outcome())[0]
+
+
+def test_a_letter_of_a_connector_that_does_not_name_the_queue_stays() -> None:
+    assert "which is gone, or has another queue now" in whys(letter(connector_name="other"))[0]
+    assert "do not name its connector, and a, b all write" in whys(letter(connector_name=None), reporters=sinks("b", "a"))[0]
+    assert whys(letter(connector_name=None)) == []
+
+
+def test_a_letter_that_the_original_contradicts_stays() -> None:
+    same, another = letter(headers=(("trace", b"1"),)), letter()
+    originals = {17: Letter("orders", 2, 17, 1000, b"k", b"poison", (("trace", b"1"), ("__connect.errors.topic", b"x")))}
+    asked = []
+
+    def read_back(topic: str, partition: int, offsets: Sequence[int]) -> dict[int, Letter]:
+        asked.append((topic, partition, list(offsets)))
+        return originals
+
+    made = plan([same], {}, rules(read_back=read_back))
+    assert [row["origin"] for row in made.as_json()] == ["proven"]
+    assert "the record at orders-2@17 is another one" in whys(another, read_back=read_back)[0]
+    assert whys(another, read_back=read_back, to_topic="orders") == [], "the caller decides"
+    assert [row["origin"] for row in plan([same], {}, rules()).as_json()] == ["claimed"]
+    asked.clear()
+    assert whys(letter(topic="configs"), read_back=read_back) and not asked, "no topic is read because a letter names it"
+    for offset in ("9" * 19, "9" * 5000, "-1", "x"):
+        nowhere = replace(letter(), headers=(*letter().headers, (CONTEXT + "offset", offset.encode())))
+        assert whys(nowhere, read_back=read_back) == [] and not asked
+
+
+def test_headers_that_a_record_brought_along_are_its_own_again() -> None:
+    brought = mark([("__connect.errors.topic", b"configs"), ("trace", b"1"), (BROUGHT + "x", b"2")])
+    (outgoing,) = plan([letter(headers=tuple(brought))], {}, rules()).outgoing
+    assert outgoing.topic == "orders"
+    assert outgoing.headers[:3] == (("__connect.errors.topic", b"configs"), ("trace", b"1"), (BROUGHT + "x", b"2"))
+    bare_one = bare(headers=tuple(brought))
+    assert (bare_one.topic, bare_one.brought) == (None, True)

@@ -148,7 +148,7 @@ def _of_lines(chains: Sequence[engine.Preview], source: TextIO, limit: int | Non
     """What each chain makes of each record."""
     lines = connector_file.json_lines(getattr(source, "name", "--input"), source)
     for where, body in itertools.islice(lines, limit):
-        yield [run(chain, body, where) for chain in chains]
+        yield [chain.shown(run(chain, body, where)) for chain in chains]
 
 
 def run(chain: engine.Preview, body: Any, where: str) -> engine.Outcome:
@@ -174,7 +174,7 @@ def _of_topic(
     from kconnect.kafka import sample
 
     for message in sample.messages(settings, chains[0].config, topic, limit, partition, offset, newest):
-        yield [chain.message(message) for chain in chains]
+        yield [chain.shown(chain.message(message)) for chain in chains]
 
 
 def _print(outcomes: Iterator[engine.Outcome], output: str) -> int:

@@ -1,5 +1,6 @@
 """
-The chains that letters are tried on here, with the configs as a worker tells them. See `kconnect/dlq/chains.py`.
+The chains that letters are tried on here, with the configs as a worker tells them, and the connectors that name a queue. See
+`kconnect/dlq/chains.py` and `kconnect/dlq/origins.py`.
 """
 
 from __future__ import annotations
@@ -9,49 +10,64 @@ from collections.abc import Mapping
 from kconnect.cli import connector_file
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.cli.dlq import queues
 from kconnect.dlq.chains import Chains
-from kconnect.dlq.letters import Letter
-from kconnect.errors import ConnectError, NotFoundError
+from kconnect.dlq.origins import Reporter, Reporters, reporter
+from kconnect.dlq.queue import owners_in
+from kconnect.errors import NotFoundError
 from kconnect.plugins.registry import Registry
 from kconnect.preview.preview import Preview
-from kconnect.rest.client import RestError
+from kconnect.rest.client import ConnectClient, RestError
 
 _STEPS = ("transforms", "predicates")
 
 
-def chains(brokers: Brokers, target: Target, queue: str, connector: str | None = None, whole: bool = True) -> Chains:
-    """`connector`: whose chain is meant, whatever the letters say. `whole` false leaves out transforms and predicates."""
-    asked = _Asked(brokers, target, queue, connector, whole)
-    return Chains(asked.whose, asked.build)
+def reporters(target: Target, queue: str, connector: str | None = None) -> Reporters:
+    """
+    Ask a worker for the connectors that name the queue, or only for `connector`, whatever queue it names.
+
+    Raises RestError if no worker answers, and NotFoundError if there is no such connector.
+    """
+    remedy = "name the topic with --to-topic, or the connector with --through-chain --chain-of"
+    with target.connect() as client:
+        infos = {name: each["info"] for name, each in client.connectors("info").items()}
+        if connector is not None and connector not in infos:
+            raise NotFoundError(f"There is no connector {connector} at {target.url}: name another with --chain-of")
+        configs = {name: info["config"] for name, info in infos.items()}
+
+        def described(name: str) -> Reporter:
+            return reporter(name, infos[name]["type"], configs[name], _used_topics(client, name))
+
+        if connector is not None:
+            return Reporters((), remedy, described(connector))
+        return Reporters([described(owner.connector) for owner in owners_in(configs) if owner.queue == queue], remedy)
+
+
+def _used_topics(client: ConnectClient, connector: str) -> list[str]:
+    try:
+        return client.topics(connector)
+    except RestError as error:
+        if error.status not in (403, 404):
+            raise
+        # The worker does not track topics, or the connector has just been deleted.
+        return []
+
+
+def chains(brokers: Brokers, target: Target, known: Reporters, whole: bool = True) -> Chains:
+    """Make the chains of `known` connectors. `whole` false leaves out transforms and predicates."""
+    return Chains(known, _Asked(brokers, target, whole).build)
 
 
 class _Asked:
-    def __init__(self, brokers: Brokers, target: Target, queue: str, connector: str | None, whole: bool) -> None:
+    def __init__(self, brokers: Brokers, target: Target, whole: bool) -> None:
         self._settings = brokers.settings if brokers.known else connector_file.worker_of(None)
-        self._target, self._queue, self._connector, self._whole = target, queue, connector, whole
+        self._target, self._whole = target, whole
         self._plugins: Registry | None = None
-        self._only: str | None = None
 
     def build(self, connector: str, kind: str) -> Preview:
         config = self._config(connector)
         if self._plugins is None:
             self._plugins = connector_file.plugins_of(self._settings)
         return connector_file.build(f"the config of {connector}", config, kind, self._settings, self._plugins)
-
-    def whose(self, letter: Letter) -> str:
-        asked = self._connector or letter.connector
-        if asked is not None:
-            return asked
-        if self._only is None:
-            there = [owner.connector for owner in queues.owners(self._target) if owner.queue == self._queue]
-            if len(there) != 1:
-                who = f"{', '.join(there)} all write to it" if there else "no connector names this queue"
-                raise ConnectError(
-                    f"The headers of {letter.place} do not name its connector, and {who}: name a connector with --chain-of"
-                )
-            self._only = there[0]
-        return self._only
 
     def _config(self, connector: str) -> dict[str, str]:
         try:

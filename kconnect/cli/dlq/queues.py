@@ -12,7 +12,7 @@ import click
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.core.settings.errors import DEAD_LETTERS_TOPIC
-from kconnect.dlq.letters import CONTEXT
+from kconnect.core.task.letter_headers import CONTEXT
 from kconnect.dlq.queue import Owner, Queue, owners_in
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 

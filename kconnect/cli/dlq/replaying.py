@@ -11,11 +11,12 @@ from kconnect.cli import asking, connection, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq import options, queues, retention
-from kconnect.cli.dlq.chains import chains
+from kconnect.cli.dlq.chains import chains, reporters
 from kconnect.cli.outcome_text import printable
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import counted
 from kconnect.dlq.memory import Done
+from kconnect.dlq.origins import Proof, Reporters
 from kconnect.dlq.planning import Left, Outgoing, Plan, Rules, plan
 from kconnect.dlq.queue import Queue
 from kconnect.dlq.sending import Sender
@@ -88,6 +89,10 @@ def replay(
     reads it. With --through-chain each letter is tried on the config that the connector has now, and what would fail again
     stays; what the sink's task itself refuses can't be tried. Letters of a source have to go that way.
 
+    A letter's headers alone do not decide where it goes. It goes to a topic of a connector that names this queue, and only if
+    the record that the headers name is the same, or is gone: then the letter is shown as claimed. Anything else stays, unless
+    you name the topic with --to-topic. A worker tells which topics a connector has, so without one --to-topic is needed.
+
     Key, value, headers and timestamp are as they were, and the partition is the record's own. Connect's headers are taken
     off; __kconnect.dlq.replays says how often a record was replayed, and what came back 3 times stays (--max-replays).
 
@@ -100,10 +105,15 @@ def replay(
         raise click.UsageError("--chain-of needs --through-chain")
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
         queues.require_queue(queue)
-        tried = stack.enter_context(chains(brokers, target, queue.name, chain_of)) if through_chain else None
+        # Without a worker, where a letter goes is for the caller alone to say.
+        known = Reporters(()) if to_topic and not through_chain else reporters(target, queue.name, chain_of)
+        tried = stack.enter_context(chains(brokers, target, known)) if through_chain else None
         rules = Rules(
             queue.name,
             functools.cache(queue.partitions),
+            known,
+            queue.read_back,
+            brokers.internal_topics,
             to_topic,
             tried.run if tried else None,
             by_key,
@@ -164,5 +174,7 @@ def _tell(made: Plan, queue: str, whole: bool, form: str, dry_run: bool) -> None
 
 def _row(each: Outgoing | Left) -> tuple[str, ...]:
     letter = each.letter
-    to, why = (each.to, "") if isinstance(each, Outgoing) else ("-", printable(each.why))
-    return f"{letter.partition}@{letter.offset}", letter.origin or "-", to, why
+    place, origin = f"{letter.partition}@{letter.offset}", printable(letter.origin or "-")
+    if isinstance(each, Left):
+        return place, origin, "-", printable(each.why)
+    return place, f"{origin} (claimed)" if each.proof is Proof.CLAIMED else origin, each.to, ""

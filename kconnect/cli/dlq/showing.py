@@ -14,7 +14,7 @@ from kconnect.cli import connection, outcome_text, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq import options, queues
-from kconnect.cli.dlq.chains import chains
+from kconnect.cli.dlq.chains import chains, reporters
 from kconnect.cli.outcome_text import bytes_text, echo, printable
 from kconnect.dlq.chains import Chains
 from kconnect.dlq.choice import Choice
@@ -66,7 +66,9 @@ def show(
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
         done = _replayed(queue)
         found = queue.some(choice, limit, oldest)
-        tried = stack.enter_context(chains(brokers, target, queue.name, chain_of, whole=False)) if decode else None
+        tried = None
+        if decode:
+            tried = stack.enter_context(chains(brokers, target, reporters(target, queue.name, chain_of), whole=False))
         bodies = [_decoded(letter, tried) for letter in found]
     if form in ("json", "yaml"):
         output.write([_json(letter, body, done) for letter, body in zip(found, bodies)], form)
@@ -147,7 +149,7 @@ def _lines(letter: Letter, body: dict[str, Any] | str | None) -> Iterator[tuple[
         place = " ".join(letter.context.get(name, "") for name in ("source.partition", "source.offset"))
         yield line("for", f"{letter.topic or '?'}, from {place}")
     else:
-        yield line("from", letter.origin or "not told")
+        yield line("from", f"{letter.origin}, by its headers" if letter.origin else "not told")
     if letter.connector:
         yield line("by", f"{letter.connector}, task {letter.context.get('task.id', '?')}")
     if letter.stage:

@@ -1,7 +1,8 @@
-"""Whose chain is meant is asked once, also where the answer is that it can't be had."""
+"""Only a connector that names the queue has its chain run, and is asked for it once, also where it can't be had."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,22 +11,30 @@ import pytest
 
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.cli.dlq.chains import chains
+from kconnect.cli.dlq.chains import chains, reporters
 from kconnect.errors import ConnectError, NotFoundError
 from tests.dlq.letters import letter
 
 _ASKED: list[str] = []
 
 
-class _Nobody(BaseHTTPRequestHandler):
-    """A worker that knows no connector."""
+_QUEUE = "errors.deadletterqueue.topic.name"
+_INFOS = {
+    name: {"info": {"name": name, "type": "sink", "config": {"topics": "orders", _QUEUE: queue}, "tasks": []}}
+    for name, queue in (("sink", "orders-dead"), ("other", "other-dead"))
+}
+
+
+class _Worker(BaseHTTPRequestHandler):
+    """A worker with two connectors, which are gone when somebody asks for the config of one."""
 
     def do_GET(self) -> None:
         _ASKED.append(self.path)
-        self.send_response(404)
+        listed = self.path.startswith("/connectors?")
+        self.send_response(200 if listed else 404)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
-        self.wfile.write(b'{"error_code":404,"message":"Connector not found"}')
+        self.wfile.write(json.dumps(_INFOS if listed else {"error_code": 404, "message": "Connector not found"}).encode())
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -34,7 +43,7 @@ class _Nobody(BaseHTTPRequestHandler):
 @pytest.fixture
 def url() -> Iterator[str]:
     _ASKED.clear()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Nobody)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Worker)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -45,30 +54,23 @@ def url() -> Iterator[str]:
         thread.join()
 
 
-def test_a_connector_that_is_gone_is_asked_for_once(url: str) -> None:
-    with chains(Brokers(), Target(url), "orders-dead") as tried:
+def test_a_connector_that_is_gone_is_asked_for_once_and_another_s_chain_never(url: str) -> None:
+    known = reporters(Target(url), "orders-dead")
+    assert _ASKED == ["/connectors?expand=info", "/connectors/sink/topics"]
+    _ASKED.clear()
+    with chains(Brokers(), Target(url), known) as tried:
         for offset in range(3):
             with pytest.raises(NotFoundError, match="sink, which wrote the letter, no longer exists: name another"):
                 tried.run(letter(offset))
-        with pytest.raises(NotFoundError, match="The connector other"):
+        with pytest.raises(ConnectError, match="the connector other, which is gone, or has another queue now: name the topic"):
             tried.run(letter(connector_name="other"))
-    assert _ASKED == ["/connectors/sink/config", "/connectors/other/config"]
+    assert _ASKED == ["/connectors/sink/config"]
+    named = reporters(Target(url), "orders-dead", "other")
+    assert named.of(letter()).connector == "other", "the caller has named it"
+    with pytest.raises(NotFoundError, match="There is no connector none"):
+        reporters(Target(url), "orders-dead", "none")
 
 
-def test_a_worker_that_is_not_there_is_asked_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def away(_: _Nobody) -> None:
-        asked.append("once")
-        raise ConnectionResetError
-
-    monkeypatch.setattr(_Nobody, "do_GET", away)
-    monkeypatch.setattr(ThreadingHTTPServer, "handle_error", lambda *_: None)
-    with chains(Brokers(), Target(url), "orders-dead") as tried:
-        with pytest.raises(ConnectError):
-            tried.run(letter(0))
-        first = len(asked)
-        assert first
-        with pytest.raises(ConnectError):
-            tried.run(letter(1))
-    assert len(asked) == first
+def test_a_worker_that_is_not_there_is_an_error(url: str) -> None:
+    with pytest.raises(ConnectError):
+        reporters(Target(url.rpartition(":")[0] + ":1"), "orders-dead")

@@ -30,7 +30,12 @@ class DeadLetters(Request[str]):
             setting = DEAD_LETTERS_TOPIC.key.name
             raise NotFoundError(f"The connector {self.name} has no dead letter queue: it does not set {setting}")
         same = {name: _given(config) for name, config in known.items() if DEAD_LETTERS_TOPIC.read(config) == queue}
-        return (yield from ask(effects.DeadLetters(self.name, same, self.wanted)))
+        # By these a replay knows which topics are the connectors' own: what a letter says is not believed.
+        kinds = {}
+        for name in same:
+            kinds[name] = yield from office.classes.kind(name, patient=True)
+        topics = {name: office.desk.log.status.topics_of(name) for name in same}
+        return (yield from ask(effects.DeadLetters(self.name, same, {**self.wanted, "kinds": kinds, "topics": topics})))
 
 
 def _given(config: Mapping[str, str | None]) -> dict[str, str]:
