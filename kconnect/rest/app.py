@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from kconnect.errors import ForbiddenError
 from kconnect.processes.levels import Loggers, PythonLoggers
 from kconnect.rest import (
     browsers,
@@ -96,7 +97,10 @@ def _app(api: Api, outermost: Sequence[Middleware] = ()) -> Starlette:
 def _unknown_path(api: Api) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def answer(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return await api.refusal(request, Role.READ) or errors.framework(error.status_code)
+        try:
+            return await api.refusal(request, Role.READ) or errors.framework(error.status_code)
+        except ForbiddenError as refused:
+            return errors.respond(refused, request.method, request.url.path)
 
     return answer
 

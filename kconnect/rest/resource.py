@@ -32,10 +32,11 @@ from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
 from kconnect.errors import ConnectError, RequestTimeoutError
 from kconnect.processes.levels import Loggers
-from kconnect.rest import bodies, browsers, errors, signature
+from kconnect.rest import bodies, browsers, errors, host_names, signature
 from kconnect.rest.audit import AuditFile
 from kconnect.rest.authentication import Gate
 from kconnect.rest.forward import Forwarder
+from kconnect.rest.host_names import HostNames
 from kconnect.rest.notes import WORKER, noted
 from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_json
 from kconnect.rest.reading import BusyError, Reading, TooLargeError
@@ -77,6 +78,8 @@ class RestSettings:
     response_headers: tuple[HeaderRule, ...] = ()
     gate: Gate | None = None
     """Asks callers who they are; None lets everybody do everything."""
+    host_names: HostNames | None = None
+    """Under which names browsers are served where no login is needed; None: the advertised one."""
     console: bool = True
     """Serve the web console."""
     audit_file: AuditFile | None = None
@@ -99,9 +102,18 @@ class Api:
     reading: Reading = field(default_factory=Reading)
 
     async def refusal(self, http: HttpRequest, role: Role) -> Response | None:
-        """What a caller who may not is answered; None for those who may."""
+        """
+        What a caller who may not is answered; None for those who may.
+
+        Raises:
+            ForbiddenError: a browser asks a worker without login under a name that is not the worker's
+        """
         gate = self.settings.gate
-        return None if gate is None else await gate.refusal(http, role)
+        if gate is not None:
+            # A browser has no login for somebody else's name.
+            return await gate.refusal(http, role)
+        host_names.check(http, self.settings.host_names or HostNames([urlsplit(self.settings.advertised_url).hostname or ""]))
+        return None
 
 
 _LARGE_BODY = 2**16
@@ -296,9 +308,11 @@ class _Resource:
         # Strangers could fill the log: of what workers send only what is signed, be it wrongly, is written down.
         notes["changes"] = changes and not (operation is not None and operation.signed)
         try:
-            refusal = await self._api.refusal(http, _needed(http, operation))
-            if refusal is not None:
-                return refusal
+            if operation is None or not operation.probe:
+                refusal = await self._api.refusal(http, _needed(http, operation))
+                if refusal is not None:
+                    return refusal
+            notes["reveals"] = operation is not None and operation.reveals
             if notes["changes"]:
                 browsers.check_origin(http, self._api.settings.cors, OPENED in http.scope)
             if operation is None:

@@ -60,5 +60,6 @@ OPERATIONS = (
             Answer(500, "It can't answer requests at the moment.", "Health"),
             Answer(503, "It is starting.", "Health"),
         ),
+        probe=True,
     ),
 )

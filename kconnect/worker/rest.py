@@ -8,8 +8,10 @@ Read next: `rest/server.py` and `rest/app.py`.
 from __future__ import annotations
 
 import logging
+import socket
 import ssl
 import threading
+from urllib.parse import urlsplit
 
 from kconnect.core.settings import browsers
 from kconnect.core.settings.worker import WorkerSettings
@@ -18,7 +20,8 @@ from kconnect.rest import app, audit, authentication
 from kconnect.rest.connections import limit
 from kconnect.rest.credentials_file import CredentialsFile
 from kconnect.rest.forward import Forwarder
-from kconnect.rest.server import Server
+from kconnect.rest.host_names import HostNames
+from kconnect.rest.server import Server, parse_listener
 from kconnect.tls import contexts
 from kconnect.tls.stores import Settings
 
@@ -73,6 +76,7 @@ class Rest:
             response_headers=browsers.header_rules("response.http.headers.config", settings.response_http_headers_config),
             gate=self._gate,
             audit_file=self._audit_file,
+            host_names=_host_names(settings),
             console=settings.console_enable,
         )
         forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)
@@ -96,6 +100,13 @@ def _access(settings: WorkerSettings) -> tuple[authentication.Gate | None, audit
     for text in authentication.warnings([*settings.listeners, *(settings.admin_listeners or ())], gate is not None):
         log.warning("%s", text)
     return gate, None if settings.audit_log_file is None else audit.open_file(settings.audit_log_file)
+
+
+def _host_names(settings: WorkerSettings) -> HostNames:
+    """Every name by which this machine, the advertised address and the listeners are known."""
+    listeners = [parse_listener(url).host for url in [*settings.listeners, *(settings.admin_listeners or ())]]
+    advertised = urlsplit(settings.advertised_url).hostname or ""
+    return HostNames([*settings.rest_hosts_allowed, *listeners, advertised, socket.gethostname()])
 
 
 def _server_tls(listeners: list[str], settings: Settings) -> ssl.SSLContext | None:

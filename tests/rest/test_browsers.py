@@ -10,6 +10,7 @@ import pytest
 
 from kconnect.core.settings.browsers import cors, header_rules
 from kconnect.rest.app import RestSettings, build, build_admin
+from kconnect.rest.host_names import HostNames
 
 from .conftest import ADVERTISED, Http
 from .herder import MemoryHerder
@@ -18,7 +19,12 @@ ONE = "https://one.example"
 
 
 def app(herder: MemoryHerder, origins: str = "", methods: str = "", headers: str = "", admin: bool = False) -> Http:
-    settings = RestSettings(ADVERTISED, cors=cors(origins, methods), response_headers=header_rules("x", headers))
+    settings = RestSettings(
+        ADVERTISED,
+        cors=cors(origins, methods),
+        response_headers=header_rules("x", headers),
+        host_names=HostNames(["worker-1", "connect.example"]),
+    )
     return Http(build_admin(herder, settings) if admin else build(herder, settings))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -96,3 +97,13 @@ def test_a_worker_without_its_files_does_not_start(serve: Callable[..., Rest], t
         serve(listeners=url, rest_authentication_file=missing)
     with pytest.raises(ConnectError, match=r"'audit\.log\.file'"):
         serve(listeners=url, audit_log_file=missing)
+
+
+def test_browsers_are_served_under_the_worker_s_own_names_and_those_of_the_setting(serve: Callable[..., Rest]) -> None:
+    rest = serve(
+        listeners="http://127.0.0.1:0", rest_advertised_host_name="advertised.example", rest_hosts_allowed="proxy.example"
+    )
+    names = {"advertised.example": 200, "proxy.example": 200, socket.gethostname(): 200, "localhost": 200, "other.example": 403}
+    for name, status in names.items():
+        headers = {"User-Agent": "Mozilla/5.0", "Host": f"{name}:8083"}
+        assert httpx.get(f"http://127.0.0.1:{rest.port}/", headers=headers, timeout=60).status_code == status, name

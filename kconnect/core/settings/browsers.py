@@ -14,6 +14,7 @@ from typing import Any
 from kconnect.errors import ConfigError
 
 _ACTIONS = {action.lower(): action for action in ("set", "add", "setDate", "addDate")}
+_HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # What makes Jetty's patterns more than an address; a full stop alone is a full stop.
 _PATTERN = re.compile(r"[\\*+?\[\](){}|^$]")
@@ -66,6 +67,13 @@ def _rule(name: str, text: str) -> HeaderRule:
     if not all(32 <= ord(character) < 127 for character in value):
         raise refused("Invalid header value. It may hold printable ASCII characters only")
     return HeaderRule(action.lower().startswith("set"), key, value, is_date)
+
+
+def check_host_names(name: str, value: Any) -> None:
+    """Raise ConfigError for what is no name of a host, such as a URL, or a name with a port."""
+    for host in value or ():
+        if not _HOST_NAME.fullmatch(host):
+            raise ConfigError(name, host, "Must be names of hosts, without scheme and port, such as connect.example.com")
 
 
 def cors(origins: str, methods: str) -> Cors | None:

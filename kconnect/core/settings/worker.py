@@ -171,6 +171,13 @@ class WorkerSettings:
     admin_listeners = LIST("admin.listeners", None)
     access_control_allow_origin = STRING(
         browsers.ORIGINS, "", browsers.check_origins, "origins whose web pages may send requests; * for all"
+    rest_hosts_allowed = LIST(
+        "rest.hosts.allowed",
+        [],
+        browsers.check_host_names,
+        "more host names under which browsers may use REST without a login, such as a proxy's; *.example.com: all that end so; "
+        "*: all",
+    )
     )
     access_control_allow_methods = STRING(
         "access.control.allow.methods",

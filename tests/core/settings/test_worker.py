@@ -83,6 +83,7 @@ DEFAULTS = {
     "scheduled.rebalance.max.delay.ms": 0,
     "handover.grace.ms": 2000,
     "task.hosts": -1,
+    "rest.hosts.allowed": [],
     "access.log.file": None,
     "log.format": "text",
     "sandbox.memory.max.bytes": 2147483648,
@@ -135,6 +136,13 @@ def test_the_policy_for_client_overrides() -> None:
     assert settings(**given).override_policy == Policy("Allowlist", ("acks", "linger.ms"), ("x",))
     with pytest.raises(ConfigError, match=r"policy: Must be one of: All, None, Principal, Allowlist"):
         settings(**{f"{prefix}.policy": "com.acme.Mine"})
+
+
+@pytest.mark.parametrize("given", ["http://a", "a:8083", "a/b", "a b", "*.*", "a*"])
+def test_names_of_hosts_are_names_only(given: str) -> None:
+    assert settings(**{"rest.hosts.allowed": "a.example, *.b.example"}).rest_hosts_allowed[1] == "*.b.example"
+    with pytest.raises(ConfigError, match="Must be names of hosts, without scheme and port"):
+        settings(**{"rest.hosts.allowed": given})
 
 
 def test_authentication_is_on_where_a_file_is_named() -> None:

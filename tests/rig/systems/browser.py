@@ -51,9 +51,9 @@ def find_or_install(install: bool = False) -> Path:
 
 
 @contextmanager
-def opened(program: Path) -> Iterator[Browser]:
+def opened(program: Path, *arguments: str) -> Iterator[Browser]:
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=_ARGUMENTS)
+        browser = driver.chromium.launch(executable_path=program, args=[*_ARGUMENTS, *arguments])
         try:
             yield browser
         finally:
