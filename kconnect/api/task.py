@@ -181,7 +181,9 @@ class SinkBatch(Protocol):
 
 
 class SinkTask(Task):
-    """Takes records from Kafka and delivers them to an outside system. All calls come from the task's own thread."""
+    """
+    Takes records from Kafka and delivers them to an outside system. All calls but `interrupt` come from the task's own thread.
+    """
 
     context: SinkTaskContext
 
@@ -203,6 +205,13 @@ class SinkTask(Task):
         Batches that are not alike, few records or none come through `put` all the same.
         """
         self.put(batch.records())
+
+    def interrupt(self) -> None:
+        """
+        Called when the task is to stop, from another thread, maybe before `start`, and maybe more than once. A `put` that is
+        under way should end within a few seconds, if need be with a RetriableError; its records come again later. It must
+        return at once.
+        """
 
     def flush(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         """When it returns, all records below `offsets` that were put must be safe: the framework commits `offsets` next."""

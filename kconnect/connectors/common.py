@@ -102,6 +102,9 @@ class Polling(SourceTask):
     def read(self) -> list[SourceRecord] | None:
         """As `poll`; it is not stopped yet."""
 
+    def interrupt(self) -> None:
+        """End what `read` waits for. Called from the thread that stops the task, while `read` may run or not."""
+
     @abstractmethod
     def release(self) -> None:
         """Let go of what is held; it may be nothing."""
@@ -116,6 +119,7 @@ class Polling(SourceTask):
 
     def stop(self) -> None:
         self.stopped.set()
+        self.interrupt()
         # A poll that runs does it when it is over.
         if self._lock.acquire(timeout=_STOP_S):
             try:

@@ -44,9 +44,13 @@ def check_segment(text: str, empty: bool = False) -> None:
     for form in _forms(text):
         pieces = _SEPARATORS.split(form)
         if any(_bare(piece) in (".", "..") for piece in pieces):
-            raise DataError(f"{shown(text)} can't be a part of a path: a server may take it for the folder itself or the one above")
+            raise DataError(
+                f"{shown(text)} can't be a part of a path: a server may take it for the folder itself or the one above"
+            )
         if not empty and not any(map(_bare, pieces)):
-            raise DataError(f"{shown(text)} can't be a part of a path: it is empty there, which is the address of the whole folder")
+            raise DataError(
+                f"{shown(text)} can't be a part of a path: it is empty there, which is the address of the whole folder"
+            )
         if any(unicodedata.category(letter) == "Cc" for letter in form):
             raise DataError(f"{shown(text)} can't be a part of a path: it has control characters")
 

@@ -127,6 +127,9 @@ class SinkLoop:
 
     def wake(self) -> None:
         self._consumer.wake()
+        if self._unit.stopping.is_set():
+            # A `put` may wait for an outside system, for longer than a host waits for its tasks.
+            self._task.interrupt()
 
     def run(self) -> None:
         unit, task = self._unit, self._task

@@ -1,9 +1,9 @@
 """
 Addresses with `${…}` in them, of which a record or a service fills in the parts, and the config decides the rest.
 
-Scheme, user, host and port are the config's, and so is how many segments the path has: a part is one segment, or a piece of one,
-whatever it is. The address is compared after parsing, as httpx reads it. Used by `requests.py` and `pages.py`; what a segment
-may be is decided in `../names.py`.
+Scheme, user, host and port are the config's, and so is how many segments the path has: a part is one segment, or a piece of
+one, whatever it is. The address is compared after parsing, as httpx reads it. Used by `requests.py` and `pages.py`; what a
+segment may be is decided in `../names.py`.
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ import httpx
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors.http import requests, settings
+from kconnect.connectors.http.address import Address
 from kconnect.connectors.http.answers import Answers
+from kconnect.connectors.http.login import LoginError
 from kconnect.connectors.http.requests import Request
-from kconnect.connectors.http.service import LoginError, Service
-from kconnect.connectors.http.templates import Template
+from kconnect.connectors.http.service import Service
 
 _PROBE_S = 5.0
 
@@ -42,6 +43,10 @@ def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
         if config[name] and (url.scheme not in ("http", "https") or not url.host):
             found.append((name, "It is no address of HTTP: it must begin with http:// or https:// and a host."))
     try:
+        Address(settings.URL, config[settings.URL])
+    except ConfigError as error:
+        found.append((settings.URL, f"{error}."))
+    try:
         requests.headers_of(config)
     except ConfigError as error:
         found.append((settings.HEADERS, str(error)))
@@ -50,7 +55,7 @@ def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _problems_of_service(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a HEAD request to it comes to. Any answer will do, but that who asks is unknown."""
-    if not Template(config[settings.URL]).is_constant:
+    if not Address(settings.URL, config[settings.URL]).is_constant:
         return []
     try:
         service = Service({**config, settings.RETRY_ON: ""}, longest_s=_PROBE_S)

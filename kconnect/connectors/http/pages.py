@@ -8,7 +8,6 @@ that was seen. With each there are marks of the records that had it, since servi
 from __future__ import annotations
 
 import hashlib
-import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -17,11 +16,19 @@ import httpx
 import orjson
 
 from kconnect.api import ConnectError, DataError
+from kconnect.connectors import limits
 from kconnect.connectors.http import requests, settings, source_settings
+from kconnect.connectors.http.address import Address
+from kconnect.connectors.http.origins import Origins
 from kconnect.connectors.http.requests import Request
+from kconnect.connectors.http.service import Response
+from kconnect.connectors.limits import BrokenError
 
 _MARKS = 200
 """How many records that are equally new are told from each other."""
+_PARTS = ("since", "cursor", "offset", "page", "size")
+_LONGEST_CURSOR = 16 * 1024
+"""It stands in every offset of its page."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,8 @@ class Pages:
     """By a parsed config."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._url: str = config[settings.URL]
+        # The service chooses the cursor, which may be none yet.
+        self._url = Address(settings.URL, config[settings.URL], _PARTS, empty=True)
         self._method: str = config[settings.METHOD].upper()
         self._body: str = config[source_settings.BODY]
         self._headers = {"Accept": "application/json", **requests.headers_of(config)}
@@ -72,6 +80,12 @@ class Pages:
         self._since_first: str = config[source_settings.SINCE_FIRST] or ""
         paths = (source_settings.RECORDS, source_settings.CURSOR, source_settings.SINCE)
         self._records, self._cursor, self._since = (source_settings.compiled(name, config[name]) for name in paths)
+        # What stands for parts is in no origin.
+        plain = self._url.fill(lambda name: "0")
+        others = config[source_settings.ORIGINS]
+        self._origins = Origins(source_settings.ORIGINS, plain, others, self._method == "GET")
+        self._deepest: int = config[source_settings.MAX_DEPTH]
+        self._has_cursor = "${cursor}" in config[settings.URL] + self._body
 
     def first(self) -> Position:
         return Position(page=self._first)
@@ -84,22 +98,30 @@ class Pages:
             "page": position.page,
             "size": self._size,
         }
-        url, body = self._url, self._body
+        url = self._url.fill(lambda name: str(parts[name]))
+        body = self._body
         for name, value in parts.items():
-            url = url.replace(f"${{{name}}}", urllib.parse.quote(str(value), safe=""))
             body = body.replace(f"${{{name}}}", orjson.dumps(value).decode())
-        if position.cursor and "${cursor}" not in self._url + self._body:
-            # It is an address, maybe one relative to that of the page before.
-            url = str(httpx.URL(url).join(position.cursor))
+        if position.cursor and not self._has_cursor:
+            # It is an address, maybe one relative to that of the config.
+            address = _joined(httpx.URL(url), position.cursor)
+            self._origins.check(address)
+            if not self._origins.is_own(address):
+                return Request([], "GET", str(address), {"Accept": "application/json"}, None, elsewhere=True)
+            url = str(address)
         return Request([], self._method, url, self._headers, body.encode() if self._method == "POST" else None)
 
-    def read(self, position: Position, response: httpx.Response) -> tuple[list[Any], Position, bool]:
-        """What is new, where the connector is then, and whether that was the last page of its round."""
+    def read(self, position: Position, response: Response) -> tuple[list[Any], Position, bool]:
+        """
+        Return what is new, where the connector is then, and whether that was the last page of its round. BrokenError if the
+        answer is not JSON.
+        """
+        limits.check_depth(response.content, source_settings.MAX_DEPTH, self._deepest)
         try:
             document = orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
-            raise ConnectError(f"The service's answer is not JSON: {error}") from None
-        found = self._records.search(document)
+            raise BrokenError(f"The service's answer is not JSON: {error}") from None
+        found = _search(source_settings.RECORDS, self._records, document)
         every = found if isinstance(found, list) else [] if found is None else [found]
         new = self._new(position, every)
         newest, seen = self._newest(position, new)
@@ -112,13 +134,20 @@ class Pages:
         after = replace(position, newest=newest, seen_newest=seen, cursor=cursor, offset_of_page=offset, page=page)
         return new, after, False
 
-    def _next(self, document: Any, response: httpx.Response) -> str | None:
+    def _next(self, document: Any, response: Response) -> str | None:
         if self._mode == "link":
-            return response.links.get("next", {}).get("url")
-        if self._mode != "cursor":
+            following = response.links.get("next", {}).get("url")
+        elif self._mode == "cursor":
+            found = _search(source_settings.CURSOR, self._cursor, document)
+            following = None if found in (None, "", False) else str(found)
+        else:
             return None
-        found = self._cursor.search(document)
-        return None if found in (None, "", False) else str(found)
+        if following is None or self._has_cursor:
+            return following
+        if len(following) > _LONGEST_CURSOR:
+            raise DataError(f"The address of the next page has {len(following)} characters, of which {_LONGEST_CURSOR} may be")
+        # Relative to the page that names it; where that is the config's origin, it stays as short as it is.
+        return following if self._origins.is_own(response.url) else str(_joined(response.url, following))
 
     def _new(self, position: Position, records: Sequence[Any]) -> list[Any]:
         """Those that were not read in an earlier round."""
@@ -146,10 +175,27 @@ class Pages:
         return newest, ",".join(seen[-_MARKS:])
 
     def _at(self, record: Any) -> Any:
-        found = self._since.search(record)
+        found = _search(source_settings.SINCE, self._since, record)
         if isinstance(found, bool) or not isinstance(found, str | int | float):
             raise DataError(f"{source_settings.SINCE} finds no text and no number in a record, but {_shown(found)}")
         return found
+
+
+def _search(setting: str, path: Any, document: Any) -> Any:
+    """Return what a path finds. DataError if the answer has values that it can't use, as a function of JMESPath may say."""
+    try:
+        return path.search(document)
+    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        raise DataError(f"{setting} finds nothing in an answer: {' '.join(str(error).split())[:200]}") from None
+
+
+def _joined(base: httpx.URL, following: str) -> httpx.URL:
+    """The address of a next page, without a user and a password. ConnectError if it is none."""
+    try:
+        url = base.join(following)
+        return url.copy_with(username=None, password=None) if url.userinfo else url
+    except (httpx.InvalidURL, ValueError, TypeError) as error:
+        raise ConnectError(f"The service gives an address of a next page that is none: {error}") from None
 
 
 def _mark(record: Any) -> str:

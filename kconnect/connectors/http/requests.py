@@ -30,11 +30,15 @@ _FRAMING = frozenset(
 
 @dataclass(frozen=True)
 class Request:
+    """A request, and the records that it is for."""
+
     records: Sequence[SinkRecord]
     method: str
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = field(repr=False)
+    elsewhere: bool = False
+    """Whether it goes to another origin than the config's: then without login, headers, cookies and certificate."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +120,7 @@ class Maker:
             method = "DELETE" if record.value is None else self._method
             body = None if method == "DELETE" else self._body(record)
             headers = tuple(
-                (name, names.header_value(template.fill(record, values.to_text)))
-                for name, template in self._headers.items()
+                (name, names.header_value(template.fill(record, values.to_text))) for name, template in self._headers.items()
             )
             # Without a body a request is of one record.
             alone = (record.original_partition, record.original_offset) if body is None else None

@@ -1,28 +1,51 @@
 """
 The service: sends a request, logs in before it, and says what became of it.
 
-Called by `sink.py` and `source.py`. Addresses in messages are without queries and passwords, which may be secret.
+Called by `sink.py` and `source.py`. Addresses in messages are without queries and passwords, which may be secret, and what the
+service says is shown without what was sent to it. Read next: `login.py`, `bodies.py`, `dialer.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import email.utils
+import re
 import ssl
-import time
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
 from kconnect.api import ConnectError
-from kconnect.connectors.http import settings
+from kconnect.connectors.addresses import is_public
+from kconnect.connectors.http import bodies, settings, source_settings
+from kconnect.connectors.http.dialer import Dialer
+from kconnect.connectors.http.echoes import Echoes
+from kconnect.connectors.http.login import Login, PassingLoginError
 from kconnect.connectors.http.requests import Request
+from kconnect.connectors.limits import BrokenError, TooMuchError
 
-_EARLY_S = 30.0
-"""A token is renewed so long before its end."""
 _SHOWN = 300
+_LONGEST_ERROR = 16 * 1024
+"""Of what a service says when it refuses a request, so many bytes are read."""
+_DRAINED, _DRAIN_S = 64 * 1024, 1.0
+"""Of an answer that nobody needs so much is read, for so long, to keep the connection."""
+_MOST_COOKIES = 100
+_FAULTS = (UnicodeError, ValueError, TypeError, OverflowError, httpx.InvalidURL, httpx.LocalProtocolError)
+"""What httpx raises for a request that can't be sent as it is."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer of success, read."""
+
+    status_code: int
+    content: bytes
+    links: Mapping[str | None, Mapping[str, str]]
+    """Those of its header Link, by `rel`."""
+    url: httpx.URL
 
 
 @dataclass(frozen=True)
@@ -35,116 +58,163 @@ class Answer:
     problem: str = ""
     passing: bool = False
     after_s: float = 0.0
-    response: httpx.Response | None = None
-
-
-class LoginError(ConnectError):
-    """There is no token, for a reason that does not pass."""
+    response: Response | None = None
 
 
 class Service:
     """Connections to the service of a parsed config. ConnectError, naming the setting, if certificates can't be read."""
 
     def __init__(self, config: Mapping[str, Any], longest_s: float = float("inf")) -> None:
+        self._config = config
         self._retry_on = settings.codes(config[settings.RETRY_ON] or "")
-        answer_s = min(config[settings.TIMEOUT] / 1000, longest_s)
-        timeout = httpx.Timeout(answer_s, connect=min(config[settings.CONNECT_TIMEOUT] / 1000, longest_s))
+        self._answer_s = min(config[settings.TIMEOUT] / 1000, longest_s)
+        self._connect_s = min(config[settings.CONNECT_TIMEOUT] / 1000, longest_s)
+        self._longest_wait_s: float = config[settings.MAX_WAIT] / 1000
+        self._most: int = config[settings.MAX_BYTES]
+        self._echoes = Echoes(config)
+        self._login = Login(config, self._echoes)
+        self._dialer = Dialer()
+        self._client = self._made(self._dialer, _tls(config))
+        self._elsewhere: tuple[Dialer, httpx.Client] | None = None
+        """For other origins: without login, cookies and a certificate."""
+
+    def _made(self, dialer: Dialer, verify: ssl.SSLContext | bool) -> httpx.Client:
+        timeout = httpx.Timeout(self._answer_s, connect=self._connect_s)
         try:
-            self._client = httpx.Client(
-                auth=_login(config), timeout=timeout, verify=_tls(config), proxy=config[settings.PROXY] or None
-            )
+            client = httpx.Client(timeout=timeout, verify=verify, proxy=self._config[settings.PROXY] or None)
         except (ValueError, httpx.InvalidURL) as error:
-            raise ConnectError(f"{settings.PROXY} is no URL of a proxy: {error}") from None
+            raise ConnectError(f"{settings.PROXY} is no URL of a proxy: {self._echoes.hide(str(error))}") from None
+        client.headers["Accept-Encoding"] = bodies.ACCEPTED
+        dialer.attach(client)
+        return client
+
+    def interrupt(self) -> None:
+        """End a request that is under way, and make none any more. Called from another thread."""
+        self._dialer.interrupt()
+        if self._elsewhere is not None:
+            self._elsewhere[0].interrupt()
 
     def close(self) -> None:
         self._client.close()
+        if self._elsewhere is not None:
+            self._elsewhere[1].close()
 
-    def send(self, request: Request) -> Answer:
-        """LoginError if the service of tokens refuses to give one."""
-        where = shown(request.url)
+    def send(self, request: Request, keep: bool = True, cut: bool = False) -> Answer:
+        """
+        Send a request. LoginError if the service of tokens refuses to give one. With `keep=False` the answer's body is not
+        needed; with `cut` the begin of a long one will do.
+        """
+        dialer, client = self._to_elsewhere(request) if request.elsewhere else (self._dialer, self._client)
+        headers = dict(request.headers)
         try:
-            response = self._client.request(
-                request.method, request.url, headers=dict(request.headers), content=request.body, follow_redirects=False
-            )
+            for again in (False, True):
+                if not request.elsewhere:
+                    login = self._login.header(lambda made: self._exchange(made, settings.TOKEN_URL), renew=again)
+                    if login:
+                        headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+                        headers["Authorization"] = login
+                try:
+                    made = client.build_request(request.method, request.url, headers=headers, content=request.body)
+                    dialer.begin(self._answer_s)
+                    response = client.send(made, stream=True, auth=None, follow_redirects=False)
+                except _FAULTS as error:
+                    return Answer(f"{shown(request.url)} can't be asked: {self._said(str(error))}")
+                if response.status_code == 401 and not again and not request.elsewhere and self._login.may_be_stale:
+                    response.close()
+                    continue
+                with contextlib.closing(response):
+                    return self._answer(request, response, dialer, keep, cut)
+        except PassingLoginError as error:
+            return Answer(str(error), passing=True)
         except httpx.TransportError as error:
-            return Answer(f"{where} {_reason(error)}", passing=not isinstance(error, httpx.UnsupportedProtocol))
-        except httpx.InvalidURL as error:
-            return Answer(f"{where} is no URL: {error}")
+            if dialer.refused:
+                return Answer(
+                    f"The address of {shown(request.url)} is not one of the internet: {source_settings.ORIGINS_INTERNAL}=true "
+                    "allows that"
+                )
+            final = isinstance(error, httpx.UnsupportedProtocol)
+            return Answer(f"{shown(request.url)} {self._said(_reason(error))}", passing=not final)
+        raise AssertionError("the second round returns")
+
+    def _exchange(self, made: httpx.Request, setting: str) -> tuple[int, str, bytes]:
+        """Make another request on the way, as for a token: its status, its reason and its body, or what can be had of it."""
+        self._dialer.begin(self._answer_s)
+        response = self._client.send(made, stream=True, auth=None, follow_redirects=False)
+        with contextlib.closing(response):
+            body = bodies.read(response, settings.MAX_BYTES, min(self._most, 1024 * 1024))
+        return response.status_code, self._said(response.reason_phrase), body
+
+    def _answer(self, request: Request, response: httpx.Response, dialer: Dialer, keep: bool, cut: bool) -> Answer:
+        where = shown(request.url)
+        if len(self._client.cookies.jar) > _MOST_COOKIES:
+            self._client.cookies.clear()
         if response.is_success:
-            return Answer(response=response)
-        problem = f"{where} answers {response.status_code} {response.reason_phrase}"
-        said = " ".join(response.text.split())[:_SHOWN]
+            try:
+                body = self._body(response, dialer, keep, cut)
+            except BrokenError as error:
+                return Answer(f"{where} answers {response.status_code}, but {error}", passing=True)
+            except TooMuchError as error:
+                return Answer(f"{where} answers {response.status_code}, but {error}")
+            return Answer(response=Response(response.status_code, body, response.links, response.url))
+        problem = f"{where} answers {response.status_code} {self._said(response.reason_phrase)}"
+        said = ""
+        # What can't be read of it is not needed.
+        with contextlib.suppress(httpx.TransportError, BrokenError, TooMuchError):
+            dialer.hurry(self._connect_s)
+            body = bodies.read(response, settings.MAX_BYTES, _LONGEST_ERROR, cut=True)
+            said = self._said(body.decode("utf-8", "replace"))
         passing = any(response.status_code in each for each in self._retry_on)
-        return Answer(f"{problem}: {said}" if said else problem, passing, _after(response) if passing else 0.0)
-
-
-class _ClientCredentials(httpx.Auth):
-    """OAuth 2's client credentials (RFC 6749, 4.4): a token for all requests, a new one before its end, or if it is refused."""
-
-    requires_response_body = True
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
-        self._token, self._end = "", 0.0
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        known = self._token if time.monotonic() < self._end else ""
-        if not known:
-            self._keep((yield self._request()))
-        request.headers["Authorization"] = f"Bearer {self._token}"
-        response = yield request
-        if response.status_code == 401 and known:
-            self._keep((yield self._request()))
-            request.headers["Authorization"] = f"Bearer {self._token}"
-            yield request
-
-    def _request(self) -> httpx.Request:
-        config = self._config
-        client, secret = config[settings.CLIENT_ID], config[settings.CLIENT_SECRET].value
-        data = {"grant_type": "client_credentials", **({"scope": config[settings.SCOPE]} if config[settings.SCOPE] else {})}
-        if config[settings.CLIENT_MODE].lower() == "url":
-            return httpx.Request(
-                "POST", config[settings.TOKEN_URL], data={**data, "client_id": client, "client_secret": secret}
+        problem = f"{problem}: {said}" if said else problem
+        if not passing:
+            return Answer(problem)
+        wished_s = _after(response)
+        if wished_s > self._longest_wait_s:
+            problem = (
+                f"{problem}. It asks to wait until later than {settings.MAX_WAIT} allows, which is "
+                f"{self._longest_wait_s * 1000:.0f}"
             )
-        made = httpx.Request("POST", config[settings.TOKEN_URL], data=data)
-        return next(httpx.BasicAuth(client, secret).auth_flow(made))
+        return Answer(problem, True, min(wished_s, self._longest_wait_s))
 
-    def _keep(self, response: httpx.Response) -> None:
-        where, name = shown(self._config[settings.TOKEN_URL]), self._config[settings.TOKEN_PROPERTY]
-        if response.status_code >= 500 or response.status_code == 429:
-            raise httpx.ReadError(f"{where}, which gives tokens, answers {response.status_code}")
-        try:
-            found = response.raise_for_status().json()
-            self._token = str(found[name])
-            self._end = time.monotonic() + float(found.get("expires_in", 3600)) - _EARLY_S
-        except httpx.HTTPStatusError:
-            raise LoginError(
-                f"{where} gives no token, but answers {response.status_code} {response.reason_phrase}: check "
-                f"{settings.CLIENT_ID}, {settings.CLIENT_SECRET} and {settings.SCOPE}"
-            ) from None
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise LoginError(
-                f"{where} gives no token: its answer has no {name}, which {settings.TOKEN_PROPERTY} names"
-            ) from None
+    def _body(self, response: httpx.Response, dialer: Dialer, keep: bool, cut: bool) -> bytes:
+        if keep:
+            return bodies.read(response, settings.MAX_BYTES, self._most, cut)
+        with contextlib.suppress(httpx.TransportError, BrokenError, TooMuchError):
+            # The service has taken the request: what else it says does not matter.
+            dialer.hurry(_DRAIN_S)
+            bodies.read(response, settings.MAX_BYTES, _DRAINED, cut=True)
+        return b""
+
+    def _to_elsewhere(self, request: Request) -> tuple[Dialer, httpx.Client]:
+        if self._elsewhere is None:
+            allowed = self._config.get(source_settings.ORIGINS_INTERNAL, False)
+            dialer = Dialer(None if allowed else is_public)
+            self._elsewhere = dialer, self._made(dialer, _tls(self._config, certificate=False))
+        dialer, client = self._elsewhere
+        client.cookies.clear()
+        by_proxy = client._transport_for_url(httpx.URL(request.url)) is not client._transport
+        if by_proxy and not self._config.get(source_settings.ORIGINS_INTERNAL, False):
+            raise ConnectError(
+                f"{shown(request.url)} is reached by a proxy, which resolves its name by itself, so nobody can tell whether "
+                f"its address is one of the internet: {source_settings.ORIGINS_INTERNAL}=true allows that"
+            )
+        return dialer, client
+
+    def _said(self, text: str) -> str:
+        """What a service has said, in one line, without what was sent to it."""
+        plain = " ".join(self._echoes.hide(text).split())[:_SHOWN]
+        return "".join(letter if letter.isprintable() else "?" for letter in plain)
 
 
-def _login(config: Mapping[str, Any]) -> httpx.Auth | None:
-    kind = config[settings.AUTH].upper()
-    if kind == "BASIC":
-        return httpx.BasicAuth(config[settings.USER], config[settings.PASSWORD].value)
-    return _ClientCredentials(config) if kind == "OAUTH2" else None
-
-
-def _tls(config: Mapping[str, Any]) -> ssl.SSLContext | bool:
-    authorities, certificate = config[settings.CA], config[settings.CERTIFICATE]
-    if not authorities and not certificate:
+def _tls(config: Mapping[str, Any], certificate: bool = True) -> ssl.SSLContext | bool:
+    authorities, own = config[settings.CA], config[settings.CERTIFICATE] if certificate else ""
+    if not authorities and not own:
         return True
     setting = settings.CA
     try:
         context = ssl.create_default_context(cafile=authorities or None)
-        if certificate:
+        if own:
             setting = settings.CERTIFICATE
-            context.load_cert_chain(certificate, config[settings.KEY] or None, password="")
+            context.load_cert_chain(own, config[settings.KEY] or None, password="")
     except (OSError, ssl.SSLError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConnectError(f"The file of {setting} can't be used: {reason}") from None
@@ -152,7 +222,7 @@ def _tls(config: Mapping[str, Any]) -> ssl.SSLContext | bool:
 
 
 def shown(url: str) -> str:
-    """Without what may be secret."""
+    """Return the address without what may be secret."""
     try:
         found = httpx.URL(url)
     except httpx.InvalidURL:
@@ -168,14 +238,18 @@ def _reason(error: httpx.TransportError) -> str:
     return f"can't be reached: {error}"
 
 
+_SECONDS = re.compile("[0-9]+")
+
+
 def _after(response: httpx.Response) -> float:
-    """The seconds of a Retry-After; 0 without one."""
+    """The seconds of a Retry-After, which may be infinitely many; 0 without one."""
     text = response.headers.get("Retry-After", "").strip()
-    if text.isdecimal():
-        return float(text)
+    if _SECONDS.fullmatch(text):
+        return float(text) if len(text) < 20 else float("inf")
     try:
         at = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+        at = at if at.tzinfo else at.replace(tzinfo=datetime.timezone.utc)
+        return max(0.0, (at - datetime.datetime.now(datetime.timezone.utc)).total_seconds())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        # No date, or one that is none of the years 1 to 9999.
         return 0.0
-    at = at if at.tzinfo else at.replace(tzinfo=datetime.timezone.utc)
-    return max(0.0, (at - datetime.datetime.now(datetime.timezone.utc)).total_seconds())

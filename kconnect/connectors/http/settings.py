@@ -21,6 +21,7 @@ SCOPE, TOKEN_PROPERTY, CLIENT_MODE = "oauth2.client.scope", "oauth2.token.proper
 ON_ERROR, RETRIES, BACKOFF, RETRY_ON = "behavior.on.error", "max.retries", "retry.backoff.ms", "retry.on.status.codes"
 RATE, CONNECT_TIMEOUT, TIMEOUT = "requests.per.second", "http.connect.timeout.ms", "http.request.timeout.ms"
 ANSWERS, BROKERS = "reporter.result.topic.name", "reporter.bootstrap.servers"
+MAX_WAIT, MAX_BYTES = "retry.wait.max.ms", "http.response.max.bytes"
 PROXY, CA, CERTIFICATE, KEY = "http.proxy.url", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
 
 _WHERE, _WHAT, _LOGIN, _TROUBLE, _TLS = "Service", "Requests", "Login", "Trouble and limits", "TLS and proxy"
@@ -281,6 +282,29 @@ CONFIG = ConfigDef(
         Range.at_least(0),
         group=_TROUBLE,
         order=4,
+        dependents=(MAX_WAIT,),
+    ),
+    ConfigKey(
+        MAX_WAIT,
+        Type.LONG,
+        3_600_000,
+        Importance.LOW,
+        "How long a Retry-After of the service may make the task wait, in ms. If the service asks for longer, it is asked "
+        "again after this time.",
+        Range.between(0, 7 * 24 * 3_600_000),
+        group=_TROUBLE,
+        order=8,
+    ),
+    ConfigKey(
+        MAX_BYTES,
+        Type.INT,
+        32 * 1024 * 1024,
+        Importance.MEDIUM,
+        "How many bytes an answer may have, unpacked. In memory a document in JSON takes up to 20 times as much. The source "
+        "fails on a longer one; the sink cuts what it keeps of one.",
+        Range.between(1024, 1024 * 1024 * 1024),
+        group=_TROUBLE,
+        order=9,
     ),
     ConfigKey(
         RATE,
@@ -307,7 +331,7 @@ CONFIG = ConfigDef(
         Type.INT,
         30_000,
         Importance.LOW,
-        "How long the service may take to answer, in ms.",
+        "How long the service may take for all of its answer, in ms: from the begin of the request to the last byte.",
         Range.at_least(1),
         group=_TROUBLE,
         order=7,

@@ -8,6 +8,7 @@ service refuses for good is a bad record. How requests are made: `requests.py`; 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -22,16 +23,18 @@ from kconnect.api import (
     SinkTask,
     TopicPartition,
 )
-from kconnect.connectors.common import CheckedSink, bad_record
+from kconnect.connectors.common import MISFITS, CheckedSink, bad_record
 from kconnect.connectors.http import checks, settings
 from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.requests import Maker, Request
-from kconnect.connectors.http.service import Service
+from kconnect.connectors.http.service import Response, Service
 
 log = logging.getLogger(__name__)
 
 _LONGEST_PUT_S = 20.0
 """A put that waits for its rate for longer gives way: a group takes a member for dead that reads nothing for minutes."""
+_GRACE_S = 2.0
+"""How long a put may go on when the task is to stop: less than what hosts wait for it by default."""
 
 
 class HttpSinkConnector(CheckedSink):
@@ -59,6 +62,7 @@ class HttpSinkTask(SinkTask):
         self._done: dict[tuple[str, int], int] = {}
         """The first offset of each partition that was not sent yet: a put that is made again has some that were."""
         self._free_at = 0.0
+        self._stopped = threading.Event()
 
     def version(self) -> str:
         return kconnect.__version__
@@ -71,6 +75,17 @@ class HttpSinkTask(SinkTask):
         self._patience = settings.patience(config)
         self._answers = Answers(config, props) if config[settings.ANSWERS] else None
         self._pause_s = 1 / config[settings.RATE] if config[settings.RATE] else 0.0
+
+    def interrupt(self) -> None:
+        # What can be sent soon need not be sent again later.
+        timer = threading.Timer(_GRACE_S, self._end)
+        timer.daemon = True
+        timer.start()
+
+    def _end(self) -> None:
+        self._stopped.set()
+        if self._service is not None:
+            self._service.interrupt()
 
     def stop(self) -> None:
         if self._service is not None:
@@ -110,20 +125,23 @@ class HttpSinkTask(SinkTask):
             if now + pause - began > _LONGEST_PUT_S:
                 self.context.timeout(round(pause * 1000))
                 raise RetriableError(f"No more requests are made for now: {settings.RATE} allows one in {self._pause_s:g} s")
-            time.sleep(pause)
+            self._stopped.wait(pause)
         self._free_at = max(self._free_at, now) + self._pause_s
 
     def _send(self, request: Request) -> None:
         assert self._service is not None
-        answer = self._service.send(request)
+        if self._stopped.is_set():
+            raise RetriableError("The task is to stop: the request is made again when it starts")
+        answer = self._service.send(request, keep=self._answers is not None, cut=True)
+        if self._stopped.is_set() and answer.response is None:
+            raise RetriableError("The task is to stop: the request is made again when it starts")
         if answer.passing:
             error, pause_ms = self._patience.failed(answer.problem, answer.after_s * 1000)
             self.context.timeout(pause_ms)
             raise error
         self._patience.succeeded()
         if answer.response is not None:
-            if self._answers is not None:
-                self._answers.keep(request, answer.response.status_code, answer.response.content)
+            self._keep(request, answer.response)
             self._did(request.records)
         elif len(request.records) > 1:
             # One bad record has spoilt it for all: by itself each says which it is.
@@ -133,6 +151,17 @@ class HttpSinkTask(SinkTask):
                         self._send(made)
         else:
             self._bad(request.records[0], DataError(answer.problem))
+
+    def _keep(self, request: Request, response: Response) -> None:
+        if self._answers is None:
+            return
+        try:
+            self._answers.keep(request, response.status_code, response.content)
+        except MISFITS as error:
+            # Such as a key with half a pair of surrogates. The service has taken the request.
+            first = request.records[0]
+            where = f"{first.original_topic}-{first.original_partition}@{first.original_offset}"
+            log.warning("The answer for %s can't be kept: %s", where, type(error).__name__)
 
     def _bad(self, record: SinkRecord, error: DataError) -> None:
         if self._on_error == "fail":

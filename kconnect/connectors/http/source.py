@@ -16,6 +16,7 @@ from kconnect.api import (
     ConnectError,
     DataError,
     ExactlyOnceSupport,
+    RetriableError,
     SourceConnector,
     SourceRecord,
     SourceTask,
@@ -24,6 +25,7 @@ from kconnect.connectors.common import Checked, Polling, milliseconds
 from kconnect.connectors.http import checks, settings, source_settings
 from kconnect.connectors.http.pages import Pages, Position
 from kconnect.connectors.http.service import Service
+from kconnect.connectors.limits import BrokenError
 
 _WAIT_S = 0.5
 URL = "url"
@@ -85,6 +87,10 @@ class HttpSourceTask(Polling):
         stored = self.context.offsets.offset(self._partition)
         self._position = self._pages.first() if stored is None else Position.of(stored)
 
+    def interrupt(self) -> None:
+        if self._service is not None:
+            self._service.interrupt()
+
     def release(self) -> None:
         if self._service is not None:
             self._service.close()
@@ -99,11 +105,12 @@ class HttpSourceTask(Polling):
         if answer.response is None:
             if not answer.passing:
                 raise ConnectError(f"{answer.problem}. Check {settings.URL} and {settings.AUTH}.")
-            error, pause_ms = self._patience.failed(answer.problem, answer.after_s * 1000)
-            self._next_at = time.monotonic() + pause_ms / 1000
-            raise error
+            raise self._later(answer.problem, answer.after_s)
+        try:
+            found, after, last = self._pages.read(self._position, answer.response)
+        except BrokenError as error:
+            raise self._later(str(error), 0.0) from None
         self._patience.succeeded()
-        found, after, last = self._pages.read(self._position, answer.response)
         records = [self._record(each) for each in found]
         for record in records:
             record.source_offset = self._position.offset()
@@ -112,6 +119,12 @@ class HttpSourceTask(Polling):
         self._position = after
         self._next_at = time.monotonic() + (self._interval_s if last else self._pause_s)
         return records
+
+    def _later(self, problem: str, at_least_s: float) -> RetriableError:
+        """Note that the service is asked again, and return what to raise until then."""
+        error, pause_ms = self._patience.failed(problem, at_least_s * 1000)
+        self._next_at = time.monotonic() + pause_ms / 1000
+        return error
 
     def _record(self, value: Any) -> SourceRecord:
         key = None if self._key is None else self._key.search(value)

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.http import settings
+from kconnect.connectors.http import origins, settings
 
 TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.template"
 RECORDS, KEY, TIMESTAMP = "records.path", "key.path", "timestamp.path"
 PAGES, CURSOR, FIRST, SIZE = "page.mode", "page.cursor.path", "page.first", "page.size"
 SINCE, SINCE_FIRST = "since.path", "since.first"
+ORIGINS, ORIGINS_INTERNAL, MAX_DEPTH = "page.other.origins", "page.other.origins.internal", "http.response.max.depth"
 
 _WHAT, _PAGES = "Records", "Pages and what is new"
 
@@ -61,9 +62,11 @@ _OF_SERVICE = (
     settings.RETRY_ON,
     settings.RETRIES,
     settings.BACKOFF,
+    settings.MAX_WAIT,
     settings.RATE,
     settings.CONNECT_TIMEOUT,
     settings.TIMEOUT,
+    settings.MAX_BYTES,
     settings.CA,
     settings.CERTIFICATE,
     settings.KEY,
@@ -216,5 +219,40 @@ CONFIG = ConfigDef(
         group=_PAGES,
         order=6,
         visible=_has_since,
+    ),
+    ConfigKey(
+        ORIGINS,
+        Type.LIST,
+        "",
+        Importance.LOW,
+        "Where else the address of a next page may be, as origins: https://pages.example.com. That of http.api.url is always "
+        "allowed. Another one gets no login, none of the headers, no cookies and no certificate of the client, and GET "
+        "requests only.",
+        origins.are_origins,
+        group=_PAGES,
+        order=7,
+        visible=_mode_is("cursor", "link"),
+        dependents=(ORIGINS_INTERNAL,),
+    ),
+    ConfigKey(
+        ORIGINS_INTERNAL,
+        Type.BOOLEAN,
+        False,
+        Importance.LOW,
+        "Whether these may have addresses that are not those of the internet: of private networks, of this machine, or of the "
+        "metadata service of a cloud. It is needed, too, if they are reached by a proxy, which resolves their names by itself.",
+        group=_PAGES,
+        order=8,
+        visible=_mode_is("cursor", "link"),
+    ),
+    ConfigKey(
+        MAX_DEPTH,
+        Type.INT,
+        200,
+        Importance.LOW,
+        "How deeply objects and lists may be nested in an answer.",
+        Range.between(1, 500),
+        group="Trouble and limits",
+        order=10,
     ),
 )

@@ -267,8 +267,9 @@ def oauth(service: HttpService) -> dict[str, str]:
 def test_no_more_requests_than_the_rate(service: HttpService, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     with sink(service, requests_per_second="0.1") as runner:
+        waits: Any = runner.task
+        monkeypatch.setattr(waits._stopped, "wait", lambda seconds: now.__setitem__(0, now[0] + seconds))
         with pytest.raises(RetriableError, match=r"requests\.per\.second"):
             runner.put(records(*range(10)))
         assert len(service.taken) == 3

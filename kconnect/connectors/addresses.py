@@ -1,0 +1,52 @@
+"""
+Addresses of machines: which are public, so that a service may name them, and which are inside.
+
+Called by `http/dialer.py`, with what a name resolves to.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+_INSIDE = tuple(
+    ipaddress.ip_network(each)
+    for each in (
+        # Azure's machines ask it for their secrets, though it is an address of the internet.
+        "168.63.129.16/32",
+        # Carriers' and clouds' own: Python counts it as neither private nor global.
+        "100.64.0.0/10",
+    )
+)
+_NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+
+
+def is_public(address: str) -> bool:
+    """Return whether the whole internet has it: no loopback, no private network, no metadata service, nothing reserved."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = _embedded(found)
+        if inner is not None:
+            return is_public(str(inner))
+    if any(found in network for network in _INSIDE if network.version == found.version):
+        return False
+    special = found.is_multicast or found.is_reserved or found.is_unspecified or found.is_link_local or found.is_loopback
+    return found.is_global and not special
+
+
+def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that packets to this one go to, if it is one of the kinds that have one inside."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address.teredo is not None:
+        return address.teredo[1]
+    if any(address in network for network in _NAT64):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if int(address) >> 32 == 0 and int(address) > 1:
+        # ::a.b.c.d, which some systems still take for the IPv4 address.
+        return ipaddress.IPv4Address(int(address))
+    return None
