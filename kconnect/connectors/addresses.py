@@ -13,8 +13,10 @@ _INSIDE = tuple(
     for each in (
         # Azure's machines ask it for their secrets, though it is an address of the internet.
         "168.63.129.16/32",
-        # Carriers' and clouds' own: Python counts it as neither private nor global.
+        # Carriers' and clouds' own, and protocols'; what Python says of them has changed.
         "100.64.0.0/10",
+        "192.0.0.0/24",
+        "fec0::/10",
     )
 )
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))

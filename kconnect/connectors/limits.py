@@ -27,12 +27,13 @@ class BrokenError(DataError):
 def unpacked(chunks: Iterable[bytes], window_bits: int) -> Iterator[bytes]:
     """
     Yield what packed data has, in pieces that are small however well it is packed. `window_bits` is as for zlib. BrokenError
-    if it is not packed so, or ends too early; what is behind its end is not read.
+    if it is not packed so, or ends too early; what is behind its end is not read. Nothing at all is empty data.
     """
     decoder = zlib.decompressobj(window_bits)
+    is_empty = True
     try:
         for chunk in chunks:
-            rest = chunk
+            rest, is_empty = chunk, False
             while rest and not decoder.eof:
                 piece = decoder.decompress(rest, _PIECE)
                 rest = decoder.unconsumed_tail
@@ -43,7 +44,7 @@ def unpacked(chunks: Iterable[bytes], window_bits: int) -> Iterator[bytes]:
             yield piece
     except zlib.error as error:
         raise BrokenError(f"it can't be unpacked: {error}") from None
-    if not decoder.eof:
+    if not decoder.eof and not is_empty:
         raise BrokenError("it can't be unpacked: it ends too early")
 
 

@@ -86,6 +86,15 @@ class Hostile:
 
         return lambda asked: Reply(headers={"Transfer-Encoding": "chunked"}, body=pieces())
 
+    def silent(self) -> Answer:
+        """No answer, until the service ends."""
+
+        def wait(asked: Asked) -> Reply:
+            self.over.wait(600)
+            return Reply()
+
+        return wait
+
     def endless(self, piece: bytes = b"[" + b"0," * 32_000) -> Answer:
         """An answer of pieces without an end, as quickly as they are taken."""
 

@@ -56,6 +56,8 @@ def _pieces(response: httpx.Response, setting: str, most: int) -> Iterator[bytes
 def _deflated(raw: Iterator[bytes]) -> Iterator[bytes]:
     """Some services leave out the head that deflate should have."""
     first = next(raw, b"")
+    if not first:
+        return iter(())
     has_head = len(first) > 1 and first[0] & 15 == 8 and (first[0] * 256 + first[1]) % 31 == 0
 
     def all_of_it() -> Iterator[bytes]:

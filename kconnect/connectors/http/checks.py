@@ -62,7 +62,7 @@ def _problems_of_service(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     except ConnectError as error:
         return [(next(name for name in (settings.CA, settings.CERTIFICATE, settings.PROXY) if name in str(error)), f"{error}.")]
     try:
-        answer = service.send(Request([], "HEAD", config[settings.URL], requests.headers_of(config), None))
+        answer = service.send(Request([], "HEAD", config[settings.URL], requests.headers_of(config), None), keep=False)
     except LoginError as error:
         return [(settings.CLIENT_SECRET, f"{error}.")]
     finally:
