@@ -25,6 +25,7 @@ from typing import Any
 import jpype
 import jpype.config
 
+from kconnect.core.settings import gates
 from kconnect.errors import ConnectError
 from kconnect.jvm import archive, jars, java, logs, options, shim, threads
 from kconnect.jvm.options import Options
@@ -139,7 +140,8 @@ def _start_java(wanted: Options) -> None:
         )
     # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
     ends = [f"-XX:ErrorFile={wanted.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if wanted.report else ())]
-    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(own), *allowed, *ends, *wanted.more]
+    closed = gates.flags(wanted.more)
+    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(own), *allowed, *ends, *closed, *wanted.more]
     _leave_crashes_to_java()
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)

@@ -31,6 +31,7 @@ from kconnect.core.herder.effects import RefusedError, UnsupportedError
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.hiding import Submitted
 from kconnect.core.settings.references import Resolved
+from kconnect.core.settings.worker import tell
 from kconnect.core.task.errors import error_class
 from kconnect.errors import BadRequestError, ConfigError, ConnectError, NotFoundError
 from kconnect.jvm import options
@@ -40,6 +41,7 @@ from kconnect.plugins import environments
 from kconnect.plugins.asking import Asking, ConfigMap, describe
 from kconnect.plugins.confinement import Traces, confine
 from kconnect.plugins.providers import Providers, resolve_worker
+from kconnect.plugins.reach import Reach
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.validation import Validation
 
@@ -244,8 +246,13 @@ class Call:
                 given = resolved.config(given)
             except ConfigError as error:
                 raise BadRequestError(str(error)) from error
+        try:
+            Reach.of_worker(self._asking.worker).check(given)
+        except ConfigError as error:
+            raise BadRequestError(str(error)) from error
         found = self._registry.find(plugin, "connector", given.get("connector.plugin.version"))
         connector = self._asking.connector(found)
+        tell(connector, self._asking.worker.get("settings", {}))
         self._asking.hide_passwords(self._asking.config_def(found, connector), given)
         self._asking.at("alter_offsets()", found)
         try:

@@ -15,12 +15,14 @@ from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings import references
 from kconnect.core.settings.common import TASKS_MAX, TASKS_MAX_ENFORCE
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
+from kconnect.core.settings.worker import for_plugins, tell
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError
 from kconnect.plugins import chain
 from kconnect.plugins.java_names import task_class_name
+from kconnect.plugins.reach import Reach
 from kconnect.units import about
 from kconnect.units.unit import Ports, Unit
 
@@ -46,6 +48,8 @@ class ConnectorUnit(Unit):
             if not self.hold_while_paused():
                 return
             (config,) = self.resolve(raw)
+            Reach.of_settings(self.ports.settings).check(config)
+            tell(connector, for_plugins(self.ports.settings.raw))
             self.moved(Event.START)
             offsets = self.ports.offset_store(self.spec.connector, config)
             if not isinstance(connector, SinkConnector):

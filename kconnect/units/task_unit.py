@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from kconnect.api.connector import Connector, SinkConnector
+from kconnect.core.settings.worker import for_plugins, tell
 from kconnect.plugins import chain
+from kconnect.plugins.reach import Reach
 from kconnect.units import about, gate
 from kconnect.units.sink_task import SinkLoop
 from kconnect.units.source_task import SourceLoop
@@ -35,6 +37,8 @@ class TaskUnit(Unit):
             return
         stored = {name: value for name, value in (self.spec.task_config or {}).items() if value is not None}
         config, properties = self.resolve(raw, stored)
+        Reach.of_settings(self.ports.settings).check(config, properties)
+        tell(task, for_plugins(self.ports.settings.raw))
         is_sink = isinstance(connector, SinkConnector)
         if not is_sink and self.ports.settings.exactly_once_enabled and not gate.pass_gate(self):
             return

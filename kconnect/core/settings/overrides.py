@@ -3,12 +3,12 @@ What a connector may set of its Kafka clients: `producer.override.*`, `consumer.
 
 `Policy` is the worker's (`connector.client.config.override.policy`); `plugins/validation.py` asks `sections` when a config is
 submitted. Whatever the policy, settings that run code, read the worker's files or send its requests elsewhere are refused
-unless the worker's file names them: Kafka's own clients had such holes (CVE-2023-25194, CVE-2025-27817).
+unless the worker's file names them: Kafka's own clients had such holes (CVE-2023-25194, CVE-2025-27817). Read next:
+`unsafe.py`, which has the table of these.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,26 +18,13 @@ from kconnect.core.settings import secrets, topic_creation
 from kconnect.core.settings.client_config import CLIENTS, TABLES, unfit
 from kconnect.core.settings.errors import DEAD_LETTERS_TOPIC, TOLERANCE
 from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
+from kconnect.core.settings.unsafe import UNSAFE_ALLOWLIST, dangers
 from kconnect.core.settings.validation import Section
 from kconnect.errors import ConfigError
-
-UNSAFE_ALLOWLIST = "connector.client.config.override.unsafe.allowlist"
 
 _PACKAGE, _SUFFIX = "org.apache.kafka.connect.connector.policy.", "ConnectorClientConfigOverridePolicy"
 _POLICIES = ("All", "None", "Principal", "Allowlist")
 _PRINCIPAL = frozenset(("sasl.jaas.config", "sasl.mechanism", "security.protocol"))
-
-_UNSAFE = tuple(
-    (re.compile(name), reason)
-    for name, reason in (
-        (r"sasl\.oauthbearer\.(token|jwks)\.endpoint\.url", "sends the worker's requests wherever it says"),
-        (r"sasl\.oauthbearer\.metadata\.authentication\.type", "asks the cloud for the worker's own credentials"),
-        (r"sasl\.oauthbearer\..*file", "reads the worker's files"),
-        (r"sasl\.kerberos\.kinit\.cmd", "runs a command on the worker's machine"),
-        (r"ssl\.engine\.(location|id)|ssl\.providers|plugin\.library\.paths", "loads native code into the worker's processes"),
-    )
-)
-_JAAS = re.compile(r"\b(JndiLoginModule|LdapLoginModule)\b")
 
 
 def policy_name(text: str) -> str:
@@ -77,16 +64,12 @@ class Policy:
 
     def dangers(self, setting: str, value: str) -> Iterator[str]:
         """Of these what holds under any policy, and for a client that the connector has no use for yet."""
-        if setting in self.unsafe:
-            return
-        reasons = [reason for name, reason in _UNSAFE if name.fullmatch(setting)]
-        module = _JAAS.search(value) if setting == "sasl.jaas.config" else None
-        if module is not None:
-            reasons.append(f"lets {module.group()} load code from elsewhere")
-        for reason in reasons:
+        # The prefix says whose client it is: librdkafka's.
+        for danger in dangers(f"producer.override.{setting}", value, self.unsafe):
+            part = "it" if danger.part == setting else danger.part
             yield (
-                f"The setting '{setting}' {reason}, so connectors may not override it. To allow it, add it to the worker's "
-                f"{UNSAFE_ALLOWLIST}."
+                f"The setting '{setting}' {danger.reason}, so connectors may not override it. To allow it, add {part} to the "
+                f"worker's {UNSAFE_ALLOWLIST}."
             )
 
     def _allows(self, setting: str) -> bool:

@@ -14,12 +14,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kconnect.api.config import Importance, NonEmptyString, OneOf, Range
-from kconnect.core.settings import browsers, internal_topics, references
+from kconnect.core.settings import browsers, gates, internal_topics, references
 from kconnect.core.settings.common import IfGiven
+from kconnect.core.settings.host_paths import ALLOWED_PATHS
 from kconnect.core.settings.internal_topics import InternalTopics
-from kconnect.core.settings.overrides import UNSAFE_ALLOWLIST, Policy, policy_name
+from kconnect.core.settings.overrides import Policy, policy_name
 from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, LONG, SHORT, STRING, table
 from kconnect.core.settings.topic_creation import check_partitions, check_replication_factor
+from kconnect.core.settings.unsafe import IMPLEMENTATIONS, UNSAFE_ALLOWLIST
 from kconnect.errors import ConfigError
 
 _HOUR = 3_600_000
@@ -83,8 +85,8 @@ _RECORD_FORMATS = {"apache", "kip-558"}
 _AUTHENTICATION_METHODS = {"basic", "token"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 
-_FOR_PLUGINS = ("python.transform.path",)
-"""What transforms and predicates may ask for by naming it in `worker_settings`. No secrets."""
+_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, IMPLEMENTATIONS)
+"""What plugins may ask for by naming it in `worker_settings`. No secrets."""
 
 _CLIENT_KEYS = frozenset(("security.providers", "enable.metrics.push", "auto.include.jmx.reporter"))
 """Kafka client settings that Connect's worker file may hold besides, and that have no meaning here."""
@@ -169,8 +171,6 @@ class WorkerSettings:
     rest_advertised_port = INT("rest.advertised.port", None)
     rest_advertised_listener = STRING("rest.advertised.listener", None, IfGiven(OneOf(("http", "https"), ignore_case=True)))
     admin_listeners = LIST("admin.listeners", None)
-    access_control_allow_origin = STRING(
-        browsers.ORIGINS, "", browsers.check_origins, "origins whose web pages may send requests; * for all"
     rest_hosts_allowed = LIST(
         "rest.hosts.allowed",
         [],
@@ -178,6 +178,8 @@ class WorkerSettings:
         "more host names under which browsers may use REST without a login, such as a proxy's; *.example.com: all that end so; "
         "*: all",
     )
+    access_control_allow_origin = STRING(
+        browsers.ORIGINS, "", browsers.check_origins, "origins whose web pages may send requests; * for all"
     )
     access_control_allow_methods = STRING(
         "access.control.allow.methods",
@@ -196,6 +198,19 @@ class WorkerSettings:
         _folders,
         "folders whose Python functions connectors may use as transforms; default none, because such functions can do whatever "
         "the worker can",
+    )
+    connector_files_allowed_paths = LIST(
+        ALLOWED_PATHS,
+        [],
+        _folders,
+        "folders of this machine that connectors' configs may name files in; default: all that the worker's user may read or "
+        "write",
+    )
+    connector_library_implementations_allowed = LIST(
+        IMPLEMENTATIONS,
+        [],
+        doc="classes, dialects and drivers that connectors' configs, or services that they ask, may have a library load, "
+        "beyond those of the connectors in the box",
     )
     _sandbox_memory_max_bytes = LONG(
         "sandbox.memory.max.bytes",
@@ -462,7 +477,8 @@ class WorkerSettings:
     @property
     def java(self) -> tuple[int, list[str]]:
         """Bytes of heap, and options, of a JVM for Java plugins."""
-        return self.java_host_heap_max_bytes, shlex.split(self._java_host_opts)
+        opened = gates.opened(self._connector_client_config_override_unsafe_allowlist)
+        return self.java_host_heap_max_bytes, [*opened, *shlex.split(self._java_host_opts)]
 
     @property
     def host_memory(self) -> int | None:
@@ -523,7 +539,7 @@ def converters(settings: WorkerSettings) -> dict[str, str]:
 
 
 def tell(plugin: Any, known: Mapping[str, str]) -> None:
-    """Give a transform or predicate, before its `configure`, what it asks for of `for_plugins`, as its `worker`."""
+    """Give a plugin, before it is configured or started, what it asks for of `for_plugins`, as its `worker`."""
     asked = getattr(plugin, "worker_settings", ())
     if asked:
         plugin.worker = {name: known[name] for name in asked if name in known}

@@ -1,0 +1,210 @@
+"""
+Settings by which a config could run code, read the worker's files or have the worker ask others: one table for every client.
+
+Whoever may create a connector reaches many Kafka clients: the task's own (`producer.override.*`), a reporter's, Debezium's
+schema history, MirrorMaker's clusters, a registry's. Their settings have the same last parts, so the last part decides,
+whatever stands before it. Asked by `overrides.py` for the task's clients and by `plugins/reach.py` for all of a config. The
+rows for JDBC are the drivers' parameters, in URLs and as settings. Read next: `gates.py`, which closes the same doors in a JVM.
+
+Settings that name a certificate, a key, a keytab or a store of these (`ssl.truststore.location`, `ssl.ca.location`,
+`sasl.kerberos.keytab`) are not here: many people need them, and what such a file holds is never sent as data.
+`connector.files.allowed.paths` limits them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+UNSAFE_ALLOWLIST = "connector.client.config.override.unsafe.allowlist"
+IMPLEMENTATIONS = "connector.library.implementations.allowed"
+"""The worker's list of what libraries of connectors may load by name: `connectors/libraries.py` has what is on it anyway."""
+
+_KAFKAS = (
+    "org.apache.kafka.",
+    "io.confluent.",
+    "io.debezium.",
+    "software.amazon.msk.auth.iam.",
+    "com.google.cloud.hosted.kafka.auth.",
+)
+"""Packages whose classes a Kafka client may be told to load: its own, and the logins of the managed services."""
+_DRIVERS = ("org.postgresql.ssl.", "com.google.cloud.sql.", "com.azure.identity.extensions.jdbc.")
+MODULES = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+    "com.sun.security.auth.module.Krb5LoginModule",
+    "com.ibm.security.auth.module.Krb5LoginModule",
+    "software.amazon.msk.auth.iam.IAMLoginModule",
+)
+"""The classes that a login of Kafka may name: its own, Kerberos, and Amazon's."""
+_SHADED = ("kafkashaded.", "shadedkafka.")
+_OVERRIDE = re.compile(r"(producer|consumer|admin)\.override\.")
+"""The task's own clients, which are librdkafka's: no setting makes these load a class of Java."""
+
+
+def _never(value: str) -> bool:
+    return not value
+
+
+def _of(*packages: str) -> Callable[[str], bool]:
+    """Whether each class in a list is of one of these packages. A name without a dot is no class."""
+
+    def check(value: str) -> bool:
+        names = [name.strip() for name in value.split(",")]
+        return all(not name or "." not in name or name.startswith(packages) for name in names)
+
+    return check
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`name` is a pattern of the last parts of a setting's name; `harmless` tells of a value whether it does no harm."""
+
+    name: str
+    reason: str
+    harmless: Callable[[str], bool] = _never
+    java: bool = False
+    """Whether only Java's clients heed the setting."""
+
+
+_CLASS = "makes a Kafka client load a class that is not Kafka's own"
+_ELSEWHERE = "sends the worker's requests wherever it says"
+_FILES = "reads the worker's files"
+_OF_CLIENT = r"(?<=producer\.)|(?<=consumer\.)|(?<=admin\.)|(?<=cluster\.)|(?<=reporter\.)|(?<=confluent\.topic\.)"
+
+_RULES = (
+    Rule(r"sasl\.oauthbearer\.(token|jwks)\.endpoint\.url", _ELSEWHERE),
+    Rule(r"sasl\.oauthbearer\.metadata\.authentication\.type", "asks the cloud for the worker's own credentials"),
+    Rule(r"sasl\.oauthbearer\..*file", _FILES),
+    Rule(r"sasl\.kerberos\.kinit\.cmd", "runs a command on the worker's machine"),
+    Rule(r"ssl\.engine\.(location|id)|ssl\.providers|plugin\.library\.paths", "loads native code into the worker's processes"),
+    Rule(r"offset\.store\.path", "writes files on the worker's machine"),
+    Rule(
+        r"offset\.store\.method", "writes files on the worker's machine", lambda value: value.lower() in ("", "broker", "none")
+    ),
+    Rule(
+        r"security\.providers|ssl\.engine\.factory\.class|sasl\.(client|login|server)\.callback\.handler\.class|sasl\.login\.class"
+        r"|sasl\.oauthbearer\.jwt\.(retriever|validator)\.class|interceptor\.classes|metric\.reporters"
+        r"|bearer\.auth\.custom\.provider\.class|rule\.(executors|actions)\.[^.]+\.class",
+        _CLASS,
+        _of(*_KAFKAS),
+        java=True,
+    ),
+    # Connectors have settings of these names, too: they are a client's behind a client's prefix.
+    Rule(
+        rf"({_OF_CLIENT})(partitioner\.class|partition\.assignment\.strategy|(key|value)\.(de)?serializer)",
+        _CLASS,
+        _of(*_KAFKAS),
+        java=True,
+    ),
+    Rule(
+        r"config\.providers(\.[^.]+\.class)?",
+        "has a Kafka client read the worker's files and environment by itself",
+        java=True,
+    ),
+)
+_JDBC = (
+    Rule(
+        r"socketfactory(arg|class|constructorarg)?|sslfactory|sslhostnameverifier|sslpasswordcallback|authenticationpluginclassname"
+        r"|trustmanagerclass|accesstokencallbackclass|propertiestransform|clientinfoprovider",
+        "makes a database's driver load a class that is not its own",
+        _of(*_DRIVERS),
+        java=True,
+    ),
+    Rule(
+        r"(query|statement|connectionlifecycle|exception)interceptors|autodeserialize|clientreroutejndiname"
+        r"|clientrerouteserverlistjndiname",
+        "has a database's driver run what the server answers, or code that it names",
+        lambda value: value.lower() in ("", "false"),
+        java=True,
+    ),
+    Rule(
+        r"allow(load)?localinfile|allowloadlocalinfileinpath|allowurlinlocalinfile|serverrsapublickeyfile",
+        "lets a database's server read the worker's files",
+        lambda value: value.lower() in ("", "false"),
+        java=True,
+    ),
+    Rule(r"logger\.?file|tracefile", "writes files on the worker's machine", java=True),
+)
+_PARAMETER = re.compile(r"([\w.]+)\s*=\s*([^&;,()]*)")
+_INIT = Rule("init", "has the database run commands when it is connected to", java=True)
+
+
+@dataclass(frozen=True)
+class Danger:
+    """What is wrong with a setting: `part` is the name by which the worker's allowlist allows it."""
+
+    setting: str
+    part: str
+    reason: str
+
+
+_COMPILED = tuple((re.compile(rf"(?:|.*\.)(?P<part>{rule.name})", re.DOTALL), rule) for rule in (*_RULES, *_JDBC))
+
+
+def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[Danger]:
+    """
+    Yield what is dangerous about a setting of a connector's config. `allowed` is the worker's list: of last parts, or of whole
+    names.
+    """
+    if setting in allowed:
+        return
+    # No client takes names with blanks or capitals, but a connector may tidy them up before it hands them on.
+    name, text = setting.strip().lower(), value.strip()
+    ours = _OVERRIDE.match(name) is not None
+    for pattern, rule in _COMPILED:
+        match = pattern.fullmatch(name)
+        if match is None or (rule.java and ours) or rule.harmless(text):
+            continue
+        part = match["part"]
+        if part not in allowed:
+            yield Danger(setting, part, rule.reason)
+    if name == "sasl.jaas.config" or name.endswith(".sasl.jaas.config"):
+        module = _strange_module(text, ours)
+        if module and "sasl.jaas.config" not in allowed:
+            yield Danger(setting, "sasl.jaas.config", module)
+    if text.lower().startswith("jdbc:"):
+        for parameter, rule in _of_url(text):
+            if parameter not in allowed:
+                yield Danger(setting, parameter, f"has the parameter {parameter}, which {rule.reason}")
+
+
+def of_config(config: Mapping[str, str], allowed: Sequence[str] = ()) -> Iterator[Danger]:
+    """Yield what is dangerous in a config, whatever the prefix."""
+    for setting, value in config.items():
+        yield from dangers(setting, value, allowed)
+
+
+def _strange_module(line: str, ours: bool) -> str | None:
+    """
+    Why a login line is dangerous, None if it is not. Java's clients take exactly one module, whose name comes first; a comment
+    or a quotation mark before it is a trick.
+    """
+    words = line.split()
+    if not words:
+        return None
+    module = words[0]
+    short = re.search(r"\b(JndiLoginModule|LdapLoginModule)\b", line)
+    if short is not None:
+        return f"lets {short.group()} load code from elsewhere"
+    for prefix in _SHADED:
+        module = module.removeprefix(prefix)
+    # librdkafka's clients know four modules by their last name, and refuse all others themselves.
+    if module in MODULES or ours:
+        return None
+    return "names a login module that is not Kafka's own"
+
+
+def _of_url(url: str) -> Iterator[tuple[str, Rule]]:
+    """The dangerous parameters of a URL of JDBC. Drivers decode percent signs, so the text is looked at as they see it."""
+    text = unquote(url)
+    for name, value in _PARAMETER.findall(text):
+        low = name.lower().rpartition(".")[2] or name.lower()
+        for rule in _JDBC:
+            if re.fullmatch(rule.name, low) and not rule.harmless(value.strip()):
+                yield low, rule
+        if low == "init" and text.lower().startswith("jdbc:h2:"):
+            yield low, _INIT

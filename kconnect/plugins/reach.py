@@ -1,0 +1,81 @@
+"""
+How far a connector's config may reach: checked before any code of a plugin gets the config.
+
+`validation.py` asks when a config is submitted, `units/` when a connector or task starts, and the sandbox before offsets are
+altered: a config may have been written by a worker with other settings, or by a Kafka Connect. The table of settings is
+`core/settings/unsafe.py`; files are looked at here, because links have to be followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kconnect.core.settings import host_paths, unsafe
+from kconnect.core.settings.host_paths import ALLOWED_PATHS
+from kconnect.core.settings.unsafe import UNSAFE_ALLOWLIST
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A worker's limits. `unsafe` are settings that it allows all the same, `folders` those whose files configs may name."""
+
+    unsafe: Sequence[str] = ()
+    folders: Sequence[str] = ()
+
+    @classmethod
+    def of_settings(cls, settings: WorkerSettings) -> Reach:
+        """Return the limits that a worker's file sets."""
+        return cls(settings.override_policy.unsafe, settings.connector_files_allowed_paths)
+
+    @classmethod
+    def of_worker(cls, worker: Mapping[str, Any]) -> Reach:
+        """Return the limits from what a child process is told of its worker."""
+        folders = worker.get("settings", {}).get(ALLOWED_PATHS, "")
+        return cls(worker.get("overrides", {}).get("unsafe", ()), [part.strip() for part in folders.split(",") if part.strip()])
+
+    def problems(self, config: Mapping[str, str], beside: bool = False) -> Iterator[tuple[str, str]]:
+        """
+        Yield settings of a resolved config, each with a sentence that says why it may not be used. With `beside`, leave out
+        the task's own clients, of which `overrides.py` says more.
+        """
+        for danger in unsafe.of_config(config, self.unsafe):
+            if beside and danger.setting.startswith(_OVERRIDES):
+                continue
+            # No value: it may hold a password.
+            part = "it" if danger.part == danger.setting else danger.part
+            yield (
+                danger.setting,
+                f"The setting '{danger.setting}' {danger.reason}, so connectors may not have it. To allow it, add {part} to "
+                f"the worker's {UNSAFE_ALLOWLIST}.",
+            )
+        if self.folders:
+            yield from self._astray(host_paths.named(config))
+
+    def check(self, *configs: Mapping[str, str]) -> None:
+        """Raise ConfigError for the first problem of any of these configs."""
+        for config in configs:
+            for _, message in self.problems(config):
+                raise ConfigError(message)
+
+    def _astray(self, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        roots = [os.path.realpath(folder) for folder in self.folders]
+        for setting, path in paths:
+            # A relative path would mean another file in each process.
+            if "\0" in path or not os.path.isabs(path) or not _is_below(os.path.realpath(path), roots):
+                yield (
+                    setting,
+                    f"The setting '{setting}' names the file {path!r}, which is not below a folder that the worker's "
+                    f"{ALLOWED_PATHS} names ({', '.join(self.folders)}). Name a file there, by its absolute path.",
+                )
+
+
+_OVERRIDES = tuple(f"{client}.override." for client in ("producer", "consumer", "admin"))
+
+
+def _is_below(real: str, roots: Iterable[str]) -> bool:
+    return any(os.path.commonpath((root, real)) == root for root in roots)
