@@ -20,6 +20,8 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.connector import SinkConnector
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkBatch, SinkTask
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.libraries import Informed
 from kconnect.data.column import Column
 from kconnect.data.values import column_texts, to_text
 from kconnect.errors import ConnectError
@@ -57,7 +59,7 @@ class FileStreamSinkConnector(SinkConnector):
         return True
 
 
-class FileStreamSinkTask(SinkTask):
+class FileStreamSinkTask(Informed, SinkTask):
     def __init__(self) -> None:
         self._file: IO[bytes] | Any = None
         self._name: str | None = None
@@ -74,7 +76,8 @@ class FileStreamSinkTask(SinkTask):
             return
         try:
             # Unbuffered and in append mode: one put is one write, which does not mix with those of other tasks.
-            self._file = open(name, "ab", buffering=0)  # noqa: SIM115 - kept open until stop
+            opener = HostFiles(self.worker).opener(FILE)
+            self._file = open(name, "ab", buffering=0, opener=opener)  # noqa: SIM115 - kept open until stop
             with contextlib.suppress(OSError):  # Not all file systems have locks.
                 fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 self._shared = True
@@ -92,7 +95,7 @@ class FileStreamSinkTask(SinkTask):
         """A writer that was killed may have left half a line, which must not swallow the one that comes again."""
         if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode) or not os.access(name, os.R_OK):
             return
-        with open(name, "rb", buffering=0) as file:
+        with open(name, "rb", buffering=0, opener=HostFiles(self.worker).opener(FILE)) as file:
             size = -1
             # Half a line that grows is the middle of another task's write, which ends it itself.
             while (grown := file.seek(0, os.SEEK_END)) != size:

@@ -23,6 +23,8 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, NonEmptyString
 from kconnect.api.connector import ExactlyOnceSupport, SourceConnector
 from kconnect.api.record import SourceRecord
 from kconnect.api.task import SourceTask
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.libraries import Informed
 from kconnect.data.schema import STRING_SCHEMA
 from kconnect.errors import ConnectError
 
@@ -97,7 +99,7 @@ class FileStreamSourceConnector(SourceConnector):
         return True
 
 
-class FileStreamSourceTask(SourceTask):
+class FileStreamSourceTask(Informed, SourceTask):
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._file: IO[bytes] | None = None
@@ -123,6 +125,8 @@ class FileStreamSourceTask(SourceTask):
                 "The setting `file` is missing: a task in a Spark executor has no standard input to read. Set it to the "
                 "path of a file on the executors' machines."
             )
+        # Opening a pipe would wait for a writer, and nothing could stop that.
+        self._opener = HostFiles(self.worker).opener(FILE, os.O_NONBLOCK)
         self._topic: str = config[TOPIC]
         # Any number is valid in Connect; with none a poll, the task would spin without ever getting on.
         self._batch_size: int = max(1, config[BATCH_SIZE])
@@ -215,7 +219,7 @@ class FileStreamSourceTask(SourceTask):
 
     def _open(self) -> bool:
         try:
-            self._file = open(self._name, "rb", buffering=0, opener=_open_at_once)  # noqa: SIM115 - kept open for the next poll
+            self._file = open(self._name, "rb", buffering=0, opener=self._opener)  # noqa: SIM115 - kept open for the next poll
         except FileNotFoundError:
             if not self._warned:
                 self._warned = True
@@ -253,8 +257,3 @@ class FileStreamSourceTask(SourceTask):
             self._file.close()
         self._file = None
         self._position, self._rest = 0, []
-
-
-def _open_at_once(name: str, flags: int) -> int:
-    # Opening a pipe would wait for a writer, and nothing could stop that.
-    return os.open(name, flags | os.O_NONBLOCK)

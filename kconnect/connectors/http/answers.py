@@ -7,6 +7,7 @@ The sink has a producer of its own for them, as other HTTP sinks have it: tasks 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,13 @@ from kconnect.connectors.http import settings
 from kconnect.connectors.http.requests import Request
 
 OWN = "reporter.producer."
-"""Settings of the producer begin with it; their names are librdkafka's."""
+"""
+Settings of the producer begin with it; their names are librdkafka's. Those that load code, read files or ask elsewhere never
+get here: the framework refuses them under any prefix.
+"""
+_UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
+"""The other names without a dot are confluent-kafka's, for callbacks and the like."""
+_BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
 _FLUSH_S = 30.0
 
 
@@ -26,6 +33,12 @@ class Answers:
         """ConfigError for a setting that the producer has not."""
         own = {name.removeprefix(OWN): value for name, value in props.items() if name.startswith(OWN)}
         self._topic: str = config[settings.ANSWERS]
+        _check_brokers(settings.BROKERS, config[settings.BROKERS])
+        for name, value in own.items():
+            if ("." not in name and name not in _UNDOTTED) or name.startswith(("default.topic.config", "test.mock.")):
+                raise ConfigError(f"{OWN}{name}", "[hidden]", "It is no setting of a producer: leave it out")
+            if name in ("bootstrap.servers", "metadata.broker.list"):
+                _check_brokers(f"{OWN}{name}", value)
         try:
             self._producer = Producer({"bootstrap.servers": config[settings.BROKERS], "enable.idempotence": True, **own})
         except KafkaException as error:
@@ -69,3 +82,9 @@ class Answers:
             self._producer.list_topics(timeout=timeout_s)
         except KafkaException as error:
             raise ConnectError(f"The brokers can't be reached: {error.args[0].str()}") from None
+
+
+def _check_brokers(name: str, value: str) -> None:
+    """Raise ConfigError for what is no list of brokers."""
+    if not all(_BROKER.fullmatch(part.strip()) for part in value.split(",")):
+        raise ConfigError(name, value, "It is a list of brokers, each as host:port, with commas between them")

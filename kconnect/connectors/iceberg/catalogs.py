@@ -10,8 +10,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import pydantic
 import requests
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg import catalog as catalog_module
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
     BadRequestError,
@@ -25,9 +27,10 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
     ValidationException,
 )
+from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import settings
+from kconnect.connectors.iceberg import guard, settings
 
 # It warns of each commit that it tries again.
 logging.getLogger("pyiceberg").setLevel(logging.ERROR)
@@ -39,6 +42,7 @@ ERRORS: tuple[type[Exception], ...] = (
     NoSuchTableError,
     NoSuchNamespaceError,
     requests.RequestException,
+    pydantic.ValidationError,
     OSError,
 )
 """What catalogs and files raise; `errors` adds those of a catalog in a database."""
@@ -54,18 +58,61 @@ _FINAL = (
 )
 
 
-def made_catalog(config: Mapping[str, Any], props: Mapping[str, str]) -> Catalog:
-    """ConfigError if it can't be made, or does not answer; one in a database makes its tables."""
-    properties = settings.catalog_properties(config, props)
+def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> Catalog:
+    """
+    ConfigError if it can't be made, or does not answer; one in a database makes its tables. `worker` has the worker's limits,
+    which hold for what the catalog answers, too.
+    """
+    given = settings.catalog_properties(config, props)
+    kind = given["type"]
     try:
-        return load_catalog(config[settings.NAME], **properties)
+        properties = _with_environment(config[settings.NAME], given)
+        rules = guard.Rules(kind, properties, worker)
+        rules.check_own(given)
+        if kind in ("sql", "in-memory") and given.get("uri"):
+            _check_database(given["uri"], worker)
+        return guard.guarded(kind, rules)(config[settings.NAME], **properties)
     except (NotInstalledError, ImportError) as error:
         text = f"What this kind of catalog needs is not installed here: {error}"
         raise ConfigError(settings.KIND, config[settings.KIND], text) from None
     except (UnauthorizedError, ForbiddenError, OAuthError) as error:
         raise ConfigError(settings.CREDENTIAL, "[hidden]", reason(error)) from None
+    except ConfigError as error:
+        # At a setting that the connector has declared: the property may be a service's.
+        raise error if error.name in settings.CONFIG.keys else ConfigError(settings.URI, "[hidden]", str(error)) from None
     except Exception as error:  # noqa: BLE001 - each kind of catalog has errors of its own
         raise ConfigError(settings.URI, "[hidden]", f"The catalog can't be used: {reason(error)}") from None
+
+
+def _with_environment(name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """
+    Add what the host's environment, or its file .pyiceberg.yaml, says about a catalog of that name, as pyiceberg does. Raise
+    ConfigError if that is for another address: a config is not to take its login elsewhere.
+    """
+    environment: Any = catalog_module._ENV_CONFIG.get_catalog_config(name) or {}
+    uri = environment.get("uri")
+    if uri and given.get("uri", uri) != uri:
+        rule = (
+            f"The environment of the hosts has a login for the catalog {name} at another address: name the catalog differently"
+        )
+        raise ConfigError(settings.NAME, name, rule)
+    properties: Any = merge_config(environment, dict(given))
+    if _needs_address(given["type"]) and "uri" not in properties:
+        raise ConfigError(settings.URI, None, "It is missing")
+    return dict(properties)
+
+
+def _needs_address(kind: str) -> bool:
+    """Whether a kind of catalog is reached by an address that must be named."""
+    return kind in ("rest", "hive", "sql")
+
+
+def _check_database(uri: str, worker: Mapping[str, str]) -> None:
+    from sqlalchemy.engine import make_url
+
+    from kconnect.connectors import databases
+
+    databases.check(settings.URI, make_url(uri), worker)
 
 
 def errors() -> tuple[type[Exception], ...]:

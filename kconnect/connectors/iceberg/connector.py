@@ -12,11 +12,12 @@ from typing import Any
 from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.iceberg import settings
+from kconnect.connectors.libraries import Informed
 
 _INSTALL = "pyiceberg is not installed here: pip install 'kconnect[iceberg]' on every machine of the cluster"
 
 
-class IcebergSinkConnector(CheckedSink):
+class IcebergSinkConnector(Informed, CheckedSink):
     instead = settings.INSTEAD
 
     def task_class(self) -> type[SinkTask]:
@@ -28,7 +29,7 @@ class IcebergSinkConnector(CheckedSink):
         return settings.CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        return _mismatches(config, props) or _problems_of_catalog(config, props)
+        return _mismatches(config, props) or _problems_of_catalog(config, props, self.worker)
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Those of the tables, which go before the group's. Of tables that a field names, nobody knows which there are."""
@@ -36,7 +37,7 @@ class IcebergSinkConnector(CheckedSink):
         from kconnect.connectors.iceberg.tables import Tables
 
         config = settings.CONFIG.parse(connector_config)
-        tables = Tables(catalogs.made_catalog(config, connector_config), config, connector_config)
+        tables = Tables(catalogs.made_catalog(config, connector_config, self.worker), config, connector_config)
         try:
             for place, offset in offsets.items():
                 for name in config[settings.TABLES]:
@@ -77,7 +78,9 @@ def _mismatches(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tup
     return found
 
 
-def _problems_of_catalog(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+def _problems_of_catalog(
+    config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]
+) -> list[tuple[str, str]]:
     try:
         from kconnect.connectors.iceberg import catalogs
         from kconnect.connectors.iceberg.tables import Tables
@@ -85,7 +88,7 @@ def _problems_of_catalog(config: Mapping[str, Any], props: Mapping[str, str]) ->
         return [(settings.KIND, f"{_INSTALL}.")]
     topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
     try:
-        catalog = catalogs.made_catalog(config, props)
+        catalog = catalogs.made_catalog(config, props, worker)
         tables = Tables(catalog, config, props)
         catalog.list_namespaces()
         for name in {each.replace("${topic}", topic) for each in config[settings.TABLES] for topic in topics or ["${topic}"]}:
@@ -97,7 +100,7 @@ def _problems_of_catalog(config: Mapping[str, Any], props: Mapping[str, str]) ->
                 if missing:
                     return [(settings.IDS, f"The table {name} has no column {missing[0]}.")]
     except ConfigError as error:
-        return [(error.name or settings.URI, f"{error}.")]
+        return [(error.name if error.name in settings.CONFIG.keys else settings.URI, f"{error}.")]
     except ConnectError as error:
         return [(settings.IDS, f"{error}.")]
     except catalogs.errors() as error:

@@ -35,6 +35,7 @@ from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.iceberg import catalogs, commits, rows, settings, staging
 from kconnect.connectors.iceberg.staging import Stage
 from kconnect.connectors.iceberg.tables import Tables, arrow_of
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.slices import Slice, record_at, slices_of
 
 Begins = dict[TopicPartition, int | None]
@@ -67,7 +68,7 @@ class Staged:
     """Whether others may know of it."""
 
 
-class IcebergSinkTask(SinkTask):
+class IcebergSinkTask(Informed, SinkTask):
     def __init__(self) -> None:
         self._parts: dict[str, dict[TopicPartition, Part]] = {}
         """By table."""
@@ -85,7 +86,7 @@ class IcebergSinkTask(SinkTask):
         config = settings.CONFIG.parse(props)
         self._errors = catalogs.errors()
         self._connector = props["name"]
-        self._catalog: Catalog = catalogs.made_catalog(config, props)
+        self._catalog: Catalog = catalogs.made_catalog(config, props, self.worker)
         self._tables = Tables(self._catalog, config, props)
         self._names: Sequence[str] = config[settings.TABLES]
         self._route: str = config[settings.ROUTE_FIELD]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconnect.api import ConfigDef, ConfigError, SinkTask
 from kconnect.connectors.common import CheckedSink
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.objects import settings
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ INSTALL = "obstore and pyarrow are not installed here: pip install 'kconnect[obj
 _OPTIONS = "a setting that begins with store.options. may do it, if obstore has one"
 
 
-class ObjectStoreSinkConnector(CheckedSink):
+class ObjectStoreSinkConnector(Informed, CheckedSink):
     instead = {
         **dict.fromkeys(("s3.ssea.name", "s3.sse.customer.key", "s3.sse.kms.key.id", "s3.acl.canned"), _OPTIONS),
         **dict.fromkeys(("hdfs.url", "hadoop.conf.dir"), "store=webhdfs://host:9870/folder is the web address of HDFS"),
@@ -44,7 +45,7 @@ class ObjectStoreSinkConnector(CheckedSink):
         return settings.CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        return _mismatches(config) or _problems_of_store(config, props)
+        return _mismatches(config) or _problems_of_store(config, props, self.worker)
 
 
 def mismatches_of_store(config: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -67,14 +68,14 @@ def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:
     try:
         from kconnect.connectors.objects import partitioners, stores
     except ImportError:
         return [(settings.FORMAT, f"{INSTALL}.")]
     try:
         partitioners.Partitioner(config)
-        store = stores.opened(config, props, PROBE_S)
+        store = stores.opened(config, props, worker, PROBE_S)
     except ConfigError as error:
         return [(error.name or settings.STORE, f"{error}.")]
     try:

@@ -12,13 +12,14 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConnectError, ExactlyOnceSupport, SourceConnector, SourceTask
 from kconnect.connectors.common import Checked
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.objects import connector, settings, source_settings
 
 FILE, RECORDS, WHOLE = "file", "records", "whole"
 """The source partition has the name of a file; its offset, how many records were read, and whether those were all."""
 
 
-class ObjectStoreSourceConnector(Checked, SourceConnector):
+class ObjectStoreSourceConnector(Informed, Checked, SourceConnector):
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.objects.source_task import ObjectStoreSourceTask
 
@@ -39,7 +40,7 @@ class ObjectStoreSourceConnector(Checked, SourceConnector):
         if config[source_settings.MODE].upper() == source_settings.GENERIC and not config[source_settings.TOPICS]:
             text = f"It is missing: {source_settings.MODE} is {source_settings.GENERIC}, and it says where records go."
             found.append((source_settings.TOPICS, text))
-        return found or _problems_of_store(config, props)
+        return found or _problems_of_store(config, props, self.worker)
 
     def alter_offsets(
         self,
@@ -57,13 +58,13 @@ class ObjectStoreSourceConnector(Checked, SourceConnector):
         return True
 
 
-def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:
     try:
         from kconnect.connectors.objects import stores
     except ImportError:
         return [(settings.FORMAT, f"{connector.INSTALL}.")]
     try:
-        store = stores.opened(config, props, connector.PROBE_S)
+        store = stores.opened(config, props, worker, connector.PROBE_S)
     except ConfigError as error:
         return [(error.name or settings.STORE, f"{error}.")]
     try:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from kconnect.api import ConnectError, SourceRecord
 from kconnect.connectors.common import Patience, Polling
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.objects import readers, settings, source, source_settings, stores
 from kconnect.connectors.objects.readers import Rows
 
@@ -45,7 +46,7 @@ class Open(NamedTuple):
     pieces: Iterator[Rows]
 
 
-class ObjectStoreSourceTask(Polling):
+class ObjectStoreSourceTask(Informed, Polling):
     def __init__(self) -> None:
         super().__init__()
         self._waiting: collections.deque[File] = collections.deque()
@@ -61,7 +62,7 @@ class ObjectStoreSourceTask(Polling):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = source_settings.CONFIG.parse(props)
-        self._store = stores.opened(config, props)
+        self._store = stores.opened(config, props, self.worker)
         self._routes = source_settings.routes(config)
         self._restores = config[source_settings.MODE].upper() == source_settings.RESTORE
         self._folder: str = config[source_settings.FOLDER].strip("/")

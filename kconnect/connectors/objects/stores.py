@@ -9,6 +9,7 @@ obstore does not know, is in `hadoop.py`.
 from __future__ import annotations
 
 import datetime
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,10 +20,11 @@ from obstore import exceptions
 from obstore.store import S3Store, from_url
 
 from kconnect.api import ConfigError
-from kconnect.connectors.objects import settings
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.objects import options, settings
 
-OPTIONS = "store.options."
 _PROBE = ".kconnect"
+_NO_LIMITS = HostFiles({})
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>(?:<Message>([^<]*)</Message>)?")
 _REASON = re.compile(r"(?:HTTP error: |source: )?(error sending request|operation timed out|[Cc]onnection \w+|dns error[^\n]*)")
@@ -33,9 +35,17 @@ class Listed(NamedTuple):
     modified: datetime.datetime
 
 
-def opened(config: Mapping[str, Any], props: Mapping[str, str], longest_s: float = float("inf")) -> Store:
-    """The store of a parsed config; `props` are all its settings, with those of the store itself."""
+def opened(
+    config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str], longest_s: float = float("inf")
+) -> Store:
+    """
+    The store of a parsed config; `props` are all its settings, with those of the store itself. `worker` has the worker's
+    limits.
+    """
     url: str = config[settings.STORE]
+    files = HostFiles(worker)
+    if config[settings.SPOOL]:
+        files.check(settings.SPOOL, config[settings.SPOOL])
     if url.startswith("hdfs://"):
         text = "HDFS is reached by its web address: webhdfs://host:9870/folder with the name node's host and HTTP port"
         raise ConfigError(settings.STORE, url, text)
@@ -43,32 +53,41 @@ def opened(config: Mapping[str, Any], props: Mapping[str, str], longest_s: float
         from kconnect.connectors.objects.hadoop import HadoopStore
 
         return HadoopStore(config, longest_s)
-    return Store(config, props, longest_s)
+    return Store(config, props, longest_s, files)
 
 
 class Store:
     """One that obstore knows. What its methods raise is in `ERRORS`."""
 
-    def __init__(self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float) -> None:
+    _local: str | None = None
+    """Where the store is, if it is a folder that the worker's limits are for."""
+
+    def __init__(
+        self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float, files: HostFiles = _NO_LIMITS
+    ) -> None:
         url: str = config[settings.STORE] or f"s3://{config[settings.BUCKET]}"
-        options = {name.removeprefix(OPTIONS): value for name, value in props.items() if name.startswith(OPTIONS)}
+        given = options.given(props, files)
+        folder = options.local_path(url)
+        if folder is not None and files.limited:
+            self._local = files.check(settings.STORE, folder)
+        self._files = files
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s"}
         self.shown = url.partition("?")[0]
         try:
             if url.startswith(("s3://", "s3a://")):
-                self._store: Any = self._s3(url.partition("://")[2], config, options, client)
-            elif url.startswith("file://"):
+                self._store: Any = self._s3(url.partition("://")[2], config, given, client)
+            elif folder is not None:
                 self._store = from_url(url, mkdir=True)
             else:
                 made: Any = from_url
-                self._store = made(url, config=options, client_options=client, retry_config={"max_retries": 0})
+                self._store = made(url, config=given, client_options=client, retry_config={"max_retries": 0})
         except exceptions.UnknownConfigurationKeyError as error:
             raise ConfigError(settings.STORE, url, f"An option that the store has not: {_line(error)}") from None
         except (exceptions.BaseError, ValueError, OSError) as error:
             raise ConfigError(settings.STORE, url, f"It can't be used: {_line(error)}") from None
 
-    def _s3(self, place: str, config: Mapping[str, Any], options: dict[str, str], client: dict[str, Any]) -> Any:
+    def _s3(self, place: str, config: Mapping[str, Any], more: dict[str, str], client: dict[str, Any]) -> Any:
         bucket, _, prefix = place.strip("/").partition("/")
         given: dict[str, Any] = {"aws_region": config[settings.REGION]}
         if config[settings.ENDPOINT]:
@@ -80,11 +99,12 @@ class Store:
         given["aws_virtual_hosted_style_request"] = not config[settings.PATH_STYLE]
         made: Any = S3Store
         # What its retries are to be, this sink knows.
-        merged = {**given, **options}
+        merged = {**given, **more}
         return made(bucket, prefix=prefix or None, config=merged, client_options=client, retry_config={"max_retries": 0})
 
     def put(self, name: str, file: Path) -> None:
         """Send a whole file; what was there under that name is replaced."""
+        self._check(name)
         obstore.put(self._store, name, file)
 
     def names(self, folder: str) -> Iterator[Listed]:
@@ -95,8 +115,14 @@ class Store:
 
     def get(self, name: str, file: BinaryIO) -> None:
         """Write a file's bytes into a local one."""
+        self._check(name)
         for chunk in obstore.get(self._store, name).stream():
             file.write(chunk)
+
+    def _check(self, name: str) -> None:
+        """Raise ConfigError if a link in a folder of this machine leads a name out of what the worker allows."""
+        if self._local is not None:
+            self._files.check(settings.STORE, os.path.join(self._local, name))
 
     def look(self) -> None:
         """Whether files can be listed."""

@@ -23,13 +23,14 @@ from kconnect.api import (
 )
 from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.objects import settings, stores
 from kconnect.connectors.objects.files import Bad, Files
 from kconnect.connectors.objects.partitioners import Partitioner
 from kconnect.connectors.slices import Slice, record_at, slices_of
 
 
-class ObjectStoreSinkTask(SinkTask):
+class ObjectStoreSinkTask(Informed, SinkTask):
     def __init__(self) -> None:
         self._files: dict[TopicPartition, Files] = {}
         self._scheduled_at = 0.0
@@ -39,7 +40,7 @@ class ObjectStoreSinkTask(SinkTask):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = settings.CONFIG.parse(props)
-        self._store = stores.opened(config, props)
+        self._store = stores.opened(config, props, self.worker)
         self._partitioner = Partitioner(config)
         self._schedule_s: float = config[settings.SCHEDULE] / 1000
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
 from kconnect.connectors.common import CheckedSink
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import settings
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ PROBE_S = 5.0
 _INSTALL = "SQLAlchemy is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
 
 
-class SqlSinkConnector(CheckedSink):
+class SqlSinkConnector(Informed, CheckedSink):
     def task_class(self) -> type[SinkTask]:
         from kconnect.connectors.sql.task import SqlSinkTask
 
@@ -32,7 +33,7 @@ class SqlSinkConnector(CheckedSink):
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
         return _mismatches(config) or problems_of_database(
-            config, lambda engine: _problems_of_tables(engine, config, topics), writes=True
+            config, self.worker, lambda engine: _problems_of_tables(engine, config, topics), writes=True
         )
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
@@ -43,7 +44,7 @@ class SqlSinkConnector(CheckedSink):
             from kconnect.connectors.sql import database
             from kconnect.connectors.sql.offsets import Offsets
 
-            engine = database.made_engine(config, PROBE_S)
+            engine = database.made_engine(config, self.worker, PROBE_S)
             try:
                 Offsets(engine, config[settings.OFFSETS], connector_config["name"]).alter(offsets)
             except SQLAlchemyError as error:
@@ -117,7 +118,10 @@ def _lacking(engine: sa.Engine, table: sa.Table, config: Mapping[str, Any]) -> s
 
 
 def problems_of_database(
-    config: Mapping[str, Any], ask: Callable[[sa.Engine], list[tuple[str, str]]], writes: bool
+    config: Mapping[str, Any],
+    worker: Mapping[str, str],
+    ask: Callable[[sa.Engine], list[tuple[str, str]]],
+    writes: bool,
 ) -> list[tuple[str, str]]:
     """What is wrong with a database that is to be written, or only read: whether it answers, and what `ask` finds there."""
     try:
@@ -128,7 +132,7 @@ def problems_of_database(
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        engine = database.made_engine(config, PROBE_S, writes)
+        engine = database.made_engine(config, worker, PROBE_S, writes)
     except ConfigError as error:
         return [(settings.URL, f"{error}.")]
     try:

@@ -44,12 +44,15 @@ _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 14
 """Of rows that the table does not take; some come as errors of operation."""
 
 
-def made_engine(config: Mapping[str, Any], timeout_s: float | None = None, writes: bool = True) -> sa.Engine:
+def made_engine(
+    config: Mapping[str, Any], worker: Mapping[str, str], timeout_s: float | None = None, writes: bool = True
+) -> sa.Engine:
     """
     An engine without connections. ConfigError if the URL can't be used, or its driver is not installed. `timeout_s` is how long
-    it may take to connect, if the URL does not say. `writes`: whether rows are to be written, and not only read.
+    it may take to connect, if the URL does not say. `writes`: whether rows are to be written, and not only read. `worker` has
+    the worker's limits.
     """
-    url = url_of(config)
+    url = url_of(config, worker)
     try:
         # The task has one connection, and knows when it is lost; another one may look at tables meanwhile.
         engine = sa.create_engine(
@@ -103,6 +106,8 @@ def _arguments(url: URL, timeout_s: float | None, writes: bool) -> dict[str, Any
         found["connect_timeout"] = max(1, round(timeout_s))
     if url.get_backend_name() == "postgresql":
         found["application_name"] = "kconnect"
+    if url.get_driver_name() == "mysqldb":
+        found["local_infile"] = 0
     if url.get_backend_name() == "sqlite":
         found["isolation_level"] = None
     if url.get_backend_name() in ("mysql", "mariadb") and not writes:

@@ -14,14 +14,18 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkRecord, schema, values
+from kconnect.api import Column, DataError, Schema, SchemaType, SinkRecord, schema, values
+from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.groups import Group, Origins
 from kconnect.connectors.sql import settings, types
 from kconnect.connectors.sql.tables import Tables, Wanted
+from kconnect.data.column import Unusual
 
 _KAFKA = ("__connect_topic", "__connect_partition", "__connect_offset")
 _KAFKA_SCHEMAS = (schema.STRING_SCHEMA, schema.INT32_SCHEMA, schema.INT64_SCHEMA)
+_NO_ROW: tuple[type[Exception], ...] = (*MISFITS, Unusual)
+"""What is raised for values of which there is no row."""
 _KEPT = 500
 """Plans; where each record has other fields, as maps may, there would be ever more."""
 
@@ -93,7 +97,7 @@ class Maker:
         """
         The rows of a group, and those of its records that there is no row for. A column of nulls is one of deletions.
 
-        ConnectError if the table does not fit, and can't be made to.
+        ConnectError if there is no table, and none may be made.
         """
         topic, key, value, origins = group.topic, group.key, group.value, group.origins
         deletes = value.has_nulls
@@ -104,6 +108,9 @@ class Maker:
             table, sources, conversions = self._plan(topic, key.schema, value.schema, tuple(keys), tuple(fields), deletes)
         except DataError as error:
             return None, [(record, error) for record in origins.records]
+        except _NO_ROW as error:
+            problem = DataError(f"No row can be made of it: {type(error).__name__}")
+            return None, [(record, problem) for record in origins.records]
         columns = [self._column(source, keys, fields, key, origins) for source in sources]
         bad: dict[int, Exception] = {}
         for at, (source, convert) in enumerate(zip(sources, conversions)):
@@ -144,8 +151,13 @@ class Maker:
             conversions = []
             for source in sources:
                 column = self._tables.column(table, source.wanted.name)
-                assert column is not None
+                if column is None:
+                    raise DataError(
+                        f"The table {table.fullname} has its field {names.shown(source.wanted.name)} by another name"
+                    )
                 conversions.append(types.conversion(source.wanted.schema, column, self._backend, self._zone))
+            if len({self._name(table, source) for source in sources}) < len(sources):
+                raise DataError(f"Two of its fields are one column of the table {table.fullname}")
             if len(self._plans) >= _KEPT:
                 self._plans.clear()
             known = self._plans[name] = (table, sources, conversions)
@@ -164,7 +176,7 @@ class Maker:
         elif self._pk_mode == "record_key":
             found.append(_Source(Wanted(self._pk_fields[0] if self._pk_fields else "", key, True), True, None))
             if len(self._pk_fields) != 1:
-                raise ConnectError(f"The keys of records are single values: {settings.PK_FIELDS} must name one column for them")
+                raise DataError(f"The keys of records are single values: {settings.PK_FIELDS} must name one column for them")
         elif self._pk_mode == "record_value":
             for name in self._pk_fields or fields:
                 found.append(_Source(Wanted(name, _schema_of(value, name, fields, "value"), True), False, name))
@@ -219,9 +231,11 @@ def _converted(
         for at, each in enumerate(column):
             if each is None:
                 bad.setdefault(at, DataError(f"Its {wanted.name}, which is of the primary key, is null"))
-    if convert is None or (convert is types.WITHOUT_NUL and not has_nulls and "\0" not in "".join(column)):
+    if convert is None:
         return column
     try:
+        if convert is types.WITHOUT_NUL and not has_nulls and "\0" not in "".join(column):
+            return column
         if wanted.schema is not None and wanted.schema.name is not None and values.FarDate in set(map(type, column)):
             raise DataError(types.FAR)
         return [None if each is None else convert(each) for each in column] if has_nulls else list(map(convert, column))

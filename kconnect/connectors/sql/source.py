@@ -22,6 +22,7 @@ from kconnect.api import (
     SourceTask,
 )
 from kconnect.connectors.common import Checked
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import connector, settings, source_settings
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 _MOST_CHECKED = 100
 
 
-class SqlSourceConnector(Checked, SourceConnector):
+class SqlSourceConnector(Informed, Checked, SourceConnector):
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._tables: Sequence[TableName] | None = None
@@ -76,7 +77,7 @@ class SqlSourceConnector(Checked, SourceConnector):
         """ConnectError, after so many attempts; by default as the config says."""
         from kconnect.connectors.sql import database, listing
 
-        engine = database.made_engine(self._config, connector.PROBE_S, writes=False)
+        engine = database.made_engine(self._config, self.worker, connector.PROBE_S, writes=False)
         config = self._config if attempts is None else {**self._config, settings.ATTEMPTS: attempts}
         try:
             return database.patiently(engine, config, lambda: listing.tables(engine, config), self._stopped.wait)
@@ -120,7 +121,7 @@ class SqlSourceConnector(Checked, SourceConnector):
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         return _mismatches(config) or connector.problems_of_database(
-            config, lambda engine: _problems_of_tables(engine, config), writes=False
+            config, self.worker, lambda engine: _problems_of_tables(engine, config), writes=False
         )
 
 

@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kconnect.api import ConnectError, SourceRecord
 from kconnect.connectors.common import Patience, Polling
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import database, positions, settings, source_settings
 from kconnect.connectors.sql.listing import TableName
 from kconnect.connectors.sql.positions import Position
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 _LONGEST_WAIT_S = 0.5
 
 
-class SqlSourceTask(Polling):
+class SqlSourceTask(Informed, Polling):
     def __init__(self) -> None:
         super().__init__()
         self._engine: sa.Engine | None = None
@@ -40,7 +41,7 @@ class SqlSourceTask(Polling):
 
     def start(self, props: dict[str, str]) -> None:
         config = source_settings.CONFIG.parse(props)
-        self._engine = database.made_engine(config, writes=False)
+        self._engine = database.made_engine(config, self.worker, writes=False)
         self._patience = Patience(source_settings.RETRIES, config[source_settings.RETRIES], config[settings.CONNECT_BACKOFF])
         self._interval_s: float = config[source_settings.INTERVAL] / 1000
         self._most: int = config[source_settings.ROWS]

@@ -12,10 +12,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, sqlite
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, StatementError
 
 from kconnect.api import ConnectError
-from kconnect.connectors.sql import settings
+from kconnect.connectors.sql import database, faults, settings
 from kconnect.connectors.sql.rows import Rows
 
 UPSERTS = ("postgresql", "mysql", "mariadb", "sqlite")
@@ -33,7 +33,7 @@ class Writer:
         self._compiled: dict[Any, Callable[[sa.Connection, Rows], None]] = {}
 
     def write(self, connection: sa.Connection, rows: Rows) -> None:
-        """All of them, or an error and none."""
+        """Write all rows, or none and raise an error. One that is a row's own is so by `database.is_bad_row`."""
         mode = "delete" if rows.deletes else self._mode
         if mode != "insert":
             rows = rows.last_of_each_key()
@@ -42,7 +42,13 @@ class Writer:
         run = self._compiled.get(name)
         if run is None:
             run = self._compiled[name] = self._made(rows, mode)
-        run(connection, rows)
+        try:
+            run(connection, rows)
+        except Exception as error:
+            if faults.is_of_row(error) and not database.is_bad_row(error):
+                # What drivers raise beside their own errors, such as an OverflowError, has the form of what a value can't be.
+                raise StatementError(str(error), None, None, error, hide_parameters=True) from error
+            raise
 
     def forget(self) -> None:
         self._compiled.clear()

@@ -6,6 +6,7 @@ What the database says of a table is kept until something goes wrong with it. Us
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, NoSuchTableError
 
 from kconnect.api import ConnectError, DataError, Schema
-from kconnect.connectors.sql import database, settings, types
+from kconnect.connectors import names
+from kconnect.connectors.sql import database, faults, settings, types
+
+_PLAIN = re.compile(r"[^\W\d][\w$]*")
+"""A name that needs no quotes. Of one that has none each character would be a part of the statement."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,24 @@ class Tables:
     def forget(self) -> None:
         """Look at all tables anew when they are needed next."""
         self._known.clear()
+
+    def _check_names(self, topic: str, wanted: Sequence[Wanted]) -> None:
+        """Raise DataError for names that the database has no columns for, or one column for two of them."""
+        folds = not self._quote or self._backend in ("sqlite", "mysql", "mariadb")
+        longest = self._engine.dialect.max_identifier_length
+        unit = "bytes" if self._backend == "postgresql" else "characters"
+        schema, table = self.name_of(topic)
+        for name in (table, *filter(None, (schema,)), *(each.name for each in wanted)):
+            names.check_column(name, longest, unit)
+            if not self._quote and not _PLAIN.fullmatch(name):
+                raise DataError(f"{names.shown(name)} needs quotes, and {settings.QUOTE} is never")
+        seen: dict[str, str] = {}
+        for each in wanted:
+            before = seen.setdefault(each.name.casefold() if folds else each.name, each.name)
+            if before != each.name:
+                raise DataError(
+                    f"Its fields {names.shown(before)} and {names.shown(each.name)} are one column for the database"
+                )
 
     def name_of(self, topic: str) -> tuple[str | None, str]:
         """The schema, if the format has one, and the name."""
@@ -65,7 +88,22 @@ class Tables:
         return known
 
     def ensure(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
-        """The table with all these columns. ConnectError if it has not, and the config does not allow to change that."""
+        """
+        Return the table with all these columns. ConnectError if there is none, and the config does not allow to make it.
+        DataError if these are columns that it has not, and can't get.
+        """
+        self._check_names(topic, wanted)
+        try:
+            return self._ensured(topic, wanted)
+        except DataError:
+            raise
+        except Exception as error:
+            if not faults.is_of_names(error):
+                raise
+            full = _full(*self.name_of(topic))
+            raise DataError(f"The table {full} can't have its fields: {database.reason(error)}") from error
+
+    def _ensured(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
         found = self.existing(topic)
         table = self._created(topic, wanted) if found is None else found
         missing = [each for each in wanted if self.column(table, each.name) is None]
@@ -99,15 +137,15 @@ class Tables:
         return found
 
     def _widened(self, topic: str, table: sa.Table, missing: Sequence[Wanted]) -> sa.Table:
-        names = ", ".join(each.name for each in missing)
+        missing_names = ", ".join(each.name for each in missing)
         if not self._evolve:
-            raise ConnectError(
-                f"The table {table.fullname} has no column {names}, which records of {topic} have: add it, set "
+            raise DataError(
+                f"The table {table.fullname} has no column {missing_names}, which records of {topic} have: add it, set "
                 f"{settings.EVOLVE}=true, or leave it out by {settings.FIELDS}"
             )
         for each in missing:
             if each.key or each.schema is None or not (each.schema.optional or each.schema.default is not None):
-                raise ConnectError(
+                raise DataError(
                     f"The column {each.name} can't be added to the table {table.fullname}: its field is neither optional nor "
                     "has a default, and the rows there are have no value for it. Add it by hand."
                 )
@@ -130,14 +168,14 @@ class Tables:
 
     def _made(self, wanted: Wanted, key: bool) -> sa.Column[Any]:
         if wanted.schema is None:
-            raise ConnectError(
+            raise DataError(
                 f"The column {wanted.name} can't be made, since the record has no schema that says what it holds: create the "
                 "table by hand, or use a converter with schemas"
             )
         try:
             kind = types.column_type(wanted.schema, self._backend, key)
         except DataError as error:
-            raise ConnectError(f"The column {wanted.name}: {error}") from None
+            raise DataError(f"The column {wanted.name}: {error}") from None
         default = None if key else types.default_of(wanted.schema)
         # A text of MySQL can't have a default.
         default = None if isinstance(kind, sa.Text) and self._backend in ("mysql", "mariadb") else default

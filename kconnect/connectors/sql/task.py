@@ -20,6 +20,7 @@ import kconnect
 from kconnect.api import ConnectError, SinkBatch, SinkRecord, SinkTask, TopicPartition
 from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, Origins, groups_of
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import database, settings
 from kconnect.connectors.sql.offsets import Offsets
 from kconnect.connectors.sql.rows import Bad, Maker, Rows
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class SqlSinkTask(SinkTask):
+class SqlSinkTask(Informed, SinkTask):
     def __init__(self) -> None:
         self._engine: sa.Engine | None = None
         self._connection: sa.Connection | None = None
@@ -42,7 +43,7 @@ class SqlSinkTask(SinkTask):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = settings.CONFIG.parse(props)
-        engine = self._engine = database.made_engine(config)
+        engine = self._engine = database.made_engine(config, self.worker)
         self._batch: int = config[settings.BATCH]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._tables = Tables(engine, config)

@@ -15,6 +15,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from kconnect.api import ConfigError
+from kconnect.connectors import databases
 from kconnect.connectors.sql import settings
 
 _JDBC = re.compile(
@@ -36,12 +37,17 @@ _HARMLESS = {
     "mysql": ("rewriteBatchedStatements", "useUnicode", "characterEncoding", "serverTimezone", "allowPublicKeyRetrieval"),
 }
 """What says nothing that matters here."""
+_NO_LIMITS: Mapping[str, str] = {}
 
 
-def url_of(config: Mapping[str, Any]) -> URL:
-    """SQLAlchemy's URL, with user and password. ConfigError at `connection.url` if it can't be used."""
+def url_of(config: Mapping[str, Any], worker: Mapping[str, str] = _NO_LIMITS) -> URL:
+    """
+    SQLAlchemy's URL, with user and password. ConfigError at `connection.url` if it can't be used. `worker` has the worker's
+    limits.
+    """
     text: str = config[settings.URL]
     made = _of_jdbc(text) if text.startswith("jdbc:") else _of_sqlalchemy(text)
+    databases.check(settings.URL, made, worker)
     if made.get_backend_name() == "sqlite":
         return made  # It knows no users: JDBC's driver takes one, and does not look at it.
     user, password = config[settings.USER], config[settings.PASSWORD].value

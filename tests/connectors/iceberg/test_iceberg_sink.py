@@ -87,7 +87,7 @@ def rest() -> Iterator[Lake]:
     server = IcebergRest()
     try:
         server.start()
-        yield Lake("rest", server.url, "")
+        yield Lake("rest", server.url, server.warehouse)
     finally:
         server.stop()
 

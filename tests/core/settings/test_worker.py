@@ -87,6 +87,8 @@ DEFAULTS = {
     "access.log.file": None,
     "log.format": "text",
     "sandbox.memory.max.bytes": 2147483648,
+    "connector.files.allowed.paths": [],
+    "connector.library.implementations.allowed": [],
     "topic.tracking.record.formats": ["kip-558", "apache"],
 }
 

@@ -37,6 +37,7 @@ class IcebergRest:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._directory = Path(tempfile.mkdtemp(prefix="kconnect-iceberg-"))
+        self.warehouse = f"file://{self._directory}/warehouse"
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: Guard | None = None
 
@@ -44,7 +45,7 @@ class IcebergRest:
         settings = {
             "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
             "CATALOG_URI": f"jdbc:sqlite:{self._directory}/catalog.db",
-            "CATALOG_WAREHOUSE": f"file://{self._directory}/warehouse",
+            "CATALOG_WAREHOUSE": self.warehouse,
             "CATALOG_REST_PORT": str(self.port),
         }
         command = [java.checked(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dmark={self._directory}"]

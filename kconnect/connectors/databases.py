@@ -1,0 +1,103 @@
+"""
+Which URLs of databases may be used: dialects and drivers of a list, and parameters that neither load code nor read files as
+data.
+
+SQLAlchemy loads the dialect and the driver that a URL names, and plugins, and gives the driver all parameters. So these are
+known by name for each driver here; a driver that the worker's file adds gets all but plugins. Called for the SQL connectors
+(`sql/urls.py`) and for a catalog of Iceberg that is in a database. Read next: `libraries.py`, `host_files.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sqlalchemy.engine import URL
+
+from kconnect.api import ConfigError
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.libraries import Libraries
+
+_LIBPQ = frozenset(
+    (
+        *("host", "port", "dbname", "user", "password", "options", "application_name", "client_encoding", "connect_timeout"),
+        *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "sslpassword", "sslcompression", "sslsni", "sslnegotiation"),
+        *("ssl_min_protocol_version", "ssl_max_protocol_version", "channel_binding", "gssencmode", "krbsrvname"),
+        *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"),
+        *("target_session_attrs", "load_balance_hosts", "prepare_threshold", "require_auth"),
+    )
+)
+"""Not: passfile, service, servicefile (files of the worker's user), sslcertdir, oauth_* (addresses), and what is not known."""
+_PYMYSQL = frozenset(
+    (
+        *("charset", "collation", "connect_timeout", "read_timeout", "write_timeout", "program_name", "max_allowed_packet"),
+        *(
+            "ssl",
+            "ssl_ca",
+            "ssl_cert",
+            "ssl_key",
+            "ssl_disabled",
+            "ssl_verify_cert",
+            "ssl_verify_identity",
+            "ssl_check_hostname",
+        ),
+        *("sql_mode", "unix_socket", "use_unicode"),
+    )
+)
+"""Not: local_infile (the server would read files), read_default_file, init_command, and what is not known."""
+_SQLITE = frozenset(("uri", "mode", "cache", "timeout", "nolock", "immutable", "check_same_thread", "psow"))
+_DRIVERS: Mapping[str, frozenset[str]] = {
+    "sqlite": _SQLITE,
+    "sqlite+pysqlite": _SQLITE,
+    "postgresql": _LIBPQ,
+    "postgresql+psycopg": _LIBPQ,
+    "postgresql+psycopg2": _LIBPQ,
+    "mysql": _PYMYSQL,
+    # It would let a server read files if nobody said no: `sql/database.py` does.
+    "mysql+mysqldb": _PYMYSQL,
+    "mariadb+mysqldb": _PYMYSQL,
+    "mysql+pymysql": _PYMYSQL,
+    "mariadb": _PYMYSQL,
+    "mariadb+pymysql": _PYMYSQL,
+}
+_FILES = frozenset(("sslrootcert", "sslcert", "sslkey", "sslcrl", "ssl_ca", "ssl_cert", "ssl_key", "unix_socket"))
+_NO_FILES = frozenset(("system", "", "true", "false"))
+_ENGINE = re.compile(r"^[\w-]+:")
+"""libpq takes the name of an OpenSSL engine before a colon, and loads it."""
+
+
+def check(setting: str, url: URL, worker: Mapping[str, str]) -> None:
+    """Raise ConfigError, naming the setting but never the URL, if the database may not be reached by this URL."""
+    libraries, files = Libraries(worker), HostFiles(worker)
+    libraries.check(setting, url.drivername, _DRIVERS.keys(), "The URL's dialect, with its driver,", "[hidden]")
+    known = _DRIVERS.get(url.drivername)
+    for name, value in url.query.items():
+        values = (value,) if isinstance(value, str) else value
+        if name == "plugin" or (known is not None and name not in known):
+            raise ConfigError(setting, "[hidden]", f"Its parameter {name} may not be used. {_remedy(url, name, known)}")
+        for text in values:
+            if name == "sslkey" and _ENGINE.match(text):
+                raise ConfigError(setting, "[hidden]", "Its parameter sslkey names an engine: name a file")
+            if name in _FILES and text not in _NO_FILES:
+                files.check(f"{setting} ({name})", text)
+            if name == "host" and text.startswith("/"):
+                files.check(f"{setting} ({name})", text)
+    if url.get_backend_name() == "sqlite":
+        _check_sqlite(setting, url, files)
+    elif url.host and url.host.startswith("/"):
+        files.check(setting, url.host)
+
+
+def _remedy(url: URL, name: str, known: frozenset[str] | None) -> str:
+    if name == "plugin" or known is None:
+        return "Plugins of SQLAlchemy are never loaded: leave it out"
+    return f"Those of {url.drivername} are: {', '.join(sorted(known))}"
+
+
+def _check_sqlite(setting: str, url: URL, files: HostFiles) -> None:
+    path = url.database or ""
+    if path.startswith("file:"):
+        path = path.removeprefix("file:").partition("?")[0]
+        path = re.sub("^//[^/]*", "", path)
+    if files.limited and path not in ("", ":memory:") and url.query.get("mode") != "memory":
+        files.check(setting, path)

@@ -1,0 +1,234 @@
+"""
+A catalog that is not believed: what its answers say is looked at before pyiceberg acts on it.
+
+pyiceberg merges a config's properties with those that a REST catalog answers, for all tables and for each, and with those in a
+table's metadata. It then loads the class that a property names (`py-io-impl`), asks the address that one names (`uri`,
+`oauth2-server-uri`, `s3.endpoint`), and writes where a location says. So whatever the config does not say itself is checked
+here, on the merged properties. `catalogs.py` makes the catalog of `guarded` classes. pyiceberg has no promise for the methods
+that are overridden, so its version is bounded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.io import FileIO
+from pyiceberg.table import CommitTableResponse, Table
+from requests import Response, Session
+
+from kconnect.api import ConfigError
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.iceberg import settings
+from kconnect.connectors.libraries import Libraries
+
+IMPLEMENTATIONS = frozenset(
+    (
+        "pyiceberg.io.pyarrow.PyArrowFileIO",
+        "pyiceberg.io.fsspec.FsspecFileIO",
+        "pyiceberg.table.locations.SimpleLocationProvider",
+        "pyiceberg.table.locations.ObjectStoreLocationProvider",
+    )
+)
+"""What pyiceberg itself brings: its files, and where it puts them."""
+_CLASSES = {
+    "rest": "pyiceberg.catalog.rest.RestCatalog",
+    "sql": "pyiceberg.catalog.sql.SqlCatalog",
+    "hive": "pyiceberg.catalog.hive.HiveCatalog",
+    "glue": "pyiceberg.catalog.glue.GlueCatalog",
+    "dynamodb": "pyiceberg.catalog.dynamodb.DynamoDbCatalog",
+    "in-memory": "pyiceberg.catalog.memory.InMemoryCatalog",
+}
+_LOADS = re.compile(r"(?:.*[.\-_])?impl", re.IGNORECASE)
+_JAVAS = frozenset(("io-impl", "catalog-impl", "write.location-provider.impl", "metrics-reporter-impl"))
+"""Java's clients read these, and pyiceberg does not."""
+_STORES = r"(?:s3|client|adls|gcs|hdfs|hf|glue|dynamodb|hive|rest)\."
+_ADDRESS = re.compile(
+    rf"uri|oauth2-server-uri|{_STORES}(?:.*[.\-_])?(?:ur[il]|endpoint|host|authority|proxy|proxy-uri|connection-string|account-host)",
+    re.IGNORECASE,
+)
+_PATHS = frozenset(("s3.signer.endpoint",))
+"""Addresses by their names, but a path on a host that another property says."""
+_IDENTITY = re.compile(
+    rf"{_STORES}(?:.*[.\-_])?(?:profile-name|role-arn|role-session-name|sigv4-enabled|kerberos.*)|(?:auth|ssl|hdfs)(?:\..*)?"
+    r"|credential|profile_name|botocore_session",
+    re.IGNORECASE,
+)
+"""Who the worker says it is, to whom: a service may not choose that."""
+_LOCATIONS = re.compile(r"warehouse|write\..*path", re.IGNORECASE)
+
+
+class Rules:
+    """What the config says itself (`own`), and what the worker allows beyond it."""
+
+    def __init__(self, kind: str, own: Mapping[str, str], worker: Mapping[str, str]) -> None:
+        self._own = dict(own)
+        self._libraries, self._files = Libraries(worker), HostFiles(worker)
+        self._origins = {
+            origin_of(value)
+            for name, value in own.items()
+            if isinstance(value, str) and ("://" in value or _ADDRESS.fullmatch(name)) and origin_of(value)
+        }
+        place = own.get("warehouse", "")
+        self._has_local = _looks_local(place) if place else kind != "rest"
+
+    def check_own(self, given: Mapping[str, str]) -> None:
+        """Raise ConfigError for a property of the config that loads what is not on a list, or names a file out of bounds."""
+        for name, value in given.items():
+            self._check_loaded(name, value)
+        if _looks_local(given.get("warehouse", "")):
+            self._files.check(settings.WAREHOUSE, _local_path(given["warehouse"]))
+
+    def check(self, merged: Mapping[str, Any]) -> None:
+        """Raise ConfigError for a property that somebody else than the config has set, and that reaches too far."""
+        for name, value in merged.items():
+            if self._own.get(name) == value:
+                continue
+            if isinstance(value, dict | list | tuple):
+                self._refuse(name, "a service answered a property that is no text")
+            text = str(value)
+            self._check_loaded(name, text)
+            if _IDENTITY.fullmatch(name) and text:
+                self._refuse(name, "a service answered it, but the config alone says who logs in, and how")
+            if _ADDRESS.fullmatch(name) and name not in _PATHS and text and origin_of(text) not in self._origins:
+                self._refuse(name, f"a service answered {_shown(text)}, which is another address than those of the config")
+            if _LOCATIONS.fullmatch(name) and _looks_local(text):
+                self.check_location(text)
+
+    def check_location(self, location: str | None) -> None:
+        """Raise ConfigError for a file of this machine, unless the config has its tables there, or the worker allows it."""
+        if location and _is_local(location) and not self._may_be(location):
+            rule = (
+                "A catalog or a table names a file of this machine. Name the folder as the config's "
+                f"{settings.WAREHOUSE} (file:///…), or among the worker's connector.files.allowed.paths"
+            )
+            raise ConfigError(settings.WAREHOUSE, location, rule)
+
+    def check_target(self, response: Response, url: str | None) -> str | None:
+        """Return where a redirect leads. Raise ConfigError if that is an address that the config does not name."""
+        if (
+            url
+            and (origin := origin_of(urljoin(response.url, url))) not in self._origins
+            and not _is_same(response.url, origin)
+        ):
+            self._refuse("uri", f"a service redirected to {_shown(url)}, which is another address than those of the config")
+        return url
+
+    def _may_be(self, location: str) -> bool:
+        return self._files.allows(_local_path(location)) if self._files.limited else self._has_local
+
+    def _check_loaded(self, name: str, value: str) -> None:
+        if _LOADS.fullmatch(name) and name not in _JAVAS and value:
+            self._libraries.check(f"{settings.CATALOG}{name}", value, IMPLEMENTATIONS, "What pyiceberg loads")
+
+    def _refuse(self, name: str, why: str) -> None:
+        text = f"It is refused: {why}. If it is right, set {settings.CATALOG}{name} in the config"
+        raise ConfigError(f"{settings.CATALOG}{name}", "[hidden]", text)
+
+
+class Guarded(Catalog):
+    """Mixed into each class of catalog, before it."""
+
+    rules: Rules
+
+    def _create_session(self) -> Session:
+        # The first time with the config's properties, and then with those that the catalog has merged into them.
+        self.rules.check(self.properties)
+        session: Session = super()._create_session()  # type: ignore[misc]
+        found: Callable[[Response], str | None] = session.get_redirect_target
+        session.get_redirect_target = lambda response: self.rules.check_target(response, found(response))  # type: ignore[method-assign, assignment]
+        return session
+
+    def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
+        self.rules.check({**self.properties, **properties})
+        return watched(super()._load_file_io(dict(properties), location), self.rules)
+
+    def load_table(self, identifier: Any) -> Table:
+        table = super().load_table(identifier)  # type: ignore[safe-super]
+        self._check_table(table.metadata, table.metadata_location)
+        table.io = watched(table.io, self.rules)
+        return table
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        response = super().commit_table(table, requirements, updates)  # type: ignore[safe-super]
+        self._check_table(response.metadata, response.metadata_location)
+        return response
+
+    def _check_table(self, metadata: Any, location: str | None) -> None:
+        self.rules.check(metadata.properties)
+        for place in (metadata.location, location):
+            self.rules.check_location(place)
+
+
+def guarded(kind: str, rules: Rules) -> type[Catalog]:
+    """Return the class of a kind of catalog, with the rules before it. Raise ImportError if it is not installed."""
+    module, _, name = _CLASSES[kind].rpartition(".")
+    base = getattr(importlib.import_module(module), name)
+    return type(f"Guarded{name}", (Guarded, base), {"rules": rules, "__abstractmethods__": frozenset()})
+
+
+def watched(io: FileIO, rules: Rules) -> FileIO:
+    """Have all files that are opened or deleted by `io` checked first: manifests name files, too."""
+    if getattr(io, "kconnect_rules", None) is not None:
+        return io
+    for name in ("new_input", "new_output", "delete"):
+        setattr(io, name, _checking(getattr(io, name), rules))
+    io.kconnect_rules = rules  # type: ignore[attr-defined]
+    return io
+
+
+def _checking(call: Callable[..., Any], rules: Rules) -> Callable[..., Any]:
+    def checked(location: Any, *more: Any, **named: Any) -> Any:
+        rules.check_location(location if isinstance(location, str) else location.location)
+        return call(location, *more, **named)
+
+    return checked
+
+
+def _is_local(location: str) -> bool:
+    """Whether pyiceberg takes a location of a file for one of this machine: without a scheme, too."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", location)
+    return scheme is None or scheme[1].lower() == "file"
+
+
+def _looks_local(text: str) -> bool:
+    """Whether a text that may as well be a name, such as that of a warehouse, is a path of this machine."""
+    return text.startswith("/") or text[:5].lower() == "file:"
+
+
+def _local_path(location: str) -> str:
+    """Return the path that pyiceberg opens for a local location; the empty text, which is allowed nowhere, for odd ones."""
+    if location[:5].lower() != "file:":
+        return location
+    parts = urlsplit(location)
+    return "" if parts.netloc or parts.query or parts.fragment else parts.path
+
+
+def origin_of(url: str) -> tuple[str, str, int] | None:
+    """Return scheme, host and port of an address; None for a text that is none. A host alone counts as https."""
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host or not re.fullmatch(r"[\w.\-:%]+", host):
+        return None
+    return parts.scheme.lower(), host.lower(), port or {"http": 80, "https": 443}.get(parts.scheme.lower(), 0)
+
+
+def _is_same(asked: str, origin: tuple[str, str, int] | None) -> bool:
+    """Whether a redirect stays on the host: the same origin, or from http to https."""
+    own = origin_of(asked)
+    if own is None or origin is None:
+        return False
+    return own == origin or (own[1] == origin[1] and own[2] == 80 and (origin[0], origin[2]) == ("https", 443))
+
+
+def _shown(url: str) -> str:
+    """Return an address without user, path and query."""
+    origin = origin_of(url)
+    return "one that can't be read" if origin is None else f"{origin[0]}://{origin[1]}:{origin[2]}"

@@ -1,0 +1,72 @@
+"""
+Faults: whether a database, or its driver, complains of what a record has, or of something that all records would meet.
+
+A record brings values, and with auto.create and auto.evolve the names of columns: what is wrong with these goes the way of bad
+records. A database that is away, full, read-only, or has no table or right for us is none of a record's doing. Used by
+`statements.py` and `tables.py`; what passes by itself is known to `database.py`.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.exc import (
+    ArgumentError,
+    CompileError,
+    DBAPIError,
+    SQLAlchemyError,
+    StatementError,
+)
+
+from kconnect.connectors.common import MISFITS
+from kconnect.connectors.sql import database
+
+_ROW_STATES = ("22", "23", "44", "54", "0A", "P0", "42804", "42846")
+"""PostgreSQL's of values: data, constraints, views with a check, limits, what is not supported, triggers, types."""
+_TARGET_STATES = ("08", "25", "28", "3D", "3F", "40", "42501", "42P01", "42P07", "53", "55", "57", "58", "F0", "XX")
+"""PostgreSQL's of what all records would meet: connections, logins, rights, a missing schema, no room, locks, operators."""
+_ROW_CODES = frozenset((1071, 1153, 1265, 1267, 1300, 1366, 1367, 1411, 1441, 1644, 1690, 3140, 3156, 4078))
+"""MySQL's and MariaDB's of values, beside those that `database.py` has: charsets, lengths of keys, packets, triggers, JSON."""
+_TARGET_CODES = frozenset(
+    (1005, 1021, 1030, 1037, 1041, 1044, 1045, 1046, 1049, 1114, 1142, 1143, 1146, 1227, 1290, 1792, 1836, 2002, 2003, 3024)
+)
+"""Theirs of logins, rights, missing tables, no room, read-only servers."""
+_SQLITE_TARGET = ("locked", "readonly", "read-only", "unable to open", "disk", "malformed", "no such table", "not a database")
+
+
+def is_of_row(error: Exception) -> bool:
+    """Whether a statement has failed for the values of a row, so that it will fail for them again, and for no others."""
+    if isinstance(error, MISFITS):
+        return True  # Before the database has seen it: the driver can't send such a value.
+    if not isinstance(error, DBAPIError) or database.passes(error):
+        return isinstance(error, StatementError) and not isinstance(error, DBAPIError)
+    if database.is_bad_row(error):
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_ROW_STATES)
+    code = _code(error.orig)
+    return code in _ROW_CODES if code is not None else "binding parameter" in str(error.orig)
+
+
+def is_of_names(error: Exception) -> bool:
+    """Whether a table can't be looked at, made or widened because of the names or types of a record's fields."""
+    if isinstance(error, MISFITS):
+        return True
+    if not isinstance(error, SQLAlchemyError) or database.passes(error):
+        return False
+    if not isinstance(error, DBAPIError):
+        # Names that are too long, or there twice, before the database has seen them.
+        return isinstance(error, CompileError | ArgumentError | StatementError)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return not str(state).startswith(_TARGET_STATES)
+    code = _code(error.orig)
+    if code is not None:
+        return code not in _TARGET_CODES
+    if type(error.orig).__module__.startswith("sqlite3"):
+        return not any(word in str(error.orig) for word in _SQLITE_TARGET)
+    return False
+
+
+def _code(original: object) -> int | None:
+    arguments = getattr(original, "args", ())
+    return arguments[0] if arguments and isinstance(arguments[0], int) else None

@@ -1,0 +1,324 @@
+"""What a lake's catalog, its tables and the config of a sink may have pyiceberg load, ask and write."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.utils.config import Config
+
+from kconnect.api import ConfigError, ConnectError
+from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.iceberg.task import IcebergSinkTask
+from kconnect.core.settings.validation import errors_of
+from kconnect.plugins.registry import Registry
+from kconnect.plugins.sandbox import Sandbox
+from kconnect.testing import SinkRunner
+from tests.attacks.hostile import Asked, Hostile, Reply
+from tests.support import wait_until
+
+SWITCH = "connector.library.implementations.allowed"
+POPEN = "subprocess.Popen"
+
+
+class Catalog(Hostile):
+    """A REST catalog with one table, shop.orders, that answers whatever properties it is told to."""
+
+    def __enter__(self) -> Catalog:
+        return self
+
+    def __init__(self, location: str = "s3://lake/orders") -> None:
+        super().__init__()
+        self.config: dict[str, Any] = {"defaults": {}, "overrides": {}}
+        self.table: dict[str, Any] = {}
+        self.properties: dict[str, Any] = {}
+        self.location = location
+        self.paths["/v1/config"] = lambda asked: _json(self.config)
+        self.paths["/v1/namespaces"] = lambda asked: _json({"namespaces": [["shop"]]})
+        self.default = self._table
+
+    def _table(self, asked: Asked) -> Reply:
+        return _json(
+            {
+                "metadata-location": f"{self.location}/metadata/1.json",
+                "metadata": metadata(self.location, self.properties),
+                "config": self.table,
+            }
+        )
+
+
+def _json(body: Any) -> Reply:
+    return Reply(200, {"Content-Type": "application/json"}, json.dumps(body).encode())
+
+
+def metadata(location: str, properties: dict[str, Any]) -> dict[str, Any]:
+    field = {"id": 1, "name": "id", "required": False, "type": "int"}
+    return {
+        "format-version": 2,
+        "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
+        "location": location,
+        "last-sequence-number": 0,
+        "last-updated-ms": 1602638573590,
+        "last-column-id": 1,
+        "current-schema-id": 0,
+        "schemas": [{"type": "struct", "schema-id": 0, "fields": [field]}],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "last-partition-id": 999,
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "properties": properties,
+        "snapshots": [],
+    }
+
+
+@pytest.fixture
+def catalog() -> Iterator[Catalog]:
+    with Catalog() as made:
+        yield made
+
+
+@pytest.fixture
+def other() -> Iterator[Hostile]:
+    """A service that the config does not name."""
+    with Hostile() as made:
+        yield made
+
+
+def config(**more: str) -> dict[str, str]:
+    return {
+        "name": "lake",
+        "connector.class": "IcebergSink",
+        "topics": "orders",
+        "iceberg.tables": "shop.orders",
+        **{name.replace("__", "."): value for name, value in more.items()},
+    }
+
+
+def validated(given: dict[str, str], **settings: str) -> list[str]:
+    """Have a worker's sandbox validate a config. Return all messages."""
+    sandbox = Sandbox(Registry.scan(None), plugin_settings=settings)
+    try:
+        infos = sandbox.validate("IcebergSink", given)
+    finally:
+        sandbox.close()
+    return [message for row in infos["configs"] for message in errors_of(row)]
+
+
+def problems(given: dict[str, str], **worker: str) -> list[str]:
+    """Have the connector validate a config in this process. Return its messages."""
+    connector = IcebergSinkConnector()
+    connector.worker = worker
+    return [message for value in connector.validate(given).values for message in value.errors]
+
+
+def shell(file: Path) -> dict[str, str]:
+    """Properties whose names are the arguments of a shell that makes a file."""
+    return {"sh": "x", "-c": "x", f"touch {file}; exit 0": "x"}
+
+
+def of_rest(catalog: Catalog, **more: str) -> dict[str, str]:
+    return config(**{"iceberg.catalog.type": "rest", "iceberg.catalog.uri": catalog.url, **more})
+
+
+@pytest.mark.process
+def test_a_catalog_s_answer_runs_no_command(catalog: Catalog, tmp_path: Path) -> None:
+    """Whoever is the REST catalog answers properties that name subprocess.Popen: no validation and no task runs it."""
+    file = tmp_path / "ran"
+    catalog.config = {"defaults": shell(file), "overrides": {"py-io-impl": POPEN}}
+    with contextlib.suppress(ConnectError):
+        validated(of_rest(catalog), **{SWITCH: POPEN})
+    wait_until(file.exists, message="the control: with the switch open, the command did not run")
+    file.unlink()
+    [message] = validated(of_rest(catalog))
+    assert "What pyiceberg loads must be one of" in message
+    assert SWITCH in message
+    assert not file.exists()
+
+
+@pytest.mark.process
+def test_a_sink_s_config_runs_no_command(tmp_path: Path) -> None:
+    """Whoever may create connectors names subprocess.Popen as the class for files: neither validation nor a task runs it."""
+    file = tmp_path / "ran"
+    (tmp_path / "lake").mkdir()
+    place = {"iceberg.catalog.uri": f"sqlite:///{tmp_path}/c.db", "iceberg.catalog.warehouse": f"file://{tmp_path}/lake"}
+    given = config(
+        **{f"iceberg.catalog.{name}": value for name, value in shell(file).items()},
+        **{"iceberg.catalog.type": "sql", **place, "iceberg.catalog.py-io-impl": POPEN},
+        **{"iceberg.tables.auto-create-enabled": "true", "iceberg.control.commit.interval-ms": "0"},
+    )
+    with pytest.raises(Exception, match=r"pyiceberg loads|Popen"):
+        SinkRunner(IcebergSinkConnector, given)
+    task = IcebergSinkTask()
+    with pytest.raises(ConfigError, match="What pyiceberg loads must be one of"):
+        task.start(given)
+    assert not file.exists()
+    task.worker = {SWITCH: POPEN}
+    task.start(given)
+    with pytest.raises(AttributeError, match="Popen"):
+        task._tables.ensure("shop.orders", pa.schema([pa.field("id", pa.int32())]), False)
+    wait_until(file.exists, message="the control: with the switch open, the command did not run")
+
+
+LOADS = {
+    "for all tables": lambda catalog, own: catalog.config["overrides"].update(own),
+    "for one table": lambda catalog, own: catalog.table.update(own),
+    "in a table's metadata": lambda catalog, own: catalog.properties.update(own),
+}
+NAMES = ("py-io-impl", "s3.retry-strategy-impl", "write.py-location-provider.impl", "py-catalog-impl", "S3.SIGNER-IMPL")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("where", LOADS)
+def test_no_name_in_an_answer_is_loaded(catalog: Catalog, where: str, name: str) -> None:
+    """Whoever is the catalog names a class anywhere in its answers: it is not loaded."""
+    LOADS[where](catalog, {name: "antigravity.Anything"})
+    [message] = problems(of_rest(catalog))
+    assert "What pyiceberg loads must be one of" in message
+    assert name in message
+
+
+@pytest.mark.process
+def test_an_answer_with_more_than_texts_is_refused(catalog: Catalog, tmp_path: Path) -> None:
+    """Whoever is the catalog answers a login of its own, as an object that names a class: it is not loaded."""
+    file = tmp_path / "ran"
+    own = {"type": "custom", "impl": POPEN, "custom": {"args": ["touch", str(file)]}}
+    catalog.config["defaults"]["auth"] = own
+    with pytest.raises(Exception, match="Popen"):
+        load_catalog("lake", type="rest", uri=catalog.url).list_namespaces()
+    wait_until(file.exists, message="the control: pyiceberg alone did not run the command")
+    file.unlink()
+    [message] = problems(of_rest(catalog))
+    assert "a service answered a property that is no text" in message
+    assert not file.exists()
+
+
+ELSEWHERE = (
+    "uri",
+    "oauth2-server-uri",
+    "s3.endpoint",
+    "s3.signer.uri",
+    "s3.proxy-uri",
+    "adls.account-host",
+    "gcs.service.host",
+)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.parametrize("where", LOADS)
+def test_no_answer_leads_to_another_address(catalog: Catalog, other: Hostile, where: str, name: str) -> None:
+    """Whoever is the catalog answers another address for the catalog, the login or the files: it is never asked."""
+    LOADS[where](catalog, {name: other.url})
+    secret = "id:canary-33-secret"
+    [message] = problems(of_rest(catalog, **{"iceberg.catalog.token": "t", "iceberg.catalog.credential2": secret}))
+    assert f"a service answered {other.url}, which is another address" in message
+    assert f"set iceberg.catalog.{name} in the config" in message
+    assert other.asked == []
+    if name != "uri":
+        named = of_rest(catalog, **{"iceberg.catalog.token": "t", f"iceberg.catalog.{name}": other.url})
+        assert problems(named) == [], "the control: the config names it"
+
+
+@pytest.mark.parametrize("name", ["rest.sigv4-enabled", "client.profile-name", "s3.role-arn", "credential", "ssl"])
+def test_no_answer_says_who_logs_in(catalog: Catalog, name: str) -> None:
+    """Whoever is the catalog tells the worker to log in as somebody else, by the machine's own credentials: it does not."""
+    catalog.config["overrides"][name] = "true"
+    [message] = problems(of_rest(catalog))
+    assert "the config alone says who logs in" in message
+
+
+def test_a_redirect_does_not_lead_elsewhere(catalog: Catalog, other: Hostile) -> None:
+    """Whoever is the catalog redirects to another address, with the config's headers: that is never asked."""
+    catalog.paths["/v1/config"] = lambda asked: Reply(302, {"Location": f"{other.url}/internal"})
+    given = of_rest(catalog, **{"iceberg.catalog.header.X-Api-Key": "canary-33-secret"})
+    with contextlib.suppress(ValueError):
+        load_catalog("lake", type="rest", uri=catalog.url, **{"header.X-Api-Key": "canary-33-secret"})
+    assert "canary-33-secret" in str(other.asked), "the control"
+    other.asked.clear()
+    [message] = problems(given)
+    assert "a service redirected to" in message
+    assert other.asked == []
+
+
+LOCAL = ("file:///{}", "{}", "FILE:{}", "file://localhost{}")
+
+
+@pytest.mark.parametrize("form", LOCAL)
+def test_a_catalog_has_no_files_written_on_this_machine(tmp_path: Path, form: str) -> None:
+    """Whoever is the catalog says that a table is in a folder of the worker's machine: nothing is written there."""
+    with Catalog(form.format(tmp_path)) as catalog:
+        task = IcebergSinkTask()
+        task.start(of_rest(catalog))
+        with pytest.raises(ConfigError, match="A catalog or a table names a file of this machine"):
+            task._tables.existing("shop.orders")
+        task.worker = {"connector.files.allowed.paths": str(tmp_path / "other")}
+        task.start(of_rest(catalog))
+        with pytest.raises(ConfigError, match="A catalog or a table names a file of this machine"):
+            task._tables.existing("shop.orders")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_s_files_stay_where_the_config_says(tmp_path: Path) -> None:
+    """Whoever may write to the catalog has a manifest name a file outside of the allowed folders: it is not opened."""
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "secret").write_text("canary")
+    with Catalog(f"file://{tmp_path}/lake") as catalog:
+        task = IcebergSinkTask()
+        task.worker = {"connector.files.allowed.paths": f"{tmp_path}/lake"}
+        task.start(of_rest(catalog))
+        table = task._tables.existing("shop.orders")
+        assert table is not None
+        table.io.new_input(f"file://{tmp_path}/lake/a")
+        (tmp_path / "lake" / "link").symlink_to(tmp_path)
+        for place in (
+            f"{tmp_path}/secret",
+            "lake/../secret",
+            f"file:{tmp_path}/lake/../secret",
+            f"{tmp_path}/lake/link/secret",
+        ):
+            for call in (table.io.new_input, table.io.new_output, table.io.delete):
+                with pytest.raises(ConfigError, match="names a file of this machine"):
+                    call(place)
+    assert (tmp_path / "secret").exists()
+
+
+def test_an_answer_to_a_commit_is_looked_at_too(catalog: Catalog) -> None:
+    """Whoever is the catalog names a class in the answer to a commit: the next commit does not load it."""
+    task = IcebergSinkTask()
+    task.start(of_rest(catalog))
+    table = task._tables.existing("shop.orders")
+    assert table is not None
+    catalog.properties["write.py-location-provider.impl"] = "antigravity.Anything"
+    with pytest.raises(ConfigError, match="What pyiceberg loads must be one of"):
+        table.transaction().set_properties({"a": "b"}).commit_transaction()
+
+
+def test_a_login_of_the_environment_is_not_taken_elsewhere(
+    catalog: Catalog, other: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may create connectors names a catalog that the hosts have a login for, elsewhere: no token goes there."""
+    named = {"uri": "https://catalog.example.com", "token": "canary-33-secret"}
+    for name, value in named.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__PROD__{name.upper()}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    [message] = problems({**of_rest(catalog), "iceberg.catalog": "prod"})
+    assert "name the catalog differently" in message
+    assert catalog.asked == []
+
+
+def test_what_a_service_may_say(catalog: Catalog) -> None:
+    """Control for all of these: credentials for the files, regions and prefixes are a catalog's to say."""
+    catalog.config = {
+        "defaults": {"s3.region": "eu-west-1"},
+        "overrides": {"prefix": "", "warehouse": "lake", "owner-url": "x"},
+    }
+    catalog.table = {"s3.access-key-id": "a", "s3.secret-access-key": "b", "s3.session-token": "c", "token": "d"}
+    catalog.table["s3.endpoint"] = catalog.url
+    catalog.properties = {"write.object-storage.enabled": "true", "wiki.url": "https://wiki.example.com", "io-impl": "a.B"}
+    assert problems(of_rest(catalog)) == []
