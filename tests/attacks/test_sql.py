@@ -1,0 +1,171 @@
+"""Attacks on the SQL sink by who may write one record to a data topic: names and values that no table takes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect.api import (
+    INT32_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    ConnectError,
+    Schema,
+    SinkRecord,
+    Struct,
+    schema,
+)
+from kconnect.connectors.sql.connector import SqlSinkConnector
+from kconnect.testing import SinkRunner
+
+ROW = schema.struct({"id": INT32_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
+MAKES = {"auto.create": "true", "auto.evolve": "true"}
+
+
+def sink(path: Path, **more: str) -> SinkRunner:
+    config = {"topics": "t", "connection.url": f"sqlite:///{path}", "pk.mode": "record_value", "pk.fields": "id"}
+    more = {name.replace("_", "."): value for name, value in more.items()}
+    return SinkRunner(SqlSinkConnector, config | MAKES | {"errors.tolerance": "all", "max.retries": "0"} | more)
+
+
+def record(offset: int, value: Any, own: Schema | None = None, key: Any = None) -> SinkRecord:
+    return SinkRecord("t", 0, None, key, own, value, offset)
+
+
+def row(offset: int) -> SinkRecord:
+    return record(offset, Struct(ROW, {"id": offset, "name": "a"}), ROW)
+
+
+def ids(path: Path) -> list[int]:
+    with sqlite3.connect(path) as connection:
+        return [number for (number,) in connection.execute("SELECT id FROM t ORDER BY id")]
+
+
+def odd(fields: Mapping[str, Any]) -> SinkRecord:
+    """A record of offset 1 whose schema has these fields, all of them optional texts, beside its id."""
+    own = schema.struct({"id": INT32_SCHEMA, **dict.fromkeys(fields, OPTIONAL_STRING_SCHEMA)})
+    return record(1, Struct(own, {"id": 1, **fields}), own)
+
+
+NAMES: dict[str, Mapping[str, Any]] = {
+    "twice by case": {"A": "x", "a": "y"},
+    "a column by case": {"NAME": "x", "name": "y"},
+    "the key by case": {"ID": "x"},
+    "nul": {"a\0b": "x"},
+    "half a pair": {"\ud800": "x"},
+    "too long": {"x" * 20_000: "y"},
+    "too many": {f"c{number}": "x" for number in range(3000)},
+}
+
+
+@pytest.mark.parametrize("fields", NAMES.values(), ids=NAMES)
+def test_names_that_no_table_has_are_one_records_fault(tmp_path: Path, fields: Mapping[str, Any]) -> None:
+    """Who may write to the topic sends a schema whose names no table can have: that record is bad, and the others are rows."""
+    path = tmp_path / "db"
+    with sink(path) as runner:
+        runner.put([row(0), odd(fields), row(2)])
+        runner.put([row(3)])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(path) == [0, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["twice by case", "nul", "half a pair", "too long", "too many"])
+def test_names_in_the_first_record_do_not_end_the_sink(tmp_path: Path, name: str) -> None:
+    """Who may write to the topic sends such a record first, when there is no table yet: the next one still makes it."""
+    path = tmp_path / "db"
+    with sink(path) as runner:
+        runner.put([odd(NAMES[name])])
+        runner.put([row(2)])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(path) == [2]
+
+
+@pytest.mark.parametrize("name", ["x INT); DROP TABLE t; --", "a b", 'a"b', "a-b", "a;b", "a%b", "a\nb", "1a"], ids=ascii)
+def test_names_without_quotes_are_plain(tmp_path: Path, name: str) -> None:
+    """Who may write to the topic names a field with a statement, while names are written without quotes: none is made of it."""
+    path = tmp_path / "db"
+    with sink(path, quote_sql_identifiers="never") as runner:
+        runner.put([row(0), odd({name: "x"}), row(2)])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(path) == [0, 2]
+
+
+@pytest.mark.parametrize("name", ["x INT); DROP TABLE t; --", 'a"b', "a;b", "a%b", "a%%b", ":x", "%(x)s", "a\nb"], ids=ascii)
+def test_names_in_quotes_are_names(tmp_path: Path, name: str) -> None:
+    """The control: with quotes, as by default, such a name is a column's, and does nothing else."""
+    path = tmp_path / "db"
+    with sink(path) as runner:
+        runner.put([row(0), odd({name: "x"}), row(2)])
+        assert runner.reported == []
+    assert ids(path) == [0, 1, 2]
+    with sqlite3.connect(path) as connection:
+        assert name in [column[1] for column in connection.execute("PRAGMA table_info(t)")]
+
+
+def _deep(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+VALUES: dict[str, Any] = {
+    "an integer without an end": {"id": 1, "name": 1 << 70},
+    "half a pair": {"id": 1, "name": "\ud800"},
+    "a key that is a list": {"id": [1], "name": "a"},
+    "a key that is an object": {"id": {"a": 1}, "name": "a"},
+    "a huge key": {"id": 1 << 70, "name": "a"},
+    "nested": {"id": 1, "name": _deep(3000)},
+    "no text": {1: "a", "id": 1},
+    "no object": "text",
+    "nothing": None,
+    "empty": {},
+}
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_values_that_no_driver_sends_are_one_records_fault(tmp_path: Path, value: Any) -> None:
+    """Who may write to the topic sends a value without a schema that the driver does not take: the others are rows."""
+    path = tmp_path / "db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name INTEGER)")
+    with sink(path) as runner:
+        runner.put([record(0, {"id": 0, "name": 1}), record(1, value), record(2, {"id": 2, "name": 2})])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(path) == [0, 2]
+
+
+@pytest.mark.parametrize("key", ["k", None, 5, {"b": 1}], ids=ascii)
+def test_a_key_of_another_kind_is_one_records_fault(tmp_path: Path, key: Any) -> None:
+    """Who may write to the topic sends a record with a key that is no object, though the others' keys are."""
+    path = tmp_path / "db"
+    own = schema.struct({"a": STRING_SCHEMA, "b": STRING_SCHEMA})
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (a TEXT, b TEXT, id INTEGER, name TEXT, PRIMARY KEY (a, b))")
+
+    def keyed(offset: int) -> SinkRecord:
+        plain = row(offset)
+        return SinkRecord("t", 0, own, Struct(own, {"a": "x", "b": str(offset)}), plain.value_schema, plain.value, offset)
+
+    bad = record(1, Struct(ROW, {"id": 1, "name": "a"}), ROW, key)
+    with sink(path, pk_mode="record_key", pk_fields="a,b") as runner:
+        runner.put([keyed(0), bad, keyed(2)])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(path) == [0, 2]
+
+
+def test_what_all_records_would_meet_is_no_records_fault(tmp_path: Path) -> None:
+    """The control: without a table, and without the right to make one, the task fails, and no record is taken for a bad one."""
+    path = tmp_path / "db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)")
+    with sink(path, auto_create="false") as runner:
+        with sqlite3.connect(path) as connection:
+            connection.execute("DROP TABLE t")
+        with pytest.raises(ConnectError, match=r"auto\.create"):
+            runner.put([row(0)])
+        assert runner.reported == []
