@@ -88,6 +88,7 @@ DEFAULTS = {
     "log.format": "text",
     "sandbox.memory.max.bytes": 2147483648,
     "connector.files.allowed.paths": [],
+    "connector.internal.topics.allowed": False,
     "connector.library.implementations.allowed": [],
     "topic.tracking.record.formats": ["kip-558", "apache"],
 }
