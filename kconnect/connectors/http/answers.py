@@ -14,10 +14,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kconnect.api import ConfigError, ConnectError
+from kconnect.connectors import passthrough
 from kconnect.connectors.http import settings
 from kconnect.connectors.http.requests import Request
 
-OWN = "reporter.producer."
+OWN = settings.PASSTHROUGH.prefix
 """
 Settings of the producer begin with it; their names are librdkafka's. Those that load code, read files or ask elsewhere never
 get here: the framework refuses them under any prefix.
@@ -31,7 +32,7 @@ _FLUSH_S = 30.0
 class Answers:
     def __init__(self, config: Mapping[str, Any], props: Mapping[str, str]) -> None:
         """ConfigError for a setting that the producer has not."""
-        own = {name.removeprefix(OWN): value for name, value in props.items() if name.startswith(OWN)}
+        own = passthrough.given(props, settings.PASSTHROUGH)
         self._topic: str = config[settings.ANSWERS]
         _check_brokers(settings.BROKERS, config[settings.BROKERS])
         for name, value in own.items():

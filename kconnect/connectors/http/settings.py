@@ -11,6 +11,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
 from kconnect.connectors.common import Patience
+from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 URL, METHOD, HEADERS, SEPARATOR = "http.api.url", "request.method", "headers", "header.separator"
 FORMAT, TEMPLATE, NULLS = "request.body.format", "request.body.template", "behavior.on.null.values"
@@ -21,6 +22,7 @@ SCOPE, TOKEN_PROPERTY, CLIENT_MODE = "oauth2.client.scope", "oauth2.token.proper
 ON_ERROR, RETRIES, BACKOFF, RETRY_ON = "behavior.on.error", "max.retries", "retry.backoff.ms", "retry.on.status.codes"
 RATE, CONNECT_TIMEOUT, TIMEOUT = "requests.per.second", "http.connect.timeout.ms", "http.request.timeout.ms"
 ANSWERS, BROKERS = "reporter.result.topic.name", "reporter.bootstrap.servers"
+PASSTHROUGH = Passthrough("reporter.producer.", "librdkafka", CheckedBy.POLICY)
 MAX_WAIT, MAX_BYTES = "retry.wait.max.ms", "http.response.max.bytes"
 PROXY, CA, CERTIFICATE, KEY = "http.proxy.url", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
 

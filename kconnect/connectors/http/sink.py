@@ -38,6 +38,7 @@ _GRACE_S = 2.0
 
 
 class HttpSinkConnector(CheckedSink):
+    passthrough = (settings.PASSTHROUGH,)
     instead = {
         "regex.patterns": "a transform, such as Expression, changes records here",
         "regex.replacements": "a transform, such as Expression, changes records here",

@@ -18,6 +18,7 @@ _INSTALL = "pyiceberg is not installed here: pip install 'kconnect[iceberg]' on 
 
 
 class IcebergSinkConnector(Informed, CheckedSink):
+    passthrough = (settings.PASSTHROUGH,)
     instead = settings.INSTEAD
 
     def task_class(self) -> type[SinkTask]:

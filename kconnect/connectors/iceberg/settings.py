@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
+from kconnect.connectors import passthrough
+from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 CATALOG = "iceberg.catalog."
 """What begins with it is the catalog's."""
+PASSTHROUGH = Passthrough(CATALOG, "pyiceberg", CheckedBy.RULES)
 NAME, KIND, URI, WAREHOUSE = "iceberg.catalog", f"{CATALOG}type", f"{CATALOG}uri", f"{CATALOG}warehouse"
 CREDENTIAL, TOKEN, SECRET = f"{CATALOG}credential", f"{CATALOG}token", f"{CATALOG}s3.secret-access-key"
 TABLES, ROUTE_FIELD, DYNAMIC = "iceberg.tables", "iceberg.tables.route-field", "iceberg.tables.dynamic-enabled"
@@ -77,7 +80,7 @@ def of_tables(props: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def catalog_properties(config: Mapping[str, Any], props: Mapping[str, str]) -> dict[str, str]:
     """Those that pyiceberg gets, with secrets."""
-    found = {name.removeprefix(CATALOG): value for name, value in props.items() if name.startswith(CATALOG) and value}
+    found = {name: value for name, value in passthrough.given(props, PASSTHROUGH).items() if value}
     kind = config[KIND].lower()
     found["type"] = "sql" if kind == "jdbc" else kind
     # Java's names of classes say nothing here.

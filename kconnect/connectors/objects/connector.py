@@ -25,6 +25,7 @@ _OPTIONS = "a setting that begins with store.options. may do it, if obstore has 
 
 
 class ObjectStoreSinkConnector(Informed, CheckedSink):
+    passthrough = (settings.PASSTHROUGH,)
     instead = {
         **dict.fromkeys(("s3.ssea.name", "s3.sse.customer.key", "s3.sse.kms.key.id", "s3.acl.canned"), _OPTIONS),
         **dict.fromkeys(("hdfs.url", "hadoop.conf.dir"), "store=webhdfs://host:9870/folder is the web address of HDFS"),

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from kconnect.api import ConfigError
+from kconnect.connectors import passthrough
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.objects import settings
 
-OPTIONS = "store.options."
+OPTIONS = settings.PASSTHROUGH.prefix
 
 _SAFE = frozenset(
     (
@@ -66,7 +67,7 @@ _VENDOR = re.compile(r"^(aws|azure|google)_")
 
 def given(props: Mapping[str, str], files: HostFiles) -> dict[str, str]:
     """Return the options of a config. Raise ConfigError for one that a config may not set."""
-    options = {name.removeprefix(OPTIONS): value for name, value in props.items() if name.startswith(OPTIONS)}
+    options = passthrough.given(props, settings.PASSTHROUGH)
     for name, value in options.items():
         plain = _VENDOR.sub("", name.strip().lower())
         if plain in _KEY_FILES:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
 from kconnect.connectors.common import is_zone
+from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
 ACCESS_KEY, SECRET_KEY, PATH_STYLE = "aws.access.key.id", "aws.secret.access.key", "s3.path.style.access.enabled"
@@ -23,6 +24,7 @@ COUNT, INTERVAL, SCHEDULE, BYTES = "flush.size", "rotate.interval.ms", "rotate.s
 COMPATIBILITY, NULLS = "schema.compatibility", "behavior.on.null.values"
 USER, TOKEN = "hdfs.user", "hdfs.token"
 RETRIES, BACKOFF, TIMEOUT, SPOOL = "s3.part.retries", "retry.backoff.ms", "request.timeout.ms", "spool.dir"
+PASSTHROUGH = Passthrough("store.options.", "obstore", CheckedBy.LIST)
 
 FORMATS = ("JsonFormat", "ParquetFormat", "AvroFormat", "CsvFormat", "ByteArrayFormat")
 PARTITIONERS = ("DefaultPartitioner", "FieldPartitioner", "TimeBasedPartitioner", "DailyPartitioner", "HourlyPartitioner")

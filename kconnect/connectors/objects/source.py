@@ -20,6 +20,8 @@ FILE, RECORDS, WHOLE = "file", "records", "whole"
 
 
 class ObjectStoreSourceConnector(Informed, Checked, SourceConnector):
+    passthrough = (settings.PASSTHROUGH,)
+
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.objects.source_task import ObjectStoreSourceTask
 

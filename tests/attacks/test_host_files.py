@@ -1,0 +1,219 @@
+"""Which files of the worker's machine a config may name: with connector.files.allowed.paths, those below its folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect.api import ConfigError, ConnectError, SinkRecord
+from kconnect.connectors.file_sink import FileStreamSinkTask
+from kconnect.connectors.file_source import FileStreamSourceTask
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.objects import stores
+from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
+from kconnect.connectors.objects.settings import CONFIG
+from kconnect.connectors.objects.source import ObjectStoreSourceConnector
+from kconnect.core.settings.validation import errors_of
+from kconnect.plugins.reach import Reach
+from kconnect.plugins.registry import Registry
+from kconnect.plugins.sandbox import Sandbox
+from kconnect.units.unit import Unit
+from tests.integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
+
+ALLOWED = "connector.files.allowed.paths"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder `in` that is allowed, with links that lead out of it; `secret` is outside."""
+    inside = tmp_path / "in"
+    inside.mkdir()
+    (tmp_path / "secret").write_text("canary\n")
+    (inside / "file").symlink_to(tmp_path / "secret")
+    (inside / "folder").symlink_to(tmp_path)
+    yield tmp_path
+
+
+WAYS = (
+    "{}/secret",
+    "{}/in/file",
+    "{}/in/folder/secret",
+    "{}/in/../secret",
+    "{}/in//./folder/../{}/secret",
+    "secret",
+    "{}/in2/x",
+)
+
+
+def astray(place: Path) -> list[str]:
+    return [way.format(*[place] * way.count("{}")) for way in WAYS]
+
+
+class Reader:
+    """What a source's task is told of stored offsets: none."""
+
+    def offset(self, partition: Any) -> None:
+        return None
+
+
+def source(path: str, worker: dict[str, str]) -> FileStreamSourceTask:
+    task: Any = FileStreamSourceTask()
+    task.worker = worker
+    task.context = type("Context", (), {"offsets": Reader()})()
+    task.start({"file": path, "topic": "t"})
+    return task
+
+
+def test_file_connectors_stay_below_the_allowed_folders(place: Path) -> None:
+    """Whoever may create connectors names a file outside, by whatever way: it is neither read nor written."""
+    [record] = source(f"{place}/secret", {}).poll() or []
+    assert record.value == "canary", "the control: without the setting it is read"
+    worker = {ALLOWED: f"{place}/in"}
+    for path in astray(place):
+        with pytest.raises(ConnectError, match=ALLOWED):
+            source(path, worker).poll()
+        sink = FileStreamSinkTask()
+        sink.worker = worker
+        with pytest.raises(ConfigError, match=ALLOWED):
+            sink.start({"file": path})
+    assert (place / "secret").read_text() == "canary\n"
+    sink = FileStreamSinkTask()
+    sink.worker = worker
+    sink.start({"file": f"{place}/in/own"})
+    sink.put([SinkRecord("t", 0, None, None, None, "mine", 0)])
+    sink.stop()
+    [record] = source(f"{place}/in/own", worker).poll() or []
+    assert record.value == "mine", "the control: what is inside"
+
+
+def test_a_link_that_comes_in_between_is_not_followed(place: Path) -> None:
+    """Whoever may write to an allowed folder puts a link in place of a part of the path after it was looked at."""
+    (place / "in" / "a").mkdir()
+    (place / "in" / "a" / "secret").write_text("mine")
+    files = HostFiles({ALLOWED: f"{place}/in"})
+    path = f"{place}/in/a/secret"
+    real = files.check("file", path)
+    (place / "in" / "a" / "secret").unlink()
+    (place / "in" / "a").rmdir()
+    (place / "in" / "a").symlink_to(place)
+
+    class Late(HostFiles):
+        def check(self, setting: str, path: str) -> str:
+            return real
+
+    opener = Late({ALLOWED: f"{place}/in"}).opener("file")
+    with pytest.raises(ConfigError, match=ALLOWED):
+        opener(path, os.O_RDONLY)
+    (place / "in" / "a").unlink()
+    (place / "in" / "a").mkdir()
+    (place / "in" / "a" / "secret").symlink_to(place / "secret")
+    with pytest.raises(OSError, match="symbolic links"):
+        opener(path, os.O_RDONLY)
+
+
+def store(url: str, worker: dict[str, str], **more: str) -> Any:
+    props = {"store": url, "format.class": "JsonFormat", "flush.size": "1", **{k.replace("_", "."): v for k, v in more.items()}}
+    return stores.opened(CONFIG.parse(props), props, worker)
+
+
+@pytest.mark.parametrize("form", ["file://{}", "FILE://{}", "file:{}", "file://localhost{}", "file:///{}"])
+def test_stores_stay_below_the_allowed_folders(place: Path, form: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whoever may create connectors names a folder outside as a store, or a link inside leads out of it: nothing is written."""
+    worker, file = {ALLOWED: f"{place}/in"}, tmp_path_factory.mktemp("own") / "x"
+    file.write_text("x")
+    for outside in (f"{place}", f"{place}/in/folder", f"{place}/in/..", f"{place}/%69n/%2e%2e"):
+        with pytest.raises(ConfigError, match=ALLOWED):
+            store(form.format(outside), worker)
+    with pytest.raises(ConfigError, match=ALLOWED):
+        store(form.format(f"{place}/in"), worker, spool_dir=str(place))
+    (place / "in" / "lake").mkdir()
+    made = store(form.format(f"{place}/in/lake"), worker)
+    (place / "in" / "lake" / "out").symlink_to(place)
+    with pytest.raises(ConfigError, match=ALLOWED):
+        made.put("out/secret", file)
+    with pytest.raises(ConfigError, match=ALLOWED), open(file, "wb") as target:
+        made.get("out/secret", target)
+    assert (place / "secret").read_text() == "canary\n"
+    file.write_text("x")
+    made.put("fine", file)
+    assert (place / "in" / "lake" / "fine").read_text() == "x", "the control"
+
+
+OPTIONS = (
+    "aws_web_identity_token_file",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "web_identity_token_file",
+    "aws_container_credentials_full_uri",
+    "container_authorization_token_file",
+    "metadata_endpoint",
+    "endpoint_url_sts",
+    "azure_federated_token_file",
+    "azure_authority_host",
+    "azure_use_azure_cli",
+    "identity_endpoint",
+    "fabric_token_service_url",
+)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_store_s_options_read_no_token_and_run_nothing(option: str) -> None:
+    """Whoever may create connectors has a store send a file as a token, ask an address for one, or run a command: refused."""
+    common = {"name": "c", "store": "s3://b", "format.class": "JsonFormat", f"store.options.{option}": "/etc/passwd"}
+    for connector, more in ((ObjectStoreSinkConnector, {"topics": "t", "flush.size": "1"}), (ObjectStoreSourceConnector, {})):
+        found = [message for value in connector().validate({**common, **more}).values for message in value.errors]
+        assert "is not among the options that a config may set" in str(found), found
+
+
+JAVAS = (
+    ("file", "{}/secret"),
+    ("schema.history.internal.file.filename", "{}/in/folder/history"),
+    ("offset.storage.file.filename", "{}/x"),
+    ("x.ssl.truststore.location", "{}/trust.jks"),
+    ("connection.url", "jdbc:sqlite:{}/x.db"),
+    ("any", "file:{}/x"),
+)
+
+
+@pytest.mark.parametrize(("setting", "form"), JAVAS)
+def test_what_java_s_connectors_are_given_is_looked_at(place: Path, setting: str, form: str) -> None:
+    """Whoever may create connectors names a file outside to a connector in Java: refused when submitted, and when started."""
+    config = {"name": "c", "connector.class": "Watched", "topic": "t", setting: form.format(place)}
+    assert list(Reach().problems(config)) == [], "the control: without the setting it is allowed"
+    limited = Reach(folders=[f"{place}/in"])
+    [(named, message)] = limited.problems(config)
+    assert named == setting
+    assert ALLOWED in message
+    assert list(limited.problems({**config, setting: form.replace("/folder", "").format(f"{place}/in")})) == []
+    started: list[str] = []
+
+    class Watched(source_of(Numbers)):  # type: ignore[misc]
+        def start(self, props: dict[str, str]) -> None:
+            started.append("x")
+
+    host = MemoryHost("127.0.0.1:1", Plugins(Watched=Watched), **{ALLOWED: f"{place}/in"})
+    unit: Unit = host.unit(config, task=None)
+    until(lambda: "FAILED" in host.states)
+    end(unit)
+    assert ALLOWED in (host.statuses[-1][1] or "")
+    assert started == []
+
+
+@pytest.mark.process
+def test_validation_says_so_at_the_setting(place: Path) -> None:
+    """Whoever may create connectors submits a file outside: the answer is at the setting, and names the worker's."""
+    sandbox = Sandbox(Registry.scan(None), plugin_settings={ALLOWED: f"{place}/in"})
+    try:
+        config = {"name": "c", "connector.class": "FileStreamSource", "topic": "t", "file": f"{place}/in/file"}
+        infos = sandbox.validate("FileStreamSource", config)
+        assert infos["error_count"] == 1
+        [(name, [message])] = [(r["value"]["name"], errors_of(r)) for r in infos["configs"] if errors_of(r)]
+        assert name == "file"
+        assert ALLOWED in message
+        fine = sandbox.validate("FileStreamSource", {**config, "file": f"{place}/in/own"})
+        assert fine["error_count"] == 0
+    finally:
+        sandbox.close()
