@@ -37,9 +37,9 @@ def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
       kconnect doctor -o json
 
     Of this machine: Java, Spark, Python, libraries, room for Spark's files, open files. Of the workers: health, versions,
-    clocks, and what has failed. Of Kafka, if an option or the context says where it is: each broker's name, port, TLS and
-    login, the internal topics' policies, and what the user may do with them. With a worker's file also its settings, plugins
-    and ports, and Spark's master.
+    clocks, what has failed, and configs that rules would refuse. Of Kafka, if an option or the context says where it is:
+    each broker's name, port, TLS and login, the internal topics' policies, and what the user may do with them. With a
+    worker's file also its settings, plugins and ports, and Spark's master.
 
     Nothing is written to Kafka or to workers. No answer is waited for longer than 5 s, or 20 s where it is about topics, and
     everything takes a minute at most. The exit status is 1 if something is wrong, 0 if there are warnings only.
@@ -50,7 +50,7 @@ def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
     settings = _settings(brokers)
     files = [Check("files", problem.location, partial(iter, [problem]))] if problem is not None else [*_of_files(brokers)]
     kafka = _of_kafka(brokers) if problem is None else ()
-    checks = [*files, *_of_machine(brokers, settings), *_of_workers(target), *kafka]
+    checks = [*files, *_of_machine(brokers, settings), *_of_workers(target), *_of_configs(target, brokers), *kafka]
     found = sorted_by_place(beside_each_other(checks, run.ALL_S))
     wrong = sum(each.severity == ERROR for each in found)
     if form == "table":
@@ -149,6 +149,18 @@ def _of_workers(target: Target | None) -> Iterator[Check]:
     asked = target or Target(connection.DEFAULT_URL)
     asked.log_in()
     yield Check("workers", f"Worker {asked.url}", partial(workers.check, asked, target is not None))
+
+
+def _of_configs(target: Target | None, brokers: Brokers) -> Iterator[Check]:
+    from kconnect.cli.checkup import reach
+
+    settings = brokers.settings if brokers.worker_file is not None and brokers.known else None
+    if settings is not None:
+        where = f"File {brokers.worker_file}"
+        yield Check("files of connectors", where, partial(reach.check_files, settings, where))
+    asked = target or Target(connection.DEFAULT_URL)
+    asked.log_in()
+    yield Check("configs", f"Worker {asked.url}", partial(reach.check_configs, asked, settings))
 
 
 def _of_kafka(brokers: Brokers) -> Iterator[Check]:

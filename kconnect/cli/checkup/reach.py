@@ -1,0 +1,50 @@
+"""
+How far connectors' configs may reach: files that are open to all who may create connectors, and configs that the rules refuse.
+
+A part of `kconnect doctor`. The rules are those of `plugins/reach.py`. A running connector that they refuse fails at its next
+start, so this tells of it beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kconnect.cli.checkup import run
+from kconnect.cli.connection import Target
+from kconnect.cli.findings import OK, WARNING, Finding
+from kconnect.core.settings.host_paths import ALLOWED_PATHS
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.plugins.reach import Reach
+from kconnect.rest.client import RestError
+
+_USERS = "rest.authentication.file"
+
+
+def check_files(settings: WorkerSettings, where: str) -> Iterator[Finding]:
+    """Say whether a worker's file has users but leaves the machine's files open to those of them who create connectors."""
+    if not settings.rest_authentication_file:
+        return
+    if settings.connector_files_allowed_paths:
+        yield Finding(OK, "files of connectors", where, f"{ALLOWED_PATHS} limits the files that configs may name")
+        return
+    message = f"{_USERS} names users, but those who may create connectors can read and write every file that the worker can"
+    yield Finding(
+        WARNING, "files of connectors", where, message, f"name the folders that connectors may use in {ALLOWED_PATHS}"
+    )
+
+
+def check_configs(target: Target, settings: WorkerSettings | None) -> Iterator[Finding]:
+    """Say which connectors of a cluster have a config that the rules refuse. `settings` are the worker's, if they are known."""
+    reach = Reach() if settings is None else Reach.of_settings(settings)
+    try:
+        with target.connect(run.LIMIT_S) as client:
+            connectors = client.connectors("info")
+    except RestError:
+        return  # The check of the workers says so.
+    if not isinstance(connectors, dict):
+        return
+    for name, about in sorted(connectors.items()):
+        config = {setting: value for setting, value in about["info"]["config"].items() if value is not None}
+        for _, message in reach.problems(config):
+            remedy = "correct its config, or allow the setting, before the connector is started again"
+            yield Finding(WARNING, "configs", f"Connector {name}", f"It would be refused. {message}", remedy)

@@ -1,0 +1,52 @@
+"""What `kconnect doctor` says of files that configs may name, and of connectors that the rules refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kconnect.cli.checkup import reach
+from kconnect.cli.connection import Target
+from kconnect.cli.findings import OK, WARNING
+from kconnect.core.settings.worker import WorkerSettings
+from tests.cli.checkup.test_workers import worker
+from tests.core.settings.test_worker import MINIMAL
+
+USERS = {"rest.authentication.file": "/etc/kconnect/users"}
+CONFIGS = {
+    "fine": {"connector.class": "FileStreamSource", "file": "/data/lines", "topic": "t"},
+    "native": {"connector.class": "HttpSink", "reporter.producer.plugin.library.paths": "/x.so"},
+}
+
+
+def settings(**more: str) -> WorkerSettings:
+    return WorkerSettings.from_properties({**MINIMAL, **more}, {})
+
+
+def test_files_that_are_open_to_users() -> None:
+    assert list(reach.check_files(settings(), "here")) == [], "without users all is open anyway"
+    [finding] = reach.check_files(settings(**USERS), "here")
+    assert finding.severity == WARNING
+    assert "can read and write every file that the worker can" in finding.message
+    assert "connector.files.allowed.paths" in finding.remedy
+    [finding] = reach.check_files(settings(**USERS, **{"connector.files.allowed.paths": "/data"}), "here")
+    assert finding.severity == OK
+
+
+def test_connectors_that_would_be_refused() -> None:
+    def answer(path: str) -> tuple[int, Any]:
+        return 200, {name: {"info": {"name": name, "config": config}} for name, config in CONFIGS.items()}
+
+    with worker(answer) as url:
+        [finding] = reach.check_configs(Target(url), None)
+        assert (finding.severity, finding.location) == (WARNING, "Connector native")
+        assert "loads native code" in finding.message
+        allowed = settings(**{"connector.client.config.override.unsafe.allowlist": "plugin.library.paths"})
+        assert list(reach.check_configs(Target(url), allowed)) == []
+        limited = settings(**{"connector.files.allowed.paths": "/in"})
+        assert [each.location for each in reach.check_configs(Target(url), limited)] == ["Connector fine", "Connector native"]
+
+
+def test_a_worker_that_does_not_answer_is_another_check_s() -> None:
+    assert list(reach.check_configs(Target("http://127.0.0.1:1"), None)) == []
+    with worker(lambda path: (200, ["fine"])) as url:
+        assert list(reach.check_configs(Target(url), None)) == []
