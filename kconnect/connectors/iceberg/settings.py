@@ -117,7 +117,7 @@ CONFIG = ConfigDef(
         "rest",
         Importance.HIGH,
         "The kind of catalog. sql and jdbc are one in a database. All of iceberg.catalog.* is the catalog's: what pyiceberg "
-        "knows for its kind, and for the files, such as iceberg.catalog.s3.endpoint.",
+        "knows for its kind, and for the files, such as iceberg.catalog.s3.endpoint. Classes only as the worker allows.",
         OneOf(KINDS, ignore_case=True),
         group=_WHERE,
         order=2,
