@@ -3,7 +3,7 @@ The connections of the HTTP server: how many there may be, which ones are closed
 
 Whoever connects takes one of the process's files, so there is a limit far below what the process may open: Kafka's clients and
 the sandbox need the rest. Beyond it, the connection is closed whose client has been silent for longest. `server.py` accepts
-here; uvicorn answers.
+here; uvicorn answers. Read next: `line.py`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ import resource
 import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from kconnect.rest.line import Line
+
 log = logging.getLogger("kconnect.rest.connections")
 
 _HEAD_S = 30
 """For a TLS handshake, and for a request's head, from its first byte on."""
 _PAUSE_S = 0.1
+_AT_ONCE = 64
+"""So many connections are accepted before others have their turn."""
 _MOST = 4096
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -68,6 +73,9 @@ class Connections:
         self._most = most
         self._open: dict[Connection, None] = {}
         """In the order in which they were last heard of."""
+        self._addresses: Counter[str] = Counter()
+        """How many of them each client's address has."""
+        self.line = Line()
 
     async def accept(self, listening: socket.socket, tls: ssl.SSLContext | None, make: Callable[[], Connection]) -> None:
         """For ever. asyncio's own servers say a thousand times at once that there are no files."""
@@ -75,36 +83,62 @@ class Connections:
         listening.setblocking(False)
         while True:
             try:
-                accepted, _ = await loop.sock_accept(listening)
+                accepted, peer = await loop.sock_accept(listening)
+                await self._take_in(accepted, peer, tls, make)
+                for _ in range(_AT_ONCE):
+                    accepted, peer = listening.accept()
+                    accepted.setblocking(False)
+                    await self._take_in(accepted, peer, tls, make)
+            except BlockingIOError:
+                continue
             except OSError as error:
                 if error.errno in _NO_FILES:
                     log.warning("No connection can be accepted: %s. Raise the limit of open files (ulimit -n).", error.strerror)
                     self._close_the_idlest()
                 await asyncio.sleep(_PAUSE_S)
-                continue
-            while len(self._open) >= self._most and not self._close_the_idlest():
-                await asyncio.sleep(_PAUSE_S)
-            connection = make()
-            connection.begin(self, accepted, tls)
-            self.heard(connection)
+
+    async def _take_in(
+        self, accepted: socket.socket, peer: tuple[Any, ...], tls: ssl.SSLContext | None, make: Callable[[], Connection]
+    ) -> None:
+        while len(self._open) >= self._most and not self._close_the_idlest():
+            await asyncio.sleep(_PAUSE_S)
+        connection = make()
+        connection.peer = str(peer[0])
+        connection.begin(self, accepted, tls)
+        self.heard(connection)
 
     def heard(self, connection: Connection) -> None:
-        self._open.pop(connection, None)
+        if connection in self._open:
+            del self._open[connection]
+        else:
+            self._addresses[connection.peer] += 1
         self._open[connection] = None
 
     def lost(self, connection: Connection) -> None:
-        self._open.pop(connection, None)
+        if connection in self._open:
+            del self._open[connection]
+            self._addresses[connection.peer] -= 1
+            if not self._addresses[connection.peer]:
+                del self._addresses[connection.peer]
 
     def _close_the_idlest(self) -> bool:
-        found = next((each for each in self._open if not each.is_being_answered), None)
-        if found is None:
+        """Close one that nobody is answering, if there is one: of the address that has most, as long as it has any."""
+        most = max(self._addresses.values(), default=0)
+        idlest = None
+        for connection in self._open:
+            if not connection.is_being_answered:
+                if self._addresses[connection.peer] == most:
+                    idlest = connection
+                    break
+                idlest = idlest or connection
+        if idlest is None:
             return False
         log.warning(
             "There are %d connections, and no files for more: closing those that have been idle for longest",
             len(self._open),
         )
-        self.lost(found)
-        found.cut()
+        self.lost(idlest)
+        idlest.cut()
         return True
 
 
@@ -119,6 +153,11 @@ class Connection(H11Protocol):
         self.logger = log
         self.conn = _Parser(h11.SERVER)
         self._all: Connections | None = None
+        self.peer = ""
+        """The address of the client."""
+        self._held = b""
+        """What has come of a request that waits in line."""
+        self._is_paused = False
         self._opening: asyncio.Task[Any] | None = None
         self._head_until: float | None = None
         """When the request that has begun must have said its head."""
@@ -160,8 +199,35 @@ class Connection(H11Protocol):
             self._all.lost(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._all is not None:
-            self._all.heard(self)
+        if self._all is None:
+            self._take(data)
+            return
+        self._all.heard(self)
+        if self._held:
+            self._held += data
+        elif self._is_between_requests:
+            self._held = data
+            if not self._all.line.enter(self.peer, data, self._take_held):
+                self._is_paused = True
+                self.transport.pause_reading()
+        else:
+            self._take(data)
+
+    @property
+    def _is_between_requests(self) -> bool:
+        is_answered = self.cycle is None or self.cycle.response_complete
+        return is_answered and self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
+
+    def _take_held(self) -> None:
+        data, self._held = self._held, b""
+        if self.transport.is_closing():
+            return
+        if self._is_paused:
+            self._is_paused = False
+            self.transport.resume_reading()
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
         super().data_received(data)
         now = self.loop.time()
         if self.cycle is not None and not self.cycle.response_complete:

@@ -154,6 +154,7 @@ OPERATIONS = (
         notes="All letters of the queue are meant, also those of other connectors that name it. At most some 4 MiB are "
         "answered; nothing is committed.",
         reveals=True,
+        errand="letters",
     ),
     Operation(
         "POST /kconnect/connectors/{connector}/dead-letters/replay",
@@ -171,5 +172,6 @@ OPERATIONS = (
         "note what has been replayed: it may be asked for again. `kconnect dlq replay` does the same. What a letter's headers "
         "say is not believed: a letter goes only to a topic of the connector, and not if another record is where it says that "
         "it came from; else it is left, unless `to_topic` names a topic. Internal topics are refused.",
+        errand="letters",
     ),
 )

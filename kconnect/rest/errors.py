@@ -51,5 +51,11 @@ def busy() -> Response:
     return Response(body(503, text), 503, {"Retry-After": "1"}, media_type="application/json")
 
 
+def crowded() -> Response:
+    """For a request that there is no place for."""
+    text = "This worker is answering as many requests of this caller, or of all callers, as it can. Try again in a moment."
+    return Response(body(503, text), 503, {"Retry-After": "1"}, media_type="application/json")
+
+
 def body(status: int, message: str | None) -> bytes:
     return orjson.dumps({"error_code": status, "message": message or None})

@@ -87,6 +87,8 @@ class Operation:
     signed: bool = False
     changes: bool = True
     """False: the audit log leaves it out, whatever its method. GET never changes anything."""
+    errand: str | None = None
+    """The kind (`errands.AT_ONCE`) of the process that answers it: callers have it in turns."""
     probe: bool = False
     """Whatever looks whether the worker is up may ask it, under any name and while others are refused."""
     reveals: bool = False

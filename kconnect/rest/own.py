@@ -29,7 +29,12 @@ async def get_own(call: Call) -> Response:
 
 async def get_overview(call: Call) -> Response:
     wait = bodies.whole_text("wait", call.query("wait") or "0", 0, _LONGEST_WAIT_MS)
-    return ok(await call.ask(GetOverview(call.query("since"), wait)))
+    since = call.query("since")
+    if not wait:
+        return ok(await call.ask(GetOverview(since)))
+    overview = await call.poll(GetOverview(since, wait), GetOverview(since))
+    # Whoever was removed meanwhile hears nothing more.
+    return await call.api.refusal(call.http, Role.READ) or ok(overview)
 
 
 async def get_history(call: Call) -> Response:
@@ -209,7 +214,8 @@ OPERATIONS = (
                 {"type": "integer", "minimum": 0, "maximum": _LONGEST_WAIT_MS, "default": 0},
             ),
         ),
-        notes="The console follows it. A worker looks at most once a second, whoever asks.",
+        notes="The console follows it. A worker looks at most once a second, whoever asks. When too many requests of a caller "
+        "wait, or of all callers, the oldest are answered before their time.",
     ),
     Operation(
         "GET /kconnect/connectors",

@@ -83,5 +83,6 @@ OPERATIONS = (
         "record may have `key_bytes` or `key_text`, and the same of its value: they pass its converters.",
         changes=False,
         reveals=True,
+        errand="preview",
     ),
 )

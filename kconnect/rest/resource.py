@@ -32,13 +32,14 @@ from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
 from kconnect.errors import ConnectError, RequestTimeoutError
 from kconnect.processes.levels import Loggers
-from kconnect.rest import bodies, browsers, errors, host_names, signature
+from kconnect.rest import bodies, browsers, errands, errors, host_names, places, signature
 from kconnect.rest.audit import AuditFile
 from kconnect.rest.authentication import Gate
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.host_names import HostNames
 from kconnect.rest.notes import WORKER, noted
 from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_json
+from kconnect.rest.places import NoPlaceError, Places
 from kconnect.rest.reading import BusyError, Reading, TooLargeError
 from kconnect.rest.sessions import OPENED
 
@@ -80,6 +81,8 @@ class RestSettings:
     """Asks callers who they are; None lets everybody do everything."""
     host_names: HostNames | None = None
     """Under which names browsers are served where no login is needed; None: the advertised one."""
+    connections: int = 4096
+    """How many connections the server has: places for requests follow from it."""
     console: bool = True
     """Serve the web console."""
     audit_file: AuditFile | None = None
@@ -100,6 +103,11 @@ class Api:
     """All that this listener serves."""
     signatures: signature.Seen = field(default_factory=signature.Seen)
     reading: Reading = field(default_factory=Reading)
+    places: Places = field(init=False)
+    turns: errands.Turns = field(default_factory=errands.Turns)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "places", Places(self.settings.connections))
 
     async def refusal(self, http: HttpRequest, role: Role) -> Response | None:
         """
@@ -120,6 +128,8 @@ _LARGE_BODY = 2**16
 """In bytes. Less is parsed sooner than a thread is found for it."""
 _NO_BODY = 2**16
 """So much is read where nothing is asked for."""
+_TURN_S = 25.0
+"""How long a request waits for others that take a process, too: less than clients wait as a rule."""
 _AGAIN_S = 0.25
 """Between two tries to reach whoever has to answer."""
 
@@ -170,6 +180,29 @@ class Call:
             return answer.result()
         finally:
             answer.cancel()
+
+    async def poll(self, request: Request[T], at_once: Request[T]) -> T:
+        """
+        Submit a request that waits for something, and wait for its answer. If places are short meanwhile, it gives way: the
+        answer is that to `at_once`.
+
+        Raises:
+            ClientDisconnect: the caller has gone
+        """
+        with self.api.places.poll(places.caller_of(self.http)) as gives_way:
+            asked = asyncio.ensure_future(self.ask(request))
+            gone = asyncio.ensure_future(_gone(self.http))
+            try:
+                first: set[asyncio.Future[Any]] = {asked, gives_way, gone}
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                if asked.done():
+                    return asked.result()
+                if gone.done():
+                    raise ClientDisconnect
+            finally:
+                asked.cancel()
+                gone.cancel()
+            return await self.ask(at_once)
 
     async def parsed(self, parse: Callable[..., T], *more: Any) -> T:
         """What `parse` makes of the body. Others go on meanwhile."""
@@ -244,6 +277,11 @@ class Call:
         if base.port == 0:
             netloc = f"{netloc.rpartition(':')[0]}:{self.http.scope['server'][1]}"
         return f"{base.scheme}://{netloc}"
+
+
+async def _gone(http: HttpRequest) -> None:
+    while (await http.receive())["type"] != "http.disconnect":
+        pass
 
 
 _PLAIN = ":@!$&'()*+,;=~"
@@ -323,12 +361,18 @@ class _Resource:
             if operation.signed:
                 signature.given(self._api.settings.verification_algorithms, http.headers)
                 notes["changes"] = changes
-            if method in ("GET", "HEAD"):
+            if operation.probe:
                 return await self._answer(http, operation, b"")
-            settings = self._api.settings
-            most = settings.max_body_bytes if operation.body else min(_NO_BODY, settings.max_body_bytes)
-            async with self._api.reading.body(http, most, settings.request_timeout) as body:
-                return await self._answer(http, operation, body)
+            is_read = method in ("GET", "HEAD")
+            with self._api.places.take(places.caller_of(http), changes=not is_read):
+                if is_read:
+                    return await self._answer(http, operation, b"")
+                settings = self._api.settings
+                most = settings.max_body_bytes if operation.body else min(_NO_BODY, settings.max_body_bytes)
+                async with self._api.reading.body(http, most, settings.request_timeout) as body:
+                    return await self._answer(http, operation, body)
+        except NoPlaceError:
+            return errors.crowded()
         except TooLargeError:
             return errors.too_large(most)
         except BusyError:
@@ -348,7 +392,11 @@ class _Resource:
             return errors.framework(415)
         if not accepts(",".join(http.headers.getlist("accept")), operation.produces):
             return errors.framework(406)
-        return await Call(self._api, http, body).answered(operation.handler)
+        call = Call(self._api, http, body)
+        if operation.errand is None:
+            return await call.answered(operation.handler)
+        async with self._api.turns.turn(operation.errand, places.caller_of(http), _TURN_S):
+            return await call.answered(operation.handler)
 
 
 def _needed(http: HttpRequest, operation: Operation | None) -> Role:

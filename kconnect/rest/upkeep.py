@@ -119,6 +119,7 @@ OPERATIONS = (
         Role.READ,
         (Answer(200, "What there is, and what is wrong, the worst first.", _TOPICS),),
         notes="As `kconnect topics check`. They are read whole for this, in a process of its own.",
+        errand="topics",
     ),
     Operation(
         "GET /kconnect/audit",

@@ -19,7 +19,8 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.plugins.child import Child, ChildEndedError
 
-_AT_ONCE = 2
+_AT_ONCE = {"kconnect.preview.child": 2, "kconnect.dlq.child": 2, "kconnect.internal_topics.child": 1}
+"""Of each kind, as `rest/errands.py` lets callers have them in turns: one kind takes no place of another's."""
 _LIMIT_S = 60.0
 
 
@@ -28,7 +29,7 @@ class Errands:
 
     def __init__(self, settings: WorkerSettings, limit_s: float = _LIMIT_S) -> None:
         self._settings, self._limit_s = settings, limit_s
-        self._slots = threading.BoundedSemaphore(_AT_ONCE)
+        self._slots = {module: threading.BoundedSemaphore(most) for module, most in _AT_ONCE.items()}
 
     def preview(self, config: Mapping[str, str], records: list[Any] | None, sample: Mapping[str, Any]) -> str:
         """
@@ -53,12 +54,12 @@ class Errands:
         return self._run("kconnect.internal_topics.child", {}, set())
 
     def _run(self, module: str, request: dict[str, Any], hidden: set[str]) -> str:
-        if not self._slots.acquire(blocking=False):
-            raise UnavailableError(f"{_AT_ONCE} such requests are being answered by this worker: try again in a moment")
+        if not self._slots[module].acquire(blocking=False):
+            raise UnavailableError(f"{_AT_ONCE[module]} such requests are being answered by this worker: try again in a moment")
         try:
             return self._run_now(module, request, hidden)
         finally:
-            self._slots.release()
+            self._slots[module].release()
 
     def _run_now(self, module: str, request: dict[str, Any], hidden: set[str]) -> str:
         settings = self._settings

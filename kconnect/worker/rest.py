@@ -36,7 +36,7 @@ class Rest:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         main = Settings.of_listeners(settings.raw, _MAIN)
-        connections = limit(2 if settings.admin_listeners else 1)
+        self._connections = connections = limit(2 if settings.admin_listeners else 1)
         tls = _server_tls(settings.listeners, main)
         self._main = Server(None, settings.listeners, settings.access_log_file, tls=tls, connections=connections)
         self._admin: Server | None = None
@@ -77,6 +77,7 @@ class Rest:
             gate=self._gate,
             audit_file=self._audit_file,
             host_names=_host_names(settings),
+            connections=self._connections,
             console=settings.console_enable,
         )
         forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)
