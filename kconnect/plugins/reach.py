@@ -38,12 +38,13 @@ class Reach:
         folders = worker.get("settings", {}).get(ALLOWED_PATHS, "")
         return cls(worker.get("overrides", {}).get("unsafe", ()), [part.strip() for part in folders.split(",") if part.strip()])
 
-    def problems(self, config: Mapping[str, str], beside: bool = False) -> Iterator[tuple[str, str]]:
+    def problems(self, config: Mapping[str, str | None], beside: bool = False) -> Iterator[tuple[str, str]]:
         """
         Yield settings of a resolved config, each with a sentence that says why it may not be used. With `beside`, leave out
         the task's own clients, of which `overrides.py` says more.
         """
-        for danger in unsafe.of_config(config, self.unsafe):
+        given = {setting: value for setting, value in config.items() if value is not None}
+        for danger in unsafe.of_config(given, self.unsafe):
             if beside and danger.setting.startswith(_OVERRIDES):
                 continue
             # No value: it may hold a password.
@@ -54,9 +55,9 @@ class Reach:
                 f"the worker's {UNSAFE_ALLOWLIST}.",
             )
         if self.folders:
-            yield from self._astray(host_paths.named(config))
+            yield from self._astray(host_paths.named(given))
 
-    def check(self, *configs: Mapping[str, str]) -> None:
+    def check(self, *configs: Mapping[str, str | None]) -> None:
         """Raise ConfigError for the first problem of any of these configs."""
         for config in configs:
             for _, message in self.problems(config):

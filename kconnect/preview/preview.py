@@ -29,8 +29,9 @@ from kconnect.core.task.steps import Step, Steps
 from kconnect.errors import ConfigError, ConnectError, DataError, NotFoundError
 from kconnect.plugins import chain
 from kconnect.plugins.providers import Providers
+from kconnect.plugins.reach import Reach
 from kconnect.plugins.registry import Registry
-from kconnect.preview import envelopes
+from kconnect.preview import envelopes, hiding
 from kconnect.processes import worker_file
 from kconnect.units import converters
 from kconnect.units.transforms import Transforms
@@ -174,6 +175,7 @@ class Preview:
         try:
             config, covered = _resolved(config, settings, plugins)
             self._secrets |= {form for value in covered for form in secrets.forms(value)}
+            Reach.of_settings(settings).check(config)
             _check(config, kind)
             _check_classes(config, settings, plugins)
             self.tolerant = ErrorSettings.of(config).tolerant
@@ -193,6 +195,10 @@ class Preview:
 
     def close(self) -> None:
         self._transforms.close()
+
+    def shown(self, outcome: Outcome) -> Outcome:
+        """Return the outcome for others to read: without the secrets of the config and of its providers."""
+        return hiding.hide(outcome, self._secrets)
 
     def record(self, record: SourceRecord | SinkRecord) -> Outcome:
         """A record as the task gave it, or, of a sink, as its converters made it."""
