@@ -114,13 +114,14 @@ def check_index(name: str, hidden: bool = False) -> None:
         raise DataError(f"{shown(name)} can't be an index: {problem}")
 
 
-def check_file(path: str, separator: str, in_folders: bool) -> None:
+def check_file(path: str, in_folders: bool, empty: bool = False) -> None:
     """
-    Raise DataError for the path of a file, made by a record, that leaves its folder or is too long for the store. `in_folders`:
-    the store is a disk or HDFS, whose names have an end; elsewhere the path is one name.
+    Raise DataError for a part of a file's path, made by a record, that leaves its folder or is too long for the store.
+    `in_folders`: the store is a disk or HDFS, whose names have an end; elsewhere the path is one name. With `empty`, there may
+    be two slashes one after the other.
     """
-    for segment in re.split(f"[/\\\\]|{re.escape(separator)}", path):
-        if segment.strip(" ") in ("", ".", ".."):
+    for segment in _SEPARATORS.split(path):
+        if segment.strip(" ") in (".", "..") or (not empty and not segment.strip(" ")):
             raise DataError(f"{shown(path)} can't be a file's path: the part {shown(segment)} may be another folder")
         if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in segment):
             raise DataError(f"{shown(path)} can't be a file's path: it has control characters or half a pair of surrogates")

@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from kconnect.api import DataError, Schema, TopicPartition
+from kconnect.connectors import names
 from kconnect.connectors.objects import formats, projection, settings
 from kconnect.connectors.objects.formats import Writer
 from kconnect.connectors.objects.partitioners import Partitioner
 from kconnect.connectors.slices import Slice
 
 Bad = tuple[int, Exception]
+
+_IN_FOLDERS = ("file://", "webhdfs://", "swebhdfs://")
+"""Stores whose files are in folders, and not under one name that has slashes."""
 
 
 class Files:
@@ -131,11 +135,12 @@ class Files:
         """By the first record, and be it a bad one: so the name is the same whichever records come together."""
         known = self._writers.get((some.topic, folder))
         if known is None:
+            name = self._name(some, folder)
             if self._directory is None:
                 self._directory = Path(tempfile.mkdtemp(prefix="kconnect-objects-", dir=self._config[settings.SPOOL] or None))
             path = self._directory / f"{len(self._writers)}-{some.offsets[0]}"
             writer = formats.opened(self._config, path, some.value.schema)
-            known = self._writers[some.topic, folder] = (writer, self._name(some, folder), path)
+            known = self._writers[some.topic, folder] = (writer, name, path)
             self._empty.add(path)
         return known
 
@@ -143,6 +148,9 @@ class Files:
         slash, plus = self._config[settings.SLASH], self._config[settings.PLUS]
         offset = str(some.offsets[0]).zfill(self._config[settings.PAD])
         file = f"{some.topic}{plus}{self._place.partition}{plus}{offset}{formats.extension(self._config)}"
+        in_folders = self._config[settings.STORE].startswith(_IN_FOLDERS)
+        names.check_file(f"{some.topic}/{file}", in_folders)
+        names.check_file(folder, in_folders, empty=True)
         return str(slash).join(filter(None, (self._config[settings.FOLDER], some.topic, folder, file)))
 
     def _size(self) -> int:

@@ -15,13 +15,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kconnect.api import Column, ConfigError, DataError, SchemaType, Struct, values
-from kconnect.connectors.common import milliseconds
+from kconnect.connectors.common import MISFITS, milliseconds
 from kconnect.connectors.objects import settings
 
 _DAILY = "'year'=YYYY/'month'=MM/'day'=dd"
 _HOURLY = f"{_DAILY}/'hour'=HH"
 _QUARTER_MS = 15 * 60 * 1000
 _KEPT = 10_000
+_NAMELESS: tuple[type[Exception], ...] = (*MISFITS, OSError)
+"""What is raised for a value that no folder can be named by."""
 _TOKEN = re.compile(r"'([^']*)'|([A-Za-z])\2*|(.)", re.DOTALL)
 _LETTERS = {"Y": "%Y", "y": "%Y", "u": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "D": "%j"}
 _WIDTHS = {"Y": (4,), "y": (4,), "u": (4,), "M": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "D": (3,)}
@@ -77,7 +79,7 @@ class Partitioner:
     def folders(self, value: Column, partition: int, times: Sequence[int | Exception]) -> Sequence[str | Exception]:
         """One text for all, if there is one for all."""
         if self.by_time:
-            return [each if isinstance(each, Exception) else self._of_time(each) for each in times]
+            return [_caught(self._of_time, each) for each in times]
         if self._kind == "FieldPartitioner":
             columns = [[_caught(_text, each) for each in _field(value, path)] for path in self._fields]
             return [self._of_fields(row) for row in zip(*columns)]
@@ -131,6 +133,9 @@ def _caught(call: Callable[[Any], Any], value: Any) -> Any:
         return call(value)
     except DataError as error:
         return error
+    except _NAMELESS:
+        # A time that no calendar has, or a text with half a pair of surrogates.
+        return DataError("No folder can be named by its value")
 
 
 def _text(value: Any) -> str:

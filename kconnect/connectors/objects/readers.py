@@ -10,19 +10,36 @@ import csv
 import datetime
 import gzip
 import io
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import fastavro
+import fastavro.read
+import fastavro.schema
 import orjson
 import pyarrow as pa
 from pyarrow import parquet
 
 from kconnect.api import BYTES_SCHEMA, OPTIONAL_STRING_SCHEMA, DataError, Schema, SchemaType, Struct, schema
-from kconnect.connectors import common
+from kconnect.connectors import common, limits
+from kconnect.connectors.limits import TooMuchError
+from kconnect.connectors.objects import parquet_pages, source_settings
+from kconnect.connectors.objects.avro_blocks import Blocks
 
-ERRORS = (*common.MISFITS, pa.ArrowException, OSError, EOFError, csv.Error)
+ERRORS: tuple[type[Exception], ...] = (
+    *common.MISFITS,
+    pa.ArrowException,
+    OSError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    csv.Error,
+    zlib.error,
+    fastavro.schema.SchemaParseException,
+    fastavro.read.SchemaResolutionError,
+)
 """What a file that is not what it should be raises."""
 _UTC = datetime.timezone.utc
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
@@ -32,31 +49,75 @@ Rows = tuple[Schema | None, Sequence[Any]]
 Convert = Callable[[Any], Any]
 
 
-def opened(kind: str, path: Path, name: str, skip: int, most: int, separator: str | None) -> Iterator[Rows]:
-    """The records behind the first `skip`, at most so many at a time, with their schema. `name` says whether it is packed."""
+@dataclass
+class Budget:
+    """How much a file of `size` bytes may become: a record, `record` bytes; all of it, `ratio` times its size."""
+
+    size: int
+    record: int
+    ratio: int
+    depth: int
+    unpacked: int = field(default=0)
+    """What it has become so far."""
+
+    def take(self, count: int) -> None:
+        """Count more bytes, unpacked. TooMuchError if they are too many for a file of this size."""
+        self.unpacked += count
+        if self.unpacked > _FLOOR and self.unpacked > self.ratio * self.size:
+            raise TooMuchError(
+                f"it has more than {self.ratio} times its {self.size} bytes, unpacked, and {source_settings.MAX_RATIO} is "
+                f"{self.ratio}"
+            )
+
+    def too_long(self) -> TooMuchError:
+        """What to raise for a record that is longer than it may be."""
+        return TooMuchError(f"a record has more than {self.record} bytes, and {source_settings.MAX_RECORD} is {self.record}")
+
+
+_FLOOR = 64 * 1024 * 1024
+"""As long as a file is no more than this, unpacked, nobody asks how much it was before."""
+_MOST_COLUMNS = 100_000
+
+
+def opened(kind: str, path: Path, name: str, skip: int, most: int, separator: str | None, budget: Budget) -> Iterator[Rows]:
+    """
+    Yield the records behind the first `skip`, at most so many at a time, with their schema. `name` says whether it is packed.
+    What is raised is in `ERRORS`; TooMuchError names a setting.
+    """
     if kind == "ParquetFormat":
-        return _parquet(path, skip, most)
+        return _parquet(path, skip, most, budget)
     if kind == "AvroFormat":
-        return _avro(path, skip, most)
+        return _avro(path, skip, most, budget)
     if kind == "CsvFormat":
-        return _csv(path, name, skip, most)
+        return _csv(path, name, skip, most, budget)
     if kind == "JsonFormat":
-        lines = _lines(path, name, b"\n")
-        return ((None, some) for some in _pieces((orjson.loads(each) for each in lines if each.strip()), skip, most))
+        lines = ((_json(each, budget), len(each)) for each in _lines(path, name, b"\n", budget) if each.strip())
+        return ((None, some) for some in _pieces(lines, skip, most, budget))
     own = b"\n" if separator is None else separator.encode()
-    return ((BYTES_SCHEMA, some) for some in _pieces(_lines(path, name, own), skip, most))
+    plain = ((each, len(each)) for each in _lines(path, name, own, budget))
+    return ((BYTES_SCHEMA, some) for some in _pieces(plain, skip, most, budget))
 
 
-def _pieces(rows: Iterator[Any], skip: int, most: int) -> Iterator[list[Any]]:
-    """Those before a broken one, too."""
+def _json(line: bytes, budget: Budget) -> Any:
+    limits.check_depth(line, source_settings.MAX_DEPTH, budget.depth)
+    return orjson.loads(line)
+
+
+def _pieces(rows: Iterator[tuple[Any, int]], skip: int, most: int, budget: Budget) -> Iterator[list[Any]]:
+    """
+    Yield rows in lists, of at most `most` rows and about as many bytes as a record may have. If a row can't be read, yield
+    those before it first. Each row comes with its size.
+    """
     found: list[Any] = []
+    size = 0
     try:
-        for number, row in enumerate(rows):
+        for number, (row, bytes_of_row) in enumerate(rows):
             if number >= skip:
                 found.append(row)
-            if len(found) == most:
+                size += bytes_of_row
+            if len(found) == most or size >= budget.record:
                 yield found
-                found = []
+                found, size = [], 0
     except ERRORS:
         if found:
             yield found
@@ -65,55 +126,110 @@ def _pieces(rows: Iterator[Any], skip: int, most: int) -> Iterator[list[Any]]:
         yield found
 
 
-def _unpacked(path: Path, name: str) -> Any:
-    return gzip.open(path, "rb") if name.endswith(".gz") else open(path, "rb")
+class _Counted(io.RawIOBase):
+    """A packed or plain file, of which the bytes that come out are counted."""
+
+    def __init__(self, path: Path, name: str, budget: Budget) -> None:
+        opener: Any = gzip.open if name.endswith(".gz") else open
+        self._file: BinaryIO = opener(path, "rb")
+        self._budget = budget
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        self._budget.take(len(data))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
-def _lines(path: Path, name: str, separator: bytes) -> Iterator[bytes]:
-    with _unpacked(path, name) as file:
-        rest = b""
+def _lines(path: Path, name: str, separator: bytes, budget: Budget) -> Iterator[bytes]:
+    with _Counted(path, name, budget) as file:
+        rest = bytearray()
         while chunk := file.read(_CHUNK):
-            *whole, rest = (rest + chunk).split(separator)
-            yield from whole
+            # Only what is new is searched, and the end of what was there, which may be the begin of a separator.
+            begin = max(0, len(rest) - len(separator) + 1)
+            rest += chunk
+            if rest.find(separator, begin) >= 0:
+                *whole, last = bytes(rest).split(separator)
+                rest = bytearray(last)
+                for line in whole:
+                    if len(line) > budget.record:
+                        raise budget.too_long()
+                    yield line
+            if len(rest) > budget.record:
+                raise budget.too_long()
         if rest:
-            yield rest
+            yield bytes(rest)
 
 
-def _csv(path: Path, name: str, skip: int, most: int) -> Iterator[Rows]:
-    with io.TextIOWrapper(_unpacked(path, name), "utf-8-sig", newline="") as file:
-        rows = csv.reader(file)
+def _csv(path: Path, name: str, skip: int, most: int, budget: Budget) -> Iterator[Rows]:
+    with io.TextIOWrapper(io.BufferedReader(_Counted(path, name, budget), _CHUNK), "utf-8-sig", newline="") as file:
+        of_row = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal of_row
+            while line := file.readline(budget.record + 1):
+                # A row may have several lines, in quotes.
+                of_row += len(line)
+                if of_row > budget.record:
+                    raise budget.too_long()
+                yield line
+
+        rows = csv.reader(lines())
         names = next(rows, None)
         if names is None:
             return
+        if len(names) > _MOST_COLUMNS:
+            raise DataError(f"its first line has {len(names)} names, of which {_MOST_COLUMNS} may be")
         own = schema.struct(dict.fromkeys(names, OPTIONAL_STRING_SCHEMA))
 
-        def made(row: list[str]) -> Struct:
-            if len(row) != len(names):
-                raise DataError(f"a line has {len(row)} cells, but the first one {len(names)}")
-            return Struct.unchecked(own, [each or None for each in row])
+        def structs() -> Iterator[tuple[Struct, int]]:
+            nonlocal of_row
+            of_row = 0
+            for row in rows:
+                if len(row) != len(names):
+                    raise DataError(f"a line has {len(row)} cells, but the first one {len(names)}")
+                size, of_row = of_row, 0
+                yield Struct.unchecked(own, [each or None for each in row]), size
 
-        for some in _pieces(map(made, rows), skip, most):
+        for some in _pieces(structs(), skip, most, budget):
             yield own, some
 
 
 # Parquet.
 
 
-def _parquet(path: Path, skip: int, most: int) -> Iterator[Rows]:
-    with parquet.ParquetFile(path) as file:
-        own = _of_arrow(pa.struct(list(file.schema_arrow)))
-        convert = [_conversion(field.schema) for field in own.fields]
-        for batch in file.iter_batches(most):
-            if skip >= len(batch):
-                skip -= len(batch)
-                continue
-            columns = [column.to_pylist() for column in batch.slice(skip).columns]
-            skip = 0
-            made = [
-                column if each is None else [None if value is None else each(value) for value in column]
-                for each, column in zip(convert, columns)
-            ]
-            yield own, [Struct.unchecked(own, list(row)) for row in zip(*made)]
+def _parquet(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]:
+    with open(path, "rb") as plain:
+        parquet_pages.check_footer(plain)
+        with parquet.ParquetFile(path) as file:
+            own = _of_arrow(pa.struct(list(file.schema_arrow)))
+            convert = [_conversion(each.schema) for each in own.fields]
+            allowed = parquet_pages.Limits(source_settings.MAX_RECORD, budget.record)
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                if skip >= rows:
+                    skip -= rows
+                    continue
+                some = parquet_pages.rows_at_once(plain, file.metadata, group, allowed, most)
+                for batch in file.iter_batches(some, row_groups=[group]):
+                    budget.take(batch.nbytes)
+                    if skip >= len(batch):
+                        skip -= len(batch)
+                        continue
+                    columns = [column.to_pylist() for column in batch.slice(skip).columns]
+                    skip = 0
+                    made = [
+                        column if each is None else [None if value is None else each(value) for value in column]
+                        for each, column in zip(convert, columns)
+                    ]
+                    yield own, [Struct.unchecked(own, list(row)) for row in zip(*made)]
 
 
 _ARROW: Sequence[tuple[Callable[[pa.DataType], bool], Schema]] = (
@@ -135,7 +251,7 @@ _ARROW: Sequence[tuple[Callable[[pa.DataType], bool], Schema]] = (
 
 def _of_arrow(kind: pa.DataType) -> Schema:
     if pa.types.is_struct(kind):
-        return schema.struct({field.name: _nullable(_of_arrow(field.type), field.nullable) for field in kind})
+        return schema.struct({each.name: _nullable(_of_arrow(each.type), each.nullable) for each in kind})
     if pa.types.is_map(kind):
         return schema.mapping(_of_arrow(kind.key_type), _nullable(_of_arrow(kind.item_type), kind.item_field.nullable))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -201,12 +317,18 @@ _AVRO_TIMES = {
 }
 
 
-def _avro(path: Path, skip: int, most: int) -> Iterator[Rows]:
+def _avro(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]:
     with open(path, "rb") as file:
-        reader = fastavro.reader(file)
-        own = _of_avro(reader.writer_schema, {})
+        blocks = Blocks(file, source_settings.MAX_RECORD, budget.record)
+        own = _of_avro(blocks.schema, {})
         convert = _whole(own)
-        for some in _pieces(iter(reader), skip, most):
+
+        def records() -> Iterator[tuple[Any, int]]:
+            for record, size in blocks.records():
+                budget.take(size)
+                yield record, size
+
+        for some in _pieces(records(), skip, most, budget):
             yield own, [convert(each) for each in some]
 
 

@@ -16,6 +16,7 @@ from kconnect.connectors.objects import settings
 
 MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.poll.interval.ms"
 BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"
+MAX_FILE, MAX_RECORD, MAX_RATIO, MAX_DEPTH = "file.max.bytes", "record.max.bytes", "file.max.ratio", "record.max.depth"
 NUMBER, COUNT = "task.number", "task.count"
 """In the configs of tasks only."""
 GENERIC, RESTORE = "GENERIC", "RESTORE_BACKUP"
@@ -131,6 +132,47 @@ CONFIG = ConfigDef(
         Range.at_least(1),
         group=_FILES,
         order=7,
+    ),
+    ConfigKey(
+        MAX_FILE,
+        Type.LONG,
+        10 * 1024**3,
+        Importance.LOW,
+        "How many bytes a file may have, as it is in the store. It is fetched whole, into spool.dir.",
+        Range.at_least(1),
+        group=_TROUBLE,
+        order=10,
+    ),
+    ConfigKey(
+        MAX_RATIO,
+        Type.INT,
+        500,
+        Importance.LOW,
+        "How many times its size a file may become when it is unpacked. It does not count for what is less than 64 MB then.",
+        Range.at_least(1),
+        group=_TROUBLE,
+        order=11,
+    ),
+    ConfigKey(
+        MAX_RECORD,
+        Type.INT,
+        16 * 1024**2,
+        Importance.LOW,
+        "How many bytes a record may have: a line, with its end in sight; in Avro a quarter of a block; in Parquet an eighth "
+        "of a page. Records are taken in smaller lots if they are long.",
+        Range.between(1024, 256 * 1024**2),
+        group=_TROUBLE,
+        order=12,
+    ),
+    ConfigKey(
+        MAX_DEPTH,
+        Type.INT,
+        200,
+        Importance.LOW,
+        "How deeply objects and lists may be nested in a line of JSON.",
+        Range.between(1, 500),
+        group=_TROUBLE,
+        order=13,
     ),
     ConfigKey(
         ON_ERROR,

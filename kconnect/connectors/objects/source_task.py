@@ -16,13 +16,14 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from kconnect.api import ConnectError, SourceRecord
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
+from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import readers, settings, source, source_settings, stores
-from kconnect.connectors.objects.readers import Rows
+from kconnect.connectors.objects.readers import Budget, Rows
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,19 @@ class Open(NamedTuple):
     file: File
     path: Path
     pieces: Iterator[Rows]
+
+
+class _Room:
+    """A file that takes so many bytes at most."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file, self._most, self._left = file, most, most
+
+    def write(self, data: Any) -> int:
+        self._left -= len(data)
+        if self._left < 0:
+            raise TooMuchError(f"it has more than {self._most} bytes, and {source_settings.MAX_FILE} is {self._most}")
+        return self._file.write(data)
 
 
 class ObjectStoreSourceTask(Informed, Polling):
@@ -121,9 +135,12 @@ class ObjectStoreSourceTask(Informed, Polling):
         path = Path(name)
         try:
             with open(number, "wb") as made:
-                self._store.get(file.name, made)
+                self._store.get(file.name, _Room(made, self._config[source_settings.MAX_FILE]))  # type: ignore[arg-type]
         except BaseException as error:
             path.unlink()
+            if isinstance(error, TooMuchError):
+                self._pass_over(file, error)
+                return
             if stores.is_absent(error):
                 # Somebody has taken it away since names were asked for.
                 log.warning("The file %s is not there any more", file.name)
@@ -132,10 +149,25 @@ class ObjectStoreSourceTask(Informed, Polling):
             raise
         self._waiting.popleft()
         self._read = offset.get(source.RECORDS, 0)
-        separator = self._config[settings.SEPARATOR]
-        pieces = readers.opened(self._kind, path, file.name, self._read, self._most, separator)
+        config, separator = self._config, self._config[settings.SEPARATOR]
+        budget = Budget(
+            path.stat().st_size,
+            config[source_settings.MAX_RECORD],
+            config[source_settings.MAX_RATIO],
+            config[source_settings.MAX_DEPTH],
+        )
+        pieces = readers.opened(self._kind, path, file.name, self._read, self._most, separator, budget)
         self._open, self._trouble = Open(file, path, pieces), None
         self._piece = self._next()
+
+    def _pass_over(self, file: File, error: TooMuchError) -> None:
+        """Leave out a file that is too large to be fetched, if the config says so. ConnectError otherwise."""
+        text = f"The file {file.name} can't be read: {error}"
+        if self._on_error == "fail":
+            raise ConnectError(f"{text}. With {source_settings.ON_ERROR}=log it is passed over.") from None
+        if self._on_error == "log":
+            log.error("%s. It is passed over", text)
+        self._waiting.popleft()
 
     def release(self) -> None:
         """The file is over."""

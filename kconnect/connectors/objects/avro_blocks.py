@@ -1,0 +1,200 @@
+"""
+Blocks: the records of an Avro file, one after the other, each within the limit of its size.
+
+fastavro would unpack a block whole, however much that is, and read an element without bytes as often as the file says.
+Called by `readers.py`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
+
+import fastavro
+import pyarrow as pa
+
+from kconnect.api import DataError
+from kconnect.connectors import limits
+from kconnect.connectors.limits import TooMuchError
+
+_MAGIC, _SYNC = b"Obj\1", 16
+_LONGEST_HEAD = 16 * 1024 * 1024
+_RECORDS_IN_A_BLOCK = 4
+"""A block has room for so many of the longest records."""
+_DEEPEST = 100
+_LEAST = 64
+
+
+class Blocks:
+    """An open file. `schema` is its own, as JSON has it."""
+
+    def __init__(self, file: BinaryIO, setting: str, most: int) -> None:
+        """`setting` has the limit of a record's size, which is `most`. DataError if it is no file of Avro."""
+        self._file, self._setting, self._most = file, setting, most * _RECORDS_IN_A_BLOCK
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise DataError("it is no file of Avro")
+        head = self._metadata()
+        self._sync = file.read(_SYNC)
+        self._codec = head.get("avro.codec", b"null").decode("utf-8", "replace")
+        try:
+            self.schema: Any = json.loads(head["avro.schema"])
+            self._parsed = fastavro.parse_schema(self.schema)
+        except (KeyError, ValueError, RecursionError, fastavro.schema.SchemaParseException) as error:
+            raise DataError(f"its schema can't be read: {type(error).__name__}") from None
+        check_elements(self.schema)
+
+    def records(self) -> Iterator[tuple[Any, int]]:
+        """Yield all records, as fastavro has them, each with about the bytes that it takes."""
+        while (count := self._long(may_end=True)) is not None:
+            size = self._long() or 0
+            if not 0 <= size <= self._most or count < 0:
+                raise self._too_much(f"a block of {size} bytes")
+            data = self._unpacked(self._file.read(size))
+            if self._file.read(_SYNC) != self._sync:
+                raise DataError("a block has no mark at its end")
+            stream = io.BytesIO(data)
+            for _ in range(count):
+                begin = stream.tell()
+                record = fastavro.schemaless_reader(stream, self._parsed, None)
+                # One without bytes takes some all the same.
+                yield record, stream.tell() - begin + _LEAST
+
+    def _too_much(self, what: str) -> TooMuchError:
+        return TooMuchError(
+            f"it has {what}, of which {self._most} may be: {self._setting} is {self._most // _RECORDS_IN_A_BLOCK}"
+        )
+
+    def _unpacked(self, data: bytes) -> bytes:
+        if self._codec == "null":
+            return data
+        if self._codec == "snappy":
+            # Its length is in front, as a varint; behind it are four bytes of a checksum.
+            length = _varint(data[:10])
+            if length > self._most:
+                raise self._too_much(f"a block of {length} bytes, unpacked")
+            return bytes(pa.decompress(data[:-4], length, "snappy", asbytes=True))
+        made = _DECODERS.get(self._codec)
+        if made is None:
+            raise DataError(f"it is packed by {self._codec[:40]!r}, which is not known here: {', '.join(_DECODERS)} are")
+        parts, size = [], 0
+        for piece in made(data):
+            size += len(piece)
+            if size > self._most:
+                raise self._too_much(f"a block of more than {self._most} bytes, unpacked")
+            parts.append(piece)
+        return b"".join(parts)
+
+    def _metadata(self) -> Mapping[str, bytes]:
+        found: dict[str, bytes] = {}
+        left = _LONGEST_HEAD
+        while count := self._long():
+            if count < 0:
+                count, _ = -count, self._long()
+            for _ in range(count):
+                pair = []
+                for _ in range(2):
+                    length = self._long() or 0
+                    left -= length + 1
+                    if length < 0 or left < 0:
+                        raise DataError(f"its head has more than {_LONGEST_HEAD} bytes")
+                    pair.append(self._file.read(length))
+                found[pair[0].decode("utf-8", "replace")] = pair[1]
+        return found
+
+    def _long(self, may_end: bool = False) -> int | None:
+        found = shift = 0
+        while True:
+            byte = self._file.read(1)
+            if not byte:
+                if may_end and not shift:
+                    return None
+                raise DataError("it ends too early")
+            found |= (byte[0] & 127) << shift
+            if byte[0] < 128:
+                return (found >> 1) ^ -(found & 1)
+            shift += 7
+            if shift > 63:
+                raise DataError("it has a number that is too long")
+
+
+def _varint(data: bytes) -> int:
+    found = 0
+    for place, byte in enumerate(data):
+        found |= (byte & 127) << 7 * place
+        if byte < 128:
+            break
+    return found
+
+
+def _deflated(data: bytes) -> Iterator[bytes]:
+    return limits.unpacked([data], -zlib.MAX_WBITS)
+
+
+def _piecewise(decoder: Any, data: bytes) -> Iterator[bytes]:
+    """For the decoders of bz2 and lzma, which keep what they have not unpacked yet."""
+    piece = 256 * 1024
+    try:
+        found = decoder.decompress(data, piece)
+        while found:
+            yield found
+            found = b"" if decoder.eof else decoder.decompress(b"", piece)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise DataError(f"a block can't be unpacked: {error}") from None
+
+
+def _zstandard(data: bytes) -> Iterator[bytes]:
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        while piece := stream.read(256 * 1024):
+            yield piece
+
+
+_DECODERS: Mapping[str, Callable[[bytes], Iterator[bytes]]] = {
+    "deflate": _deflated,
+    "snappy": lambda data: iter(()),
+    "bzip2": lambda data: _piecewise(bz2.BZ2Decompressor(), data),
+    "xz": lambda data: _piecewise(lzma.LZMADecompressor(memlimit=256 * 1024 * 1024), data),
+    "zstandard": _zstandard,
+}
+
+
+def check_elements(schema: Any) -> None:
+    """Raise DataError for a schema whose lists may have elements without bytes, or that is nested too deeply."""
+    _least(schema, {}, 0)
+
+
+def _least(schema: Any, named: dict[str, int], depth: int) -> int:
+    """How many bytes a value has at least."""
+    if depth > _DEEPEST:
+        raise DataError(f"its schema is nested more than {_DEEPEST} times")
+    if isinstance(schema, list):
+        # A branch has a number.
+        for each in schema:
+            _least(each, named, depth + 1)
+        return 1
+    if isinstance(schema, str):
+        return named.get(schema, 0 if schema == "null" else 1)
+    if not isinstance(schema, dict):
+        raise DataError("its schema has a type that is none")
+    kind = schema.get("type")
+    if isinstance(kind, dict | list):
+        return _least(kind, named, depth + 1)
+    if kind in ("array", "map"):
+        if _least(schema.get("items" if kind == "array" else "values"), named, depth + 1) == 0 and kind == "array":
+            raise DataError("its schema has lists whose elements have no bytes, so that they may have any number of them")
+        return 1
+    least = 1
+    if kind == "fixed":
+        least = 1 if schema.get("size") else 0
+    elif kind in ("record", "error"):
+        named[str(schema.get("name"))] = 1
+        least = sum(_least(field.get("type"), named, depth + 1) for field in schema.get("fields") or ())
+    elif isinstance(kind, str):
+        return _least(kind, named, depth + 1)
+    if "name" in schema:
+        named[str(schema["name"])] = least
+    return least

@@ -1,0 +1,98 @@
+"""
+Thrift: the compact form that Parquet has its footers and the heads of its pages in, read within limits.
+
+pyarrow reads it too, but tells of a page only once it is unpacked. Called by `parquet_pages.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.api import DataError
+
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+_DEEPEST = 16
+_MOST = 1_000_000
+
+Fields = Mapping[int, Any]
+
+
+class Reader:
+    """Reads structs from bytes; `at` is where it is."""
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self._data, self.at = data, at
+
+    def struct(self, until: int = 0, depth: int = 0) -> Fields:
+        """
+        Return the fields of a struct by their numbers, those in it as such, too. With `until`, stop behind the field of that
+        number. DataError for what is no struct; IndexError if the bytes are too few.
+        """
+        if depth > _DEEPEST:
+            raise DataError("its structure is nested too deeply")
+        found: dict[int, Any] = {}
+        number = 0
+        while True:
+            head = self._byte()
+            if head == 0:
+                return found
+            kind, delta = head & 15, head >> 4
+            number = number + delta if delta else self._zigzag()
+            found[number] = self._value(kind, depth)
+            if until and number == until:
+                return found
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (_TRUE, _FALSE):
+            return kind == _TRUE
+        if kind == _BYTE:
+            return self._byte()
+        if kind in (_I16, _I32, _I64):
+            return self._zigzag()
+        if kind == _DOUBLE:
+            return self._bytes(8)
+        if kind == _BINARY:
+            return self._bytes(self._varint())
+        if kind in (_LIST, _SET):
+            return self._list(depth)
+        if kind == _STRUCT:
+            return self.struct(depth=depth + 1)
+        raise DataError("it has a structure that is not Parquet's")
+
+    def _list(self, depth: int) -> list[Any]:
+        head = self._byte()
+        count, kind = head >> 4, head & 15
+        if count == 15:
+            count = self._varint()
+        if count > _MOST:
+            raise DataError(f"its structure has a list of more than {_MOST} parts")
+        if kind in (_TRUE, _FALSE):
+            return [self._byte() == _TRUE for _ in range(count)]
+        return [self._value(kind, depth + 1) for _ in range(count)]
+
+    def _byte(self) -> int:
+        found = self._data[self.at]
+        self.at += 1
+        return found
+
+    def _bytes(self, count: int) -> bytes:
+        if not 0 <= count <= len(self._data) - self.at:
+            raise IndexError("the bytes are too few")
+        self.at += count
+        return self._data[self.at - count : self.at]
+
+    def _varint(self) -> int:
+        found = shift = 0
+        while True:
+            byte = self._byte()
+            found |= (byte & 127) << shift
+            if byte < 128:
+                return found
+            shift += 7
+            if shift > 63:
+                raise DataError("it has a number that is too long")
+
+    def _zigzag(self) -> int:
+        found = self._varint()
+        return (found >> 1) ^ -(found & 1)

@@ -1,0 +1,390 @@
+"""Attacks on object stores by who may put a file into one, and by who may write a record that names a file."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from kconnect.api import ConnectError, SinkRecord, Struct, schema
+from kconnect.connectors.limits import TooMuchError
+from kconnect.connectors.objects import readers
+from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
+from kconnect.connectors.objects.readers import Budget
+from kconnect.connectors.objects.source import ObjectStoreSourceConnector
+from kconnect.testing import SinkRunner, SourceRunner
+
+MB = 1024 * 1024
+RECORD = MB
+"""The limit of a record's size here; that of all of a file is four times as much as long as nobody asks for its ratio."""
+
+
+@pytest.fixture(autouse=True)
+def a_low_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_FLOOR", 4 * MB)
+
+
+def pieces(kind: str, path: Path, ratio: int = 20, record: int = RECORD) -> Iterator[list[Any]]:
+    budget = Budget(path.stat().st_size, record, ratio, 200)
+    return ([*rows] for _, rows in readers.opened(kind, path, path.name, 0, 1000, None, budget))
+
+
+def refused(kind: str, path: Path, match: str) -> int:
+    """How many records came before the file was refused."""
+    count = 0
+    with pytest.raises(TooMuchError, match=match):
+        for rows in pieces(kind, path):
+            count += len(rows)
+    return count
+
+
+# Texts.
+
+
+def test_packed_data_without_an_end_of_line_is_read_once(tmp_path: Path) -> None:
+    """Who may put a file there packs a gigabyte without an end of line: it is refused as soon as a record is too long."""
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b"a" * 64 * MB))
+    for kind in ("JsonFormat", "ByteArrayFormat", "CsvFormat"):
+        assert refused(kind, path, r"record\.max\.bytes is 1048576") == 0
+
+
+def test_a_long_line_takes_no_more_time_than_its_length(tmp_path: Path) -> None:
+    """Who may put a file there writes a line that is as long as the limit allows: it is searched once for its end."""
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"a" * 64 * MB + b"\nb\n")
+    assert [len(row) for rows in pieces("ByteArrayFormat", path, 20, 64 * MB) for row in rows] == [64 * MB, 1]
+
+
+def test_a_packed_file_of_lines_is_refused_by_its_ratio(tmp_path: Path) -> None:
+    """Who may put a file there packs millions of short lines: some of them come, then it is refused."""
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b"1\n" * 4 * MB))
+    assert 0 < refused("JsonFormat", path, r"file\.max\.ratio is 20") < 4 * MB
+    assert sum(map(len, pieces("JsonFormat", path, 5000))) == 4 * MB
+
+
+@pytest.mark.parametrize("text", [b"," * 4 * MB, b'a\n"' + b"x\n" * 2 * MB, b'a,b\n1,"' + b'x"\n"' * 2 * MB])
+def test_a_row_of_csv_has_an_end(tmp_path: Path, text: bytes) -> None:
+    """Who may put a file there writes a row without an end, in cells, or in lines within quotes."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(text)
+    with pytest.raises(readers.ERRORS):
+        for _ in pieces("CsvFormat", path):
+            pass
+
+
+def test_a_line_of_json_is_not_nested_without_an_end(tmp_path: Path) -> None:
+    """Who may put a file there nests a line deeper than converters can walk down: those before it are records."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b"1\n2\n" + b"[" * 900 + b"]" * 900 + b"\n3\n")
+    assert refused("JsonFormat", path, r"record\.max\.depth is 200") == 2
+
+
+def test_long_records_come_in_small_lots(tmp_path: Path) -> None:
+    """Who may put a file there writes records that are as long as they may be: few of them are in memory at once."""
+    path = tmp_path / "a.bin"
+    path.write_bytes((b"a" * (RECORD - 1) + b"\n") * 20)
+    assert [len(rows) for rows in pieces("ByteArrayFormat", path, 20, RECORD)] == [2] * 10
+
+
+@pytest.mark.parametrize("data", [b"\x1f\x8b no gzip", gzip.compress(b"1\n" * 1000)[:-9], gzip.compress(b"1\n")[:5]])
+def test_broken_packed_files_are_files_that_can_not_be_read(tmp_path: Path, data: bytes) -> None:
+    """Who may put a file there breaks it off: it goes the way of files that can't be read, as behavior.on.error says."""
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(data)
+    with pytest.raises(readers.ERRORS):
+        for _ in pieces("JsonFormat", path):
+            pass
+
+
+# Parquet.
+
+
+def written(path: Path, table: pa.Table, **more: Any) -> Path:
+    parquet.write_table(table, path, **more)
+    return path
+
+
+def test_a_dictionary_that_is_a_bomb_is_read_in_small_lots_and_refused(tmp_path: Path) -> None:
+    """Who may put a file there has one text of a megabyte in 400 rows, in a few hundred bytes: 400 MB if it is read whole."""
+    text = "a" * (RECORD - 100)
+    path = written(tmp_path / "a.parquet", pa.table({"a": [text] * 400}), compression="zstd")
+    assert path.stat().st_size < 10_000
+    before = pa.default_memory_pool().max_memory()
+    assert refused("ParquetFormat", path, r"file\.max\.ratio is 20") < 20
+    assert pa.default_memory_pool().max_memory() - before < 64 * MB
+    # With a high ratio it is read, a few rows at a time.
+    lots = [len(rows) for rows in pieces("ParquetFormat", path, 10_000_000)]
+    assert sum(lots) == 400
+    assert max(lots) <= 3
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "snappy", "brotli"])
+def test_a_page_that_is_a_bomb_is_not_unpacked(tmp_path: Path, codec: str) -> None:
+    """Who may put a file there packs a page of many megabytes into a few kilobytes: its head says so, and it is left alone."""
+    table = pa.table({"a": ["a" * 32 * MB]})
+    path = written(tmp_path / "a.parquet", table, compression=codec, use_dictionary=False)
+    before = pa.default_memory_pool().max_memory()
+    assert refused("ParquetFormat", path, r"record\.max\.bytes is 1048576") == 0
+    assert pa.default_memory_pool().max_memory() - before < 16 * MB
+
+
+def test_texts_that_share_a_prefix_are_read_in_small_lots(tmp_path: Path) -> None:
+    """Who may put a file there has a prefix of a megabyte that all texts share: they are in memory a few at a time."""
+    table = pa.table({"a": ["a" * (RECORD - 100) + str(number) for number in range(300)]})
+    encoded = {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}}
+    path = written(tmp_path / "a.parquet", table, compression="none", **encoded)
+    assert path.stat().st_size < 3 * MB
+    before = pa.default_memory_pool().max_memory()
+    assert refused("ParquetFormat", path, r"file\.max\.ratio is 20|record\.max\.bytes") < 300
+    assert pa.default_memory_pool().max_memory() - before < 128 * MB
+
+
+def test_a_list_in_one_row_is_not_a_bomb(tmp_path: Path) -> None:
+    """Who may put a file there has a list of a hundred million numbers in a row, in a few kilobytes."""
+    numbers = pa.repeat(7, 50_000_000)
+    lists = pa.ListArray.from_arrays(pa.array([0, len(numbers)], pa.int32()), numbers)
+    path = written(tmp_path / "a.parquet", pa.table({"a": lists}), compression="zstd")
+    del numbers, lists
+    assert path.stat().st_size < 200_000
+    assert refused("ParquetFormat", path, "lists of 4[0-9]* bytes") == 0
+
+
+def test_columns_are_not_nested_without_an_end(tmp_path: Path) -> None:
+    """Who may put a file there nests columns until pyarrow, which calls itself for each, has no room left and ends the host."""
+    kind: pa.DataType = pa.int32()
+    for _ in range(150):
+        kind = pa.struct([("a", kind)])
+    path = written(tmp_path / "a.parquet", pa.table({"a": pa.nulls(1, kind)}))
+    with pytest.raises(readers.ERRORS, match="nested more than 100"):
+        next(pieces("ParquetFormat", path))
+
+
+def test_parquet_as_others_write_it_is_read(tmp_path: Path) -> None:
+    """The control: ordinary files, in all encodings, packings and versions, are read whole."""
+    table = pa.table(
+        {
+            "id": list(range(5000)),
+            "name": [f"name {number % 7}" for number in range(5000)],
+            "text": [f"text {number}" * 20 for number in range(5000)],
+            "list": [[number] * (number % 5) for number in range(5000)],
+            "inner": [{"a": str(number)} for number in range(5000)],
+        }
+    )
+    for codec in ("none", "snappy", "gzip", "zstd", "brotli", "lz4"):
+        for more in (
+            {},
+            {"use_dictionary": False},
+            {"data_page_version": "2.0"},
+            {"row_group_size": 700, "data_page_size": 500},
+        ):
+            path = written(tmp_path / "a.parquet", table, compression=codec, **more)
+            found = [row for rows in pieces("ParquetFormat", path, 500, 16 * MB) for row in rows]
+            assert [row.get("id") for row in found] == list(range(5000))
+            assert found[9].get("list") == [9] * 4
+
+
+@pytest.mark.parametrize("cut", [0, 3, 8, 100, 400])
+def test_broken_parquet_is_a_file_that_can_not_be_read(tmp_path: Path, cut: int) -> None:
+    """Who may put a file there cuts it off, or writes anything in its place: it goes the way of files that can't be read."""
+    path = written(tmp_path / "a.parquet", pa.table({"a": list(range(1000))}))
+    data = path.read_bytes()
+    for broken in (data[:cut], data[: len(data) - cut] if cut else b"", data[:4] + bytes(cut) + data[4 + cut :]):
+        path.write_bytes(broken)
+        try:
+            for _ in pieces("ParquetFormat", path):
+                pass
+        except readers.ERRORS:
+            continue
+
+
+# Avro.
+
+
+def avro(path: Path, kind: Any, blocks: list[tuple[int, bytes]], codec: str = "null") -> Path:
+    """A file of these blocks, each with how many records it says it has, and its bytes as they are."""
+    out = io.BytesIO()
+
+    def long(number: int) -> None:
+        fastavro.schemaless_writer(out, "long", number)
+
+    sync = b"0123456789abcdef"
+    out.write(b"Obj\1")
+    long(2)
+    for name, value in (("avro.schema", json.dumps(kind).encode()), ("avro.codec", codec.encode())):
+        for each in (name.encode(), value):
+            long(len(each))
+            out.write(each)
+    long(0)
+    out.write(sync)
+    for count, data in blocks:
+        long(count)
+        long(len(data))
+        out.write(data)
+        out.write(sync)
+    path.write_bytes(out.getvalue())
+    return path
+
+
+def _text(count: int) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, "long", count)
+    return out.getvalue() + b"a" * count
+
+
+def _deflated(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+RAW: dict[str, Callable[[bytes], bytes]] = {
+    "deflate": _deflated,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstandard": lambda data: pa.compress(data, "zstd", asbytes=True),
+    "snappy": lambda data: pa.compress(data, "snappy", asbytes=True) + bytes(4),
+}
+
+
+@pytest.mark.parametrize("codec", RAW)
+def test_a_block_that_is_a_bomb_is_not_unpacked(tmp_path: Path, codec: str) -> None:
+    """Who may put a file there packs a block of many megabytes into a few kilobytes."""
+    path = avro(tmp_path / "a.avro", "string", [(1, RAW[codec](_text(16 * MB)))], codec)
+    assert refused("AvroFormat", path, r"a block of .* record\.max\.bytes is 1048576") == 0
+    # The control: with a higher limit it is a record.
+    assert [len(row) for rows in pieces("AvroFormat", path, 10_000_000, 16 * MB) for row in rows] == [16 * MB]
+
+
+def test_a_block_has_no_more_records_than_bytes(tmp_path: Path) -> None:
+    """Who may put a file there says that a block of nothing has a billion records."""
+    empty = {"type": "record", "name": "R", "fields": []}
+    path = avro(tmp_path / "a.avro", empty, [(10**9, b"")])
+    assert refused("AvroFormat", path, r"file\.max\.ratio") < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        {"type": "fixed", "name": "F", "size": 0},
+        {"type": "record", "name": "E", "fields": [{"name": "a", "type": "null"}]},
+        {"type": "array", "items": "null"},
+    ],
+    ids=["null", "fixed", "record", "inner"],
+)
+def test_a_list_of_nothing_has_no_billion_elements(tmp_path: Path, items: Any) -> None:
+    """Who may put a file there has a list of a billion elements without a byte."""
+    kind = {"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "array", "items": items}}]}
+    path = avro(tmp_path / "a.avro", kind, [(1, b"\x80\x94\xeb\xdc\x03\x00")])
+    with pytest.raises(readers.ERRORS, match="elements have no bytes"):
+        next(pieces("AvroFormat", path))
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])
+def test_avro_as_others_write_it_is_read(tmp_path: Path, codec: str) -> None:
+    """The control: ordinary files are read whole."""
+    kind = fastavro.parse_schema(
+        {
+            "type": "record",
+            "name": "R",
+            "fields": [{"name": "a", "type": "int"}, {"name": "b", "type": ["null", {"type": "array", "items": "string"}]}],
+        }
+    )
+    path = tmp_path / "a.avro"
+    with open(path, "wb") as file:
+        fastavro.writer(file, kind, [{"a": number, "b": ["x"] if number % 2 else None} for number in range(5000)], codec=codec)
+    found = [row for rows in pieces("AvroFormat", path, 500) for row in rows]
+    assert [row.get("a") for row in found] == list(range(5000))
+
+
+# A task.
+
+
+@pytest.mark.parametrize("on_error", ["fail", "log"])
+def test_a_file_that_is_too_large_is_not_fetched(tmp_path: Path, on_error: str) -> None:
+    """Who may put a file there fills the disk of the host: the file is left, and its reason names the setting."""
+    store, spool = tmp_path / "store", tmp_path / "spool"
+    (store / "topics").mkdir(parents=True)
+    spool.mkdir()
+    (store / "topics" / "t+0+0.json").write_bytes(b"1\n" * 100_000)
+    (store / "topics" / "t+0+1.json").write_bytes(b"1\n2\n")
+    config = {"store": f"file://{store}", "format.class": "JsonFormat", "spool.dir": str(spool), "file.max.bytes": "1000"}
+    with SourceRunner(ObjectStoreSourceConnector, {**config, "behavior.on.error": on_error}) as runner:
+        if on_error == "fail":
+            with pytest.raises(ConnectError, match=r"file\.max\.bytes is 1000"):
+                runner.read(1)
+        else:
+            assert [each.value for each in runner.read(2)] == [1, 2]
+        assert sum(each.stat().st_size for each in spool.iterdir()) < 1000
+
+
+# What a record names.
+
+ROW = schema.struct({"name": schema.STRING_SCHEMA})
+BAD_TOPICS = ("../up", "..", "a/../../b", "/etc", "a\nb", "a\0b", "x" * 300, "", ".", "a\\..\\b")
+
+
+def file_sink(tmp_path: Path, **more: str) -> SinkRunner:
+    config = {"topics": "t", "store": f"file://{tmp_path}/store", "format.class": "JsonFormat", "flush.size": "1"}
+    config["errors.tolerance"] = "all"
+    return SinkRunner(ObjectStoreSinkConnector, config | {name.replace("_", "."): value for name, value in more.items()})
+
+
+def renamed(offset: int, topic: str) -> SinkRecord:
+    """A record whose topic a transform has changed to what its value says."""
+    made = SinkRecord("t", 0, None, None, None, {"a": offset}, offset)
+    return made.new_record(topic=topic)
+
+
+@pytest.mark.parametrize("topic", BAD_TOPICS, ids=ascii)
+def test_a_topic_that_a_record_chooses_leaves_no_folder(tmp_path: Path, topic: str) -> None:
+    """Who may write to the topic chooses the topic of files by a transform: outside of the store's folder there is nothing."""
+    with file_sink(tmp_path) as runner:
+        runner.put([renamed(0, "t"), renamed(1, topic), renamed(2, "t")])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert [each.name for each in tmp_path.iterdir()] == ["store"]
+    assert len(list((tmp_path / "store").rglob("*.json"))) == 2
+
+
+@pytest.mark.parametrize("name", ["x" * 2000, "é" * 200, "\ud800", "\0"], ids=lambda name: ascii(name)[:10])
+def test_a_field_that_makes_a_folder_is_one_records_fault(tmp_path: Path, name: str) -> None:
+    """Who may write to the topic sends a field that no folder can be named by: the other records are in files."""
+    with file_sink(tmp_path, partitioner_class="FieldPartitioner", partition_field_name="name") as runner:
+        runner.put(
+            [SinkRecord("t", 0, None, None, ROW, Struct(ROW, {"name": each}), at) for at, each in enumerate(("a", name, "b"))]
+        )
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] in ([1], [])
+        bad = len(runner.reported)
+    assert len(list((tmp_path / "store").rglob("*.json"))) == 3 - bad
+    assert bad or name == "\0"
+
+
+@pytest.mark.parametrize("moment", [10**18, -(10**18), 10**30, float("nan"), float("inf"), "0000-01-01T00:00:00Z"], ids=str)
+def test_a_time_that_is_none_is_one_records_fault(tmp_path: Path, moment: Any) -> None:
+    """Who may write to the topic sends a time that no calendar has: the other records are in files."""
+    by_time = {
+        "partitioner_class": "TimeBasedPartitioner",
+        "path_format": "YYYY/MM",
+        "partition_duration_ms": "3600000",
+        "timestamp_extractor": "RecordField",
+        "timestamp_field": "at",
+    }
+    with file_sink(tmp_path, **by_time) as runner:
+        runner.put([SinkRecord("t", 0, None, None, None, {"at": each}, at) for at, each in enumerate((0, moment, 0))])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert len(list((tmp_path / "store").rglob("*.json"))) == 2
