@@ -90,6 +90,7 @@ export class ApiError extends Error {
  * @property {string | null} stacktrace
  * @property {number} replays
  * @property {boolean | null} replayed
+ * @property {"proven" | "claimed" | "false"} origin whether the record comes from where its headers say
  * @property {string | null} key
  * @property {string} [key_bytes]
  * @property {string | null} value
@@ -98,7 +99,7 @@ export class ApiError extends Error {
  */
 
 /** @typedef {{queue: string, more: boolean, replays_unknown: string | null, letters: Letter[]}} Letters */
-/** @typedef {{partition: number, offset: number, to: string | null, to_partition: number | null, left: string | null, outcome: import("./preview.js").Outcome | null}} Decided */
+/** @typedef {{partition: number, offset: number, to: string | null, to_partition: number | null, left: string | null, origin: "proven" | "claimed" | "false" | null, outcome: import("./preview.js").Outcome | null}} Decided */
 
 export class Api {
   /** @param {string} base the worker's address, with a slash at its end */

@@ -108,20 +108,34 @@ export function letters({ api, name, query, go }) {
     const why = h("span", { class: "why" }, [letter.stage, ...reasons].filter(Boolean).join(": ") || "not told");
     const state = letter.replayed ? badge("RUNNING", "replayed") : letter.replays ? badge("RETRYING", `came back ${letter.replays} ×`) : "";
     const from = letter.topic === null ? "" : letter.original_partition === null ? letter.topic : `${letter.topic}-${letter.original_partition}@${letter.original_offset}`;
-    const made = h("tr", null, h("td", { class: "box" }, api.may("admin") ? box : null), h("td", null, at), h("td", null, h("span", { title: letter.time }, ago(letter.timestamp))), h("td", null, from), h("td", null, why, " ", state), h("td", null, toggle));
+    const proof = from && letter.origin !== "proven" ? ` (${letter.origin === "false" ? "not true: another record is there" : "claimed"})` : "";
+    const made = h("tr", null, h("td", { class: "box" }, api.may("admin") ? box : null), h("td", null, at), h("td", null, h("span", { title: letter.time }, ago(letter.timestamp))), h("td", null, from, proof), h("td", null, why, " ", state), h("td", null, toggle));
     listed.set(at, { letter, box, open, told });
     return [made, below];
+  }
+
+  /** @param {import("./api.js").Decided} decided */
+  function planned(decided) {
+    const at = `${decided.partition}@${decided.offset}`;
+    if (decided.to === null) return `${at} stays: ${decided.left}`;
+    const to = decided.to_partition === null ? decided.to : `${decided.to}-${decided.to_partition}`;
+    return `${at} → ${to}${decided.origin === "claimed" ? " (claimed)" : ""}`;
   }
 
   /** @param {boolean} dry */
   async function replay(dry) {
     const some = chosen();
     const question = `Replay ${some.length === 1 ? "this letter" : `these ${some.length} letters`}?`;
-    const text = `Each goes to the topic that its record came from, once${passing.checked ? ", if it passes the chain as it is now" : ""}. Whoever reads that topic sees it again.`;
-    if (!dry && !(await confirm(question, some.map(place), { verb: "Replay", text }))) return;
+    const text = "Each is written once. Whoever reads its topic sees it again. A claimed origin is what the record's headers say; nothing proves it.";
     for (const each of tools) each.disabled = true;
-    fill(found, dry ? "Trying …" : "Replaying …");
     try {
+      if (!dry) {
+        fill(found, "Planning …");
+        const plan = await api.replay(name, some, { dry_run: true, through_chain: passing.checked });
+        fill(found);
+        if (!(await confirm(question, plan.letters.map(planned), { verb: "Replay", text }))) return choose();
+      }
+      fill(found, dry ? "Trying …" : "Replaying …");
       const answer = await api.replay(name, some, { dry_run: dry, through_chain: dry || passing.checked });
       if (!dry) await read();
       for (const each of answer.letters) tell(each, dry);

@@ -131,6 +131,7 @@ def test_dead_letters_are_read_tried_and_replayed(watched: Watched, sink: Sink) 
     expect(page.get_by_text(f"It passes, and would go to {sink.topic}-1.")).to_be_visible()
     assert serious(page) == []
     page.get_by_role("button", name="Replay", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text(f" → {sink.topic}-1")
     page.get_by_role("dialog").get_by_role("button", name="Replay").click()
     expect(page.get_by_text("1 replayed.")).to_be_visible()
     wait_until(lambda: b"bad-a" in sink.lines(), LIMIT_S)
