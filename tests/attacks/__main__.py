@@ -1,8 +1,8 @@
 """
 `scripts/attack`: runs the attacks, those for nights too, and prints which held: `python -m tests.attacks [--short] [PATTERN]`.
 
-`--short` is what `scripts/test` runs of them, PATTERN a part of their names. Exit status 1: an attack reached what it wanted, or
-could not be tried.
+`--short` is what `scripts/test` runs of them, PATTERN a part of their names. Exit status 1: an attack reached what it wanted,
+or could not be tried.
 """
 
 from __future__ import annotations
@@ -54,15 +54,16 @@ def main(arguments: list[str]) -> int:
     short = "--short" in arguments
     patterns = [argument for argument in arguments if argument != "--short"]
     if len(patterns) > 1 or any(pattern.startswith("-") for pattern in patterns):
-        print("usage: scripts/attack [--short] [PATTERN]", file=sys.stderr)
+        sys.stderr.write("usage: scripts/attack [--short] [PATTERN]\n")
         return 2
     results = Results()
     chosen = [*(["-m", "not long"] if short else []), *(["-k", patterns[0]] if patterns else [])]
     status = pytest.main([str(_HERE), "-q", "-p", "no:cacheprovider", *chosen], plugins=[results])
-    Console(width=None if sys.stdout.isatty() else 160).print(results.table())
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(results.table())
     outcomes = list(results.outcomes.values())
     counts = {outcome: outcomes.count(outcome) for outcome in ("held", "REACHED", "not tried")}
-    print("; ".join(f"{number} {outcome}" for outcome, number in counts.items()))
+    console.print("; ".join(f"{number} {outcome}" for outcome, number in counts.items()))
     return 1 if status or not counts["held"] else 0
 
 
