@@ -5,6 +5,7 @@
 import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
 import { button, commands, fill, h, table } from "./dom.js";
+import { drop, kept } from "./drafts.js";
 import { groupOf } from "./form.js";
 import { pluginsOf } from "./plugins.js";
 
@@ -18,7 +19,7 @@ const HIDDEN = "••••••";
  */
 export function config({ api, name, hurry, row, query, go }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
-  const draft = `kconnect.draft.${name}`;
+  const draft = `draft.${name}`;
   const address = `connectors/${encodeURIComponent(name)}/config`;
   let editing = query.get("edit") !== null;
 
@@ -31,7 +32,7 @@ export function config({ api, name, hurry, row, query, go }) {
       await api.putConfig(name, wanted);
       notice("The config was replaced. Tasks that it concerns restart.");
       hurry();
-      sessionStorage.removeItem(draft);
+      drop(draft);
       leave();
     };
     const leave = () => {
@@ -47,7 +48,7 @@ export function config({ api, name, hurry, row, query, go }) {
   function show() {
     return load(element, async () => {
       const now = await api.config(name);
-      if ((editing || sessionStorage.getItem(draft) !== null) && api.may("admin")) return [await edit(now)];
+      if ((editing || kept(draft) !== null) && api.may("admin")) return [await edit(now)];
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
       return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown, pluginsOf(api, now)];

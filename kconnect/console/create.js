@@ -5,8 +5,9 @@
 import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
 import { button, fill, h } from "./dom.js";
+import { kept } from "./drafts.js";
 
-const DRAFT = "kconnect.draft:new";
+const DRAFT = "draft:new";
 const STATES = { RUNNING: "running", PAUSED: "paused", STOPPED: "stopped" };
 
 /**
@@ -20,7 +21,7 @@ export function create({ api, feed, query, go }) {
   async function fillIn(first) {
     // Half of the console's weight, for those who write.
     const { editor, nameIn } = await import("./editor.js");
-    const kept = sessionStorage.getItem(DRAFT);
+    const stored = kept(DRAFT);
     const state = h("select", { "aria-label": "Create it" }, ...Object.entries(STATES).map(([value, text]) => h("option", { value }, text)));
     const submit = async (/** @type {import("./api.js").Config} */ wanted) => {
       const name = (wanted["name"] ?? "").trim();
@@ -33,7 +34,7 @@ export function create({ api, feed, query, go }) {
       go("create");
       choose();
     };
-    const name = h("input", { type: "text", id: "new-name", value: kept === null ? first["name"] ?? "" : nameIn(kept), autocomplete: "off", required: true });
+    const name = h("input", { type: "text", id: "new-name", value: stored === null ? first["name"] ?? "" : nameIn(stored), autocomplete: "off", required: true });
     const named = (/** @type {string} */ text) => void (name.value = text);
     const made = editor({ api, now: null, first, draft: DRAFT, verb: "Create", submit, leave, more: h("label", null, "as ", state), named });
     name.addEventListener("input", () => made.set("name", name.value));
@@ -83,8 +84,7 @@ export function create({ api, feed, query, go }) {
   }
 
   const chosen = query.get("class");
-  const kept = sessionStorage.getItem(DRAFT) !== null;
-  if (kept || chosen !== null) fillIn({ name: "", "connector.class": chosen });
+  if (kept(DRAFT) !== null || chosen !== null) fillIn({ name: "", "connector.class": chosen });
   else choose();
   return { title: "A new connector", element: h("section", null, h("h1", null, "A new connector"), element) };
 }

@@ -8,6 +8,7 @@
 import { Code } from "./code.js";
 import { NoConfig, read, written } from "./config_text.js";
 import { button, fill, h, table } from "./dom.js";
+import { drop, keep, kept } from "./drafts.js";
 import { Form } from "./form.js";
 import { preview } from "./preview.js";
 
@@ -65,7 +66,7 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
       return;
     }
     side = other;
-    sessionStorage.setItem("kconnect.side", side);
+    keep("side", side);
     form.element.hidden = side !== "Form";
     code.element.hidden = side === "Form";
     if (side !== "Form") code.show(text ?? written(wanted, side), side);
@@ -92,7 +93,7 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
     clearTimeout(timer);
     asked += 1;
     send.disabled = true;
-    keep(text);
+    store(text);
     code.mark([error.at === undefined ? { message: error.message } : { message: error.message, at: error.at }]);
     fill(findings, h("p", { class: "error" }, error.message));
   }
@@ -103,12 +104,12 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
   }
 
   /** @param {string} text */
-  function keep(text) {
-    sessionStorage.setItem(draft, JSON.stringify({ language: language(), text }));
+  function store(text) {
+    keep(draft, JSON.stringify({ language: language(), text }));
   }
 
   function remember() {
-    keep(side === "Form" ? written(wanted, "JSON") : code.text);
+    store(side === "Form" ? written(wanted, "JSON") : code.text);
     send.disabled = true;
     asked += 1;
     clearTimeout(timer);
@@ -140,18 +141,18 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
     send.disabled = true;
     try {
       await submit(wanted);
-      sessionStorage.removeItem(draft);
+      drop(draft);
     } catch (error) {
       send.disabled = false;
       fill(findings, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
     }
   }
 
-  const before = sessionStorage.getItem("kconnect.side");
-  const kept = sessionStorage.getItem(draft);
-  if (kept === null) turn(before === "JSON" || before === "YAML" ? before : "Form");
+  const before = kept("side");
+  const stored = kept(draft);
+  if (stored === null) turn(before === "JSON" || before === "YAML" ? before : "Form");
   else {
-    const { language, text } = /** @type {{language: Language, text: string}} */ (JSON.parse(kept));
+    const { language, text } = /** @type {{language: Language, text: string}} */ (JSON.parse(stored));
     side = language;
     try {
       wanted = { ...read(text, language), ...fixed };
@@ -164,7 +165,7 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
   }
   if (!broken) check();
   const giveUp = () => {
-    sessionStorage.removeItem(draft);
+    drop(draft);
     clearTimeout(timer);
     asked += 1;
     leave();
@@ -176,13 +177,13 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
 }
 
 /**
- * The name in what was kept for a reload; "" if there is none, or it can't be read.
+ * The name in what was stored for a reload; "" if there is none, or it can't be read.
  *
- * @param {string} kept
+ * @param {string} stored
  */
-export function nameIn(kept) {
+export function nameIn(stored) {
   try {
-    const { language, text } = JSON.parse(kept);
+    const { language, text } = JSON.parse(stored);
     return read(text, language)["name"] ?? "";
   } catch {
     return "";

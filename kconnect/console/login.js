@@ -3,6 +3,7 @@
  */
 
 import { button, fill, h } from "./dom.js";
+import { forget, onForgotten } from "./drafts.js";
 
 /**
  * @param {import("./api.js").Api} api
@@ -54,8 +55,32 @@ export function login(api, known, done) {
  */
 export function user(place, api, known) {
   const leave = async () => {
-    await api.logOut();
-    location.reload();
+    await api.logOut().finally(forget);
+    begin(api);
   };
   fill(place, known?.user ? [h("span", null, `${known.user} (${known.role})`), button("Log out", leave)] : null);
+}
+
+/**
+ * Leave nothing of a user's who has logged out in another window, or who comes back by the browser's history.
+ *
+ * @param {HTMLElement} shown where the views are
+ * @param {import("./api.js").Api} api
+ */
+export function guard(shown, api) {
+  onForgotten(() => begin(api));
+  // A browser keeps pages as they were, and shows them again without asking the worker.
+  addEventListener("pagehide", () => fill(shown));
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) location.reload();
+  });
+}
+
+/**
+ * Load the page anew, without what was typed into it and without the view that was open.
+ *
+ * @param {import("./api.js").Api} api
+ */
+function begin(api) {
+  location.replace(`${api.base}console`);
 }

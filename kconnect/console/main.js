@@ -11,8 +11,9 @@ import { connector } from "./connector.js";
 import { connectors } from "./connectors.js";
 import { create } from "./create.js";
 import { fill, h } from "./dom.js";
+import { ownedBy } from "./drafts.js";
 import { Feed } from "./feed.js";
-import { login, user } from "./login.js";
+import { guard, login, user } from "./login.js";
 import { plugins } from "./plugins.js";
 
 /**
@@ -99,7 +100,10 @@ async function introduce() {
 /** Until somebody has logged in, nothing else is shown. */
 async function begin() {
   const known = await api.login().catch(() => null);
-  if (known !== null) api.role = known.role ?? "read";
+  if (known !== null) {
+    api.role = known.role ?? "read";
+    if (known.user !== null || !known.needed) ownedBy(known.user);
+  }
   user(/** @type {HTMLElement} */ (document.getElementById("user")), api, known);
   /** @type {HTMLElement} */ (document.getElementById("audit")).hidden = !api.may("admin");
   if (known?.needed && known.user === null) {
@@ -125,5 +129,6 @@ feed.addEventListener("trouble", () => {
   } else introduce();
 });
 addEventListener("hashchange", () => view && show());
+guard(main, api);
 begin();
 feed.follow();

@@ -77,7 +77,7 @@ def build(
 def build_admin(herder: Herder, settings: RestSettings, log_levels: Loggers | None = None) -> Starlette:
     """The application of `admin.listeners`, where these are set."""
     operations = (*loggers.OPERATIONS, *documentation.OPERATIONS)
-    return _app(Api(herder, settings, log_levels or PythonLoggers(), Forwarder(), operations))
+    return _app(Api(herder, settings, log_levels or PythonLoggers(), Forwarder(), operations), [browsers.protected()])
 
 
 def _app(api: Api, outermost: Sequence[Middleware] = ()) -> Starlette:

@@ -13,11 +13,13 @@ import json
 import logging
 import time
 from collections import deque
+from functools import partial
 from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kconnect.rest import access_log
+from kconnect.rest.failed_logins import FailedLogins
 from kconnect.rest.notes import noted
 
 audit = logging.getLogger("kconnect.audit")
@@ -40,6 +42,7 @@ class Audit:
         self._app = app
         self._file = file
         self._recent = deque[str](maxlen=0) if recent is None else recent
+        self._failed_logins = FailedLogins()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,12 +57,21 @@ class Audit:
             nonlocal written
             written = True
             if notes.get("changes") or notes.get("reveals"):
-                text = line(scope, status, time.time())
-                self._recent.append(text)
-                if wanted:
-                    audit.handle(audit.makeRecord(audit.name, logging.INFO, __file__, 0, text, (), None))
-                if self._file is not None:
-                    self._file.write(text)
+                write_line(line(scope, status, time.time()))
+            elif notes.get("failed_login"):
+                failed = partial(write_failure, status)
+                self._failed_logins.failed(notes.get("tried", "-"), access_log.client(scope), failed)
+
+        def write_failure(status: int, repeated: int) -> None:
+            text = line(scope, status, time.time())
+            write_line(f"{text} repeated={repeated}" if repeated else text)
+
+        def write_line(text: str) -> None:
+            self._recent.append(text)
+            if wanted:
+                audit.handle(audit.makeRecord(audit.name, logging.INFO, __file__, 0, text, (), None))
+            if self._file is not None:
+                self._file.write(text)
 
         async def watch(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -76,9 +76,11 @@ class Gate:
         try:
             caller = None if authorization is None else await self._caller(http, authorization)
         except _TooMany:
+            noted(http.scope)["failed_login"] = True
             text = "Too many logins at once from this address. Try again in a moment."
             return _refused(429, text, {"Retry-After": "1"})
         if caller is None:
+            noted(http.scope)["failed_login"] = authorization is not None
             return self._unauthenticated(http, authorization is not None)
         noted(http.scope)["user"] = caller.name
         noted(http.scope)["role"] = caller.role.name.lower()

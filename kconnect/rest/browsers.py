@@ -22,10 +22,17 @@ from kconnect.core.settings.browsers import ORIGINS, Cors, HeaderRule
 from kconnect.errors import ForbiddenError
 from kconnect.rest.operation import is_json
 
+_PROTECTION = (
+    HeaderRule(replaces=True, name="Cache-Control", value="no-store", is_date=False),
+    HeaderRule(replaces=True, name="X-Content-Type-Options", value="nosniff", is_date=False),
+)
+
 
 def middleware(cors: Cors | None, rules: Sequence[HeaderRule]) -> list[Middleware]:
     """The outermost layers of the application: they see all answers, and a preflight needs no authentication."""
-    layers = [Middleware(_ResponseHeaders, rules=rules)] if rules else []
+    layers = [protected()]
+    if rules:
+        layers.append(Middleware(_ResponseHeaders, rules=rules))
     if cors is not None:
         layers.append(
             Middleware(
@@ -39,6 +46,14 @@ def middleware(cors: Cors | None, rules: Sequence[HeaderRule]) -> list[Middlewar
             )
         )
     return layers
+
+
+def protected() -> Middleware:
+    """
+    The layer that keeps answers out of caches, and has browsers take them for nothing but what they are. It is outermost: what
+    the application or the worker file sets of these headers counts instead.
+    """
+    return Middleware(_ResponseHeaders, rules=_PROTECTION)
 
 
 def check_origin(http: HTTPConnection, cors: Cors | None, by_cookie: bool = False) -> None:

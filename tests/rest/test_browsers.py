@@ -140,3 +140,24 @@ def test_admin_listeners_have_neither(herder: MemoryHerder, admin: bool) -> None
     answer = http("GET", "/admin/loggers/root", headers={"Origin": ONE})
     assert answer.status_code == 200
     assert ("x-a" in answer.headers, allowed(answer) == "*") == (not admin, not admin)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/"), ("GET", "/nope"), ("PUT", "/"), ("GET", "/metrics"), ("GET", "/docs")]
+)
+def test_no_answer_is_kept_in_a_cache_or_taken_for_something_else(herder: MemoryHerder, method: str, path: str) -> None:
+    for http in (app(herder), app(herder, admin=True)):
+        answer = http(method, path)
+        assert answer.headers.get_list("cache-control") == ["no-store"]
+        assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+def test_files_of_the_console_are_asked_for_again_and_not_taken_for_something_else(herder: MemoryHerder) -> None:
+    answer = app(herder)("GET", "/console/main.js")
+    assert answer.headers.get_list("cache-control") == ["no-cache"]
+    assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+def test_the_worker_file_s_headers_count(herder: MemoryHerder) -> None:
+    http = app(herder, headers='"set Cache-Control: no-cache, private"')
+    assert http("GET", "/").headers.get_list("cache-control") == ["no-cache, private"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from tests.integration.console.rig import LIMIT_S, PASSWORDS, Cluster, Watched, row
+from tests.integration.console.rig import LIMIT_S, PASSWORDS, Cluster, Watched, row, write
 from tests.support import wait_until
 
 HOSTILE = (
@@ -113,3 +113,64 @@ def test_secrets_are_not_shown(watched: Watched, cluster: Cluster, connector: st
     expect(page.get_by_text("some.secret")).to_be_visible()
     expect(page.get_by_text("settings have their defaults")).to_be_visible()
     assert secret not in page.content()
+
+
+TYPED = "canary-typed-77aa"
+
+
+def type_a_secret(watched: Watched, page: Page) -> None:
+    """Begin a config with a password in it, which a reload brings back: the control."""
+    page.goto(f"{watched.url}console#/create")
+    page.get_by_role("button", name="Paste a config").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    write(page.get_by_role("textbox", name="Config as JSON"), f'{{"name": "x", "connection.password": "{TYPED}"}}')
+    wait_until(lambda: TYPED in page.evaluate("JSON.stringify({...sessionStorage})"), LIMIT_S)
+    page.reload()
+    expect(page.get_by_text(TYPED).first).to_be_visible()
+
+
+def test_a_logout_leaves_nothing_that_was_typed_in_any_window(watched: Watched) -> None:
+    page = watched.log_in()
+    other = page.context.new_page()
+    for each in (page, other):
+        type_a_secret(watched, each)
+    third = page.context.new_page()
+    type_a_secret(watched, third)
+    # Somewhere else, from where the browser's history leads back.
+    third.goto(f"{watched.url}health")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+    third.go_back()
+    for each in (other, third):
+        expect(each.get_by_role("heading", name="Log in")).to_be_visible()
+    for each in (page, other, third):
+        assert TYPED not in each.content()
+    watched.refused.clear()
+    for each in (page, other):
+        assert each.evaluate("JSON.stringify({...sessionStorage})") == "{}"
+    # The same user's, too.
+    third.get_by_label("User", exact=True).fill("ann")
+    third.get_by_label("Password", exact=True).fill(PASSWORDS["ann"])
+    third.get_by_role("button", name="Log in").click()
+    expect(third.get_by_role("button", name="Paste a config")).to_be_visible()
+    assert TYPED not in third.content() + third.evaluate("JSON.stringify({...sessionStorage})")
+
+
+def test_nobody_gets_another_user_s_draft(watched: Watched) -> None:
+    page = watched.log_in()
+    type_a_secret(watched, page)
+    # The session ends without a logout: as after a restart of the worker, when the draft is to come back.
+    page.context.clear_cookies()
+    page.reload()
+    page.get_by_label("User", exact=True).fill("ann")
+    page.get_by_label("Password", exact=True).fill(PASSWORDS["ann"])
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text(TYPED).first).to_be_visible()
+    page.context.clear_cookies()
+    page.reload()
+    page.get_by_label("User", exact=True).fill("eve")
+    page.get_by_label("Password", exact=True).fill(PASSWORDS["eve"])
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("eve (read)")).to_be_visible()
+    page.wait_for_function("!JSON.stringify({...sessionStorage}).includes('canary-typed')")
+    assert TYPED not in page.content()
