@@ -172,5 +172,5 @@ def test_nobody_gets_another_user_s_draft(watched: Watched) -> None:
     page.get_by_label("Password", exact=True).fill(PASSWORDS["eve"])
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_text("eve (read)")).to_be_visible()
-    page.wait_for_function("!JSON.stringify({...sessionStorage}).includes('canary-typed')")
+    wait_until(lambda: TYPED not in page.evaluate("JSON.stringify({...sessionStorage})"), LIMIT_S)
     assert TYPED not in page.content()
