@@ -28,7 +28,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "errors.py": (frozenset(), "names and texts"),
     "transforms": (frozenset(), "a record that comes again must become the same record"),
     "predicates": (frozenset(), "a record that comes again must be judged the same"),
-    "converters": (frozenset((THREADS, DICE, FILES)), "the registry's client: a lock, certificates, one of several addresses"),
+    "converters": (ALL - {ENVIRONMENT, PROCESSES}, "the registry's client: a lock, certificates, addresses, a time limit"),
     "connectors": (frozenset((CLOCK, THREADS, FILES)), "they wait for files, and stop from another thread"),
     "providers": (frozenset((FILES, ENVIRONMENT)), "secrets are there"),
     "tls": (ALL - {CLOCK, THREADS}, "keystores, by Java's tools; nothing waits"),

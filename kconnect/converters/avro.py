@@ -19,9 +19,9 @@ import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.converter import Converter
 from kconnect.api.record import Header
-from kconnect.converters import avro_schema, avro_schema_readers, schema_registry
+from kconnect.converters import avro_depth, avro_schema, avro_schema_readers, schema_registry
 from kconnect.converters.avro_schema import Dialect
-from kconnect.converters.avro_types import Avro, Encoding, dumps, parse
+from kconnect.converters.avro_types import Avro, Encoding, check_elements, dumps, parse
 from kconnect.converters.avro_values import Readers, Writers, read_default
 from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
@@ -124,6 +124,8 @@ class Reading(NamedTuple):
     schema: Schema | None
     read: Callable[[Any], Any]
     encoding: Encoding
+    nested: Avro | None
+    """The type, if it contains itself, so that its values may be nested as deeply as they like."""
 
 
 class AvroConverter(Converter):
@@ -243,17 +245,19 @@ class AvroConverter(Converter):
         else:
             reading = self._reading(topic, head)
             self._last = (topic, head, reading)
-        schema, read, encoding = reading
+        schema, read, encoding, nested = reading
         stream = io.BytesIO(data)
         stream.seek(5)
         try:
+            if nested is not None:
+                avro_depth.check_depth(nested, data, 5)
             plain: Any = schemaless_reader(
                 stream, encoding.schema, None, return_record_name=True, return_record_name_override=True
             )
             return SchemaAndValue(schema, read(plain["v"] if encoding.wrapped else plain))
         except DataError as error:
             raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
-        except (EOFError, ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError) as error:
+        except (EOFError, ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError, RecursionError) as error:
             raise DataError(
                 f"Failed to deserialize data for topic {topic} to Avro: the bytes are not of schema {_HEAD.unpack(head)[1]}"
             ) from error
@@ -284,8 +288,10 @@ class AvroConverter(Converter):
         found = self._registry.lookup(subject, registered.text, registered.references, self._normalize)
         version = found.version if found is not None else None
         schema = avro_schema_readers.to_connect(avro, self._dialect, read_default, version)
+        check_elements(avro)
         encoding = Encoding(avro)
-        return Reading(schema, Readers(encoding).of(avro, schema), encoding)
+        nested = avro if avro_depth.contains_itself(avro) else None
+        return Reading(schema, Readers(encoding).of(avro, schema), encoding, nested)
 
     # --- both ---
 

@@ -236,6 +236,36 @@ def check_name(part: str, whole: str) -> None:
         )
 
 
+def check_elements(avro: Avro) -> None:
+    """
+    Raise DataError for a type with lists whose elements have no bytes: six bytes of a record may say that there are a billion
+    of them.
+    """
+    _least(avro, {})
+
+
+def _least(avro: Avro, known: dict[int, int]) -> int:
+    """How many bytes a value has at least. One of a type that contains itself has a byte that says where it ends."""
+    if id(avro) not in known:
+        known[id(avro)] = 1
+        known[id(avro)] = _least_of_new(avro, known)
+    return known[id(avro)]
+
+
+def _least_of_new(avro: Avro, known: dict[int, int]) -> int:
+    if avro.type == "union":
+        for branch in avro.branches:
+            _least(branch, known)
+        return 1
+    if avro.type in ("array", "map") and _least(avro.item(), known) == 0 and avro.type == "array":
+        raise DataError("A list whose elements have no bytes, as null has none, may have any number of them: it can't be read")
+    if avro.type in ("array", "map"):
+        return 1
+    if avro.type == "record":
+        return sum(_least(field.type, known) for field in avro.fields)
+    return 0 if avro.type == "null" or (avro.type == "fixed" and avro.size == 0) else 1
+
+
 # --- for fastavro ---
 
 

@@ -26,6 +26,7 @@ Convert = Callable[[Any], Any]
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _AS_IS = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
 _INFINITY = float("inf")
+_GREATEST_SCALE = 100_000
 
 
 class Inexact(Exception):
@@ -268,6 +269,7 @@ def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
 
 def _read_decimal(schema: Schema, plain: Any) -> decimal.Decimal:
     if isinstance(plain, decimal.Decimal):
+        _check_scale(plain)
         # In Java it has no negative zero.
         return plain if plain else plain.copy_abs()
     if isinstance(plain, float):
@@ -283,9 +285,21 @@ def _read_decimal(schema: Schema, plain: Any) -> decimal.Decimal:
         if not unscaled:
             raise ValueError("no digits")
         number, scale = int.from_bytes(unscaled, "big", signed=True), schemas.decimal_scale(schema)
-    except (ValueError, DataError) as error:
+        found = decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+    except (ValueError, DataError, decimal.DecimalException) as error:
         raise DataError("Invalid bytes for Decimal field") from error
-    return decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+    _check_scale(found)
+    return found
+
+
+def _check_scale(value: decimal.Decimal) -> None:
+    """
+    Raise DataError for a number of ten characters that would be a gigabyte of digits wherever it is written out. Jackson, which
+    Connect reads JSON by, has the same limit where it makes an integer of a decimal.
+    """
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(exponent) > _GREATEST_SCALE:
+        raise DataError(f"Decimal field has a scale that exceeds the maximum allowed ({_GREATEST_SCALE})")
 
 
 def _read_date(plain: Any) -> datetime.datetime:

@@ -20,6 +20,9 @@ from typing import Any, NamedTuple, Protocol
 from kconnect.converters.schema_registry_login import URL
 from kconnect.errors import ConfigError, DataError
 
+_MOST_REFERENCES, _DEEPEST = 1000, 50
+"""Each is a request; a registry may answer with ever more of them."""
+
 
 class Reference(NamedTuple):
     """A schema that another one uses: `name` is how that calls it."""
@@ -81,15 +84,23 @@ def texts_of_references(registry: Registry, schema: RegisteredSchema) -> list[st
     """The texts of all schemas that this one uses, each after those that it uses itself."""
     seen: dict[tuple[str, int], str] = {}
 
-    def visit(references: tuple[Reference, ...]) -> None:
+    asked: set[tuple[str, int]] = set()
+
+    def visit(references: tuple[Reference, ...], depth: int) -> None:
         for reference in references:
             key = (reference.subject, reference.version)
-            if key not in seen:
-                found = registry.by_version(*key)
-                visit(found.references)
-                seen.setdefault(key, found.text)
+            if key in asked:
+                continue
+            asked.add(key)
+            if depth > _DEEPEST or len(asked) > _MOST_REFERENCES:
+                raise DataError(
+                    f"Schema {schema.id} refers to more than {_MOST_REFERENCES} schemas, or by more than {_DEEPEST} steps"
+                )
+            found = registry.by_version(*key)
+            visit(found.references, depth + 1)
+            seen.setdefault(key, found.text)
 
-    visit(schema.references)
+    visit(schema.references, 1)
     return list(seen.values())
 
 

@@ -16,12 +16,14 @@ from typing import Any, TypeVar
 
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient, SchemaRegistryError
 
+from kconnect.converters import answers
 from kconnect.converters.schema_registry import Reference, RegisteredSchema
 from kconnect.converters.schema_registry_login import (
     BASIC_SOURCE,
     BASIC_USER,
     BEARER_TOKEN,
     CONNECT_TIMEOUT,
+    MAX_BYTES,
     PROXY_HOST,
     PROXY_PORT,
     READ_TIMEOUT,
@@ -35,6 +37,7 @@ from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError
 
 T = TypeVar("T")
 
+_SHOWN = 1000
 _AGAIN = frozenset((408, 429, 500, 502, 503, 504))
 _UNKNOWN = frozenset((40401, 40403))
 """There is no such subject; no such schema. A bare 404 may be a wrong URL."""
@@ -59,6 +62,7 @@ class HttpRegistry:
         return self._call(
             f"register a schema for subject {subject}",
             lambda client: int(client.register_schema(subject, schema, normalize)),
+            subject,
         )
 
     def lookup(
@@ -75,7 +79,7 @@ class HttpRegistry:
                 raise
             return _registered(found.schema, found.schema_id, found.version)
 
-        return self._call(f"look up a schema of subject {subject}", ask)
+        return self._call(f"look up a schema of subject {subject}", ask, subject)
 
     def by_id(self, id: int, subject: str | None = None) -> RegisteredSchema:
         # With its subject, a registry of several contexts knows in which of them to look.
@@ -88,9 +92,12 @@ class HttpRegistry:
             found = client.get_version(subject, name)
             return _registered(found.schema, found.schema_id, found.version)
 
-        return self._call(f"fetch version {name} of subject {subject}", ask)
+        return self._call(f"fetch version {name} of subject {subject}", ask, subject)
 
-    def _call(self, what: str, ask: Callable[[SchemaRegistryClient], T]) -> T:
+    def _call(self, what: str, ask: Callable[[SchemaRegistryClient], T], subject: str = "any") -> T:
+        if subject in ("", ".", ".."):
+            # As a segment of an address it would be another address.
+            raise DataError(f"Failed to {what}: it is no name of a subject")
         trouble = ""
         for turn in range(len(self._clients)):
             index = (self._first + turn) % len(self._clients)
@@ -103,7 +110,9 @@ class HttpRegistry:
                     continue
                 self._first = index
                 raise _error(refusal, what, base) from None
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except answers.TooMuchError as error:
+                raise DataError(f"Failed to {what}: {base}: {error}") from None
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 raise ConnectError(
                     f"Failed to {what}: {base} does not answer as a schema registry does; check {URL}"
                 ) from error
@@ -148,6 +157,7 @@ def _client(url: str, settings: Mapping[str, Any]) -> tuple[str, SchemaRegistryC
         raise ConfigError(f"The certificates or key of {SSL}* can't be used: {error}") from None
     # It has no setting for these three: its static token wants a cluster of Confluent's cloud, whose name it sends along.
     rest = made._rest_client
+    answers.bound(rest.session, MAX_BYTES, settings[MAX_BYTES], READ_TIMEOUT, read)
     if token is not None:
         rest.session.headers["Authorization"] = f"Bearer {token}"
     if base.startswith("https:"):
@@ -177,7 +187,8 @@ def _said(refusal: SchemaRegistryError) -> str:
     if refusal.error_code == -1 or refusal.error_message is None:
         return f"status {refusal.http_status_code}"
     code = refusal.http_status_code if refusal.error_code is None else refusal.error_code
-    return f"{refusal.error_message}; error code: {code}"
+    text = "".join(each if each.isprintable() else " " for each in refusal.error_message[:_SHOWN])
+    return f"{text}; error code: {code}"
 
 
 def _schema(text: str, references: tuple[Reference, ...]) -> Schema:

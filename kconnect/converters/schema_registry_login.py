@@ -22,6 +22,7 @@ BASIC_SOURCE, BASIC_USER = "basic.auth.credentials.source", "basic.auth.user.inf
 BEARER_SOURCE, BEARER_TOKEN = "bearer.auth.credentials.source", "bearer.auth.token"
 CONNECT_TIMEOUT, READ_TIMEOUT = "http.connect.timeout.ms", "http.read.timeout.ms"
 PROXY_HOST, PROXY_PORT = "proxy.host", "proxy.port"
+MAX_BYTES = "http.response.max.bytes"
 PREFIX = "schema.registry."
 SSL = f"{PREFIX}ssl."
 
@@ -55,6 +56,7 @@ CONFIG_KEYS = (
     _auth("sasl.jaas.config", Type.PASSWORD, "The Kafka client's login, for the source SASL_INHERIT."),
     _auth(CONNECT_TIMEOUT, Type.INT, "How long a connection may take, in ms.", 60_000),
     _auth(READ_TIMEOUT, Type.INT, "How long an answer may take, in ms.", 60_000),
+    _auth(MAX_BYTES, Type.INT, "How many bytes an answer may have, and so a schema.", 16 * 1024 * 1024),
     _auth(PROXY_HOST, Type.STRING, "The host of an HTTP proxy."),
     _auth(PROXY_PORT, Type.INT, "The port of an HTTP proxy."),
     _ssl("truststore.type", Type.STRING, "PEM; keystores of Java can't be read."),

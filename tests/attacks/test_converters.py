@@ -1,0 +1,232 @@
+"""Attacks on converters by who may write one record to a data topic, and by a schema registry."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+import pytest
+
+from kconnect.converters.avro import AvroConverter
+from kconnect.converters.avro_depth import check_depth
+from kconnect.converters.avro_types import parse
+from kconnect.converters.json import JsonConverter
+from kconnect.converters.schema_registry import MemoryRegistry
+from kconnect.errors import ConnectError, DataError, RetriableError
+from tests.attacks import hostile
+from tests.attacks.hostile import Hostile, Reply
+
+SCOPE = "attacks-converters"
+SIMPLE = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+
+
+@pytest.fixture
+def registry() -> Iterator[MemoryRegistry]:
+    yield MemoryRegistry.of(SCOPE)
+    MemoryRegistry.drop(SCOPE)
+
+
+@pytest.fixture
+def service() -> Iterator[Hostile]:
+    with Hostile() as made:
+        yield made
+
+
+def converter(url: str = f"mock://{SCOPE}", **more: Any) -> AvroConverter:
+    made = AvroConverter()
+    made.configure({"schema.registry.url": url, **{name.replace("_", "."): value for name, value in more.items()}})
+    return made
+
+
+def message(id: int, body: bytes) -> bytes:
+    return struct.pack(">bI", 0, id) + body
+
+
+# Records.
+
+
+def test_data_without_a_schema_is_not_nested_without_an_end(registry: MemoryRegistry) -> None:
+    """Who may write to the topic nests a value of the type Anything until fastavro has no room left and ends the host."""
+    made = converter()
+    flat, deeper = (made.from_connect_data("t", None, value) for value in ([1], [[1]]))
+    assert flat is not None
+    assert deeper is not None
+    inner, outer = flat[5:], deeper[5:]
+    begin = next(at for at in range(len(outer)) if outer[at : at + len(inner)] == inner)
+    before, behind = outer[:begin], outer[begin + len(inner) :]
+    assert made.to_connect_data("t", flat[:5] + before * 20 + inner + behind * 20).value != [1]
+    with pytest.raises(DataError, match="nested more than"):
+        made.to_connect_data("t", flat[:5] + before * 500_000 + inner + behind * 500_000)
+
+
+def test_a_list_that_is_chained_is_measured_without_being_read() -> None:
+    """Who may write to the topic sends 50,000 elements of a chain, which ended the process in which fastavro read them."""
+    chain = parse(json.dumps({"type": "record", "name": "N", "fields": [{"name": "n", "type": ["null", "N"]}]}))
+    check_depth(chain, b"\x02" * 100 + b"\0" + b"a" * 10_000, 0)
+    with pytest.raises(DataError, match="nested more than"):
+        check_depth(chain, b"\x02" * 50_000 + b"\0", 0)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"type": "record", "name": "E", "fields": []},
+        {"type": "fixed", "name": "F", "size": 0},
+        {"type": "record", "name": "E", "fields": [{"name": "f", "type": {"type": "fixed", "name": "F", "size": 0}}]},
+    ],
+    ids=["record", "fixed", "inner"],
+)
+def test_a_list_of_nothing_has_no_billion_elements(registry: MemoryRegistry, items: Any) -> None:
+    """Who may write to the topic says in six bytes that a list has a billion elements, of a type that has no bytes."""
+    kind = {"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "array", "items": items}}]}
+    id = registry.register("t-value", json.dumps(kind))
+    with pytest.raises(DataError, match="elements have no bytes"):
+        converter().to_connect_data("t", message(id, b"\x80\x94\xeb\xdc\x03\x00"))
+
+
+@pytest.mark.parametrize("body", [b"\x80\x94\xeb\xdc\x03", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x01", b""])
+def test_a_text_has_no_more_bytes_than_its_record(registry: MemoryRegistry, body: bytes) -> None:
+    """Who may write to the topic says that a text has a billion bytes, or less than none."""
+    id = registry.register("t-value", json.dumps("string"))
+    with pytest.raises(DataError):
+        converter().to_connect_data("t", message(id, body))
+
+
+DECIMAL = '{"type":"bytes","name":"org.apache.kafka.connect.data.Decimal","version":1,"parameters":{"scale":"%s"}}'
+
+
+@pytest.mark.parametrize(
+    ("scale", "payload"),
+    [("2", "1e999999999"), ("2", "1E-999999999"), ("999999999", '"AQ=="'), ("-999999999", '"AQ=="'), ("2", "1e100001")],
+)
+def test_a_decimal_has_no_billion_digits(scale: str, payload: str) -> None:
+    """Who may write to the topic sends a decimal of ten characters, which is a gigabyte wherever it is written out."""
+    made = JsonConverter()
+    made.configure({})
+    with pytest.raises(DataError, match="scale that exceeds"):
+        made.to_connect_data("t", f'{{"schema":{DECIMAL % scale},"payload":{payload}}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("scale", "payload", "value"), [("2", "1.5", "1.5"), ("2", "1e30", "1E+30"), ("300", '"AQ=="', "1E-300")]
+)
+def test_a_decimal_with_many_digits_is_one(scale: str, payload: str, value: str) -> None:
+    """The control: what people have in their decimals is read."""
+    made = JsonConverter()
+    made.configure({})
+    found = made.to_connect_data("t", f'{{"schema":{DECIMAL % scale},"payload":{payload}}}'.encode()).value
+    assert str(found) == value
+
+
+@pytest.mark.parametrize("levels", [900, 5000, 200_000])
+def test_json_that_is_nested_is_one_records_fault(levels: int) -> None:
+    """Who may write to the topic nests lists: the record is read, or refused, and the process goes on."""
+    made = JsonConverter()
+    made.configure({"schemas.enable": "false"})
+    try:
+        found = made.to_connect_data("t", b"[" * levels + b"]" * levels)
+    except (DataError, RecursionError):
+        return
+    with pytest.raises((DataError, RecursionError)):
+        made.from_connect_data("t", None, found.value)
+
+
+# Registries.
+
+
+def schema_of(text: str, **more: Any) -> hostile.Answer:
+    return hostile.given({"schema": text, "schemaType": "AVRO", **more})
+
+
+def test_a_schema_has_a_size(service: Hostile) -> None:
+    """The registry answers with a schema of many megabytes, with its length or without: it is not read."""
+    service.default = schema_of(json.dumps({**SIMPLE, "doc": "a" * 2_000_000}))
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"http\.response\.max\.bytes is 1000000"):
+            converter(service.url, http_response_max_bytes=1_000_000).to_connect_data("t", message(1, b"\x02"))
+        service.default = service.endless()
+
+
+def test_a_schema_is_not_unpacked(service: Hostile) -> None:
+    """The registry answers with a bomb, though nobody has asked for a packed answer."""
+    data = gzip.compress(json.dumps({"schema": " " * 50_000_000}).encode())
+    service.default = lambda asked: Reply(headers={"Content-Encoding": "gzip"}, body=data)
+    with pytest.raises(DataError, match="packed"):
+        converter(service.url).to_connect_data("t", message(1, b"\x02"))
+    assert {each.headers["accept-encoding"] for each in service.asked} == {"identity"}
+
+
+def test_a_schema_that_drips_is_late(service: Hostile) -> None:
+    """The registry answers a byte at a time, each in time: the limit is of the whole answer."""
+    service.default = service.dripping(pause_s=0.1)
+    with pytest.raises((DataError, RetriableError), match=r"http\.read\.timeout\.ms"):
+        converter(service.url, http_read_timeout_ms=500).to_connect_data("t", message(1, b"\x02"))
+
+
+def test_references_have_an_end(service: Hostile) -> None:
+    """The registry answers each question for a referenced schema with a reference to one more."""
+    count = iter(range(10**9))
+
+    def answer(asked: hostile.Asked) -> Reply:
+        number = next(count)
+        references = [{"name": f"n{number}", "subject": f"s{number}", "version": 1}]
+        more = {"id": number + 1, "subject": "s", "version": 1, "references": references}
+        return schema_of(json.dumps(SIMPLE), **more)(asked)
+
+    service.default = answer
+    with pytest.raises(DataError, match="refers to more than"):
+        converter(service.url).to_connect_data("t", message(1, b"\x02"))
+    assert len(service.asked) < 1100
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 3000 + "]" * 3000, '{"type":"array","items":' * 900 + '"int"' + "}" * 900], ids=["lists", "types"]
+)
+def test_a_schema_is_not_nested_without_an_end(service: Hostile, text: str) -> None:
+    """The registry answers with a schema that is nested until nobody can walk down: it is refused, and the process goes on."""
+    service.default = schema_of(text)
+    with pytest.raises((ConnectError, RecursionError)):
+        converter(service.url).to_connect_data("t", message(1, b"\x02"))
+
+
+def test_a_subject_is_never_another_address(service: Hostile) -> None:
+    """The registry names a record as the folder above, where a lookup by the record's name must not go."""
+    service.default = schema_of(json.dumps({**SIMPLE, "name": ".."}))
+    strategy = "io.confluent.kafka.serializers.subject.RecordNameStrategy"
+    with pytest.raises(DataError, match="no name of a subject"):
+        converter(service.url, value_subject_name_strategy=strategy).to_connect_data("t", message(1, b"\x02"))
+    assert all(each.path.startswith("/schemas/ids/") for each in service.asked)
+
+
+def test_what_a_registry_says_is_one_short_line(service: Hostile) -> None:
+    """The registry refuses with a page of text that would make lines of a log."""
+    body = {"error_code": 42201, "message": "no\n2026-01-01 INFO forged\n\x1b[2J" + "x" * 100_000}
+    service.default = hostile.given(body, 422)
+    with pytest.raises(DataError) as raised:
+        converter(service.url).from_connect_data("t", None, 5)
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 1500
+
+
+def test_an_ordinary_registry_is_read(service: Hostile) -> None:
+    """The control: what a registry gives as a rule is read, in a thread as tasks are."""
+    service.default = lambda asked: (
+        schema_of(json.dumps(SIMPLE), id=1, subject="t-value", version=1)(asked)
+        if asked.method == "GET"
+        else hostile.given({"subject": "t-value", "id": 1, "version": 1, "schema": json.dumps(SIMPLE)})(asked)
+    )
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(SIMPLE), {"a": 7})
+    found: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: found.append(converter(service.url).to_connect_data("t", message(1, out.getvalue())))
+    )
+    thread.start()
+    thread.join(60)
+    assert found[0].value.get("a") == 7
