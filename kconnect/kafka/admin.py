@@ -229,16 +229,27 @@ class Admin:
         librdkafka must not be the one whose time is over: a request that it gives up while it waits for a coordinator is
         used again when the broker comes back, after it was freed, and the process is aborted or the client is dead from
         then on (librdkafka #3663, #4605; 2.16). So this side gives up, and the client goes with the request.
+
+        The client goes, too, when the broker that it asked is not the group's coordinator (any more): it remembers for 15
+        minutes after its last question who was, and this question alone does not make it look again (librdkafka 2.16). Kafka
+        moves coordinators by itself after every rolling restart.
         """
         client = self._client
         try:
             return client.describe_consumer_groups([group_id], request_timeout=_NEVER_S)[group_id].result(_GROUP_S)
         except futures.TimeoutError:
-            if self._client is client:
-                self._client = AdminClient(self._settings)
+            self._replace(client)
             raise ConnectError(f"No broker answered for the group {group_id} within {_GROUP_S} s") from None
         except ck.KafkaException as error:
+            if error.args[0].code() in STARTING:
+                self._replace(client)
+                raise ConnectError(f"The coordinator of the group {group_id} has moved: {error.args[0].str()}") from error
             if error.args[0].code() not in AWAY:
                 raise
             # It ended while it had the question.
             raise ConnectError(f"No broker answered for the group {group_id}: {error.args[0].str()}") from error
+
+    def _replace(self, client: AdminClient) -> None:
+        """Put a new client in the place of one that finds its broker no more, unless another thread has done so."""
+        if self._client is client:
+            self._client = AdminClient(self._settings)

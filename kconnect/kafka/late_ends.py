@@ -28,15 +28,21 @@ class Ends:
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger
         self._unanswered = False
+        self.failure: ck.KafkaError | None = None
+        """Why the client can't go on, once it has said so while it was asked."""
 
     def in_doubt(self, producer: ck.Producer) -> bool:
         """
         True once the client has ever sent an end for which no answer came: make a new one, with `init_transactions`, before
         the next transaction begins. To be asked after each `commit_transaction` and `abort_transaction`.
         """
-        # Lines wait in the client until it is polled; that of a request was there before the call that sent it returned.
-        producer.poll(0)
-        return self._unanswered
+        try:
+            # Lines wait in the client until it is polled; that of a request was there before the call that sent it returned.
+            producer.poll(0)
+        except ck.KafkaException as error:
+            # A client that is fenced, or has a fatal error, raises it wherever it is asked next, and may raise it only here.
+            self.failure = error.args[0]
+        return self._unanswered or self.failure is not None
 
     def log(self, level: int, text: str, *values: Any) -> None:
         """The client calls this as it would that of a `logging.Logger`."""

@@ -345,9 +345,11 @@ class LeaderWriter:
                 # It can't be used any more; the next `fence` ends its transaction.
                 causes.append(second.args[0])
             self._release_if_in_doubt(producer, ends)
+            causes += [] if ends.failure is None else [ends.failure]
         if len(causes) > 1 or (causes and causes[0].fatal()):
             self._producer = None
-        if not committing and any(cause.code() in FENCED for cause in causes):
+        # What can't be used any more may have been fenced in a way that the client has another name for (INVALID_TXN_STATE).
+        if not committing and any(cause.code() in FENCED or cause.fatal() for cause in causes):
             return FencedError("Another worker now leads the cluster")
         text = causes[0].str() if causes else str(error)
         return ConnectError(

@@ -1,0 +1,45 @@
+"""An admin client that asks a broker which is no longer a group's coordinator is replaced; it would ask it for ever."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import confluent_kafka as ck
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kconnect.errors import ConnectError
+from kconnect.kafka.admin import Admin
+from kconnect.kafka.codes import STARTING
+
+
+class Stale:
+    """Asks a broker that refuses, as librdkafka does after the coordinator has moved away from a broker that lives."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+
+    def describe_consumer_groups(self, groups: list[str], request_timeout: float) -> dict[str, Future[Any]]:
+        answer: Future[Any] = Future()
+        answer.set_exception(ck.KafkaException(ck.KafkaError(self._code)))
+        return dict.fromkeys(groups, answer)
+
+
+@pytest.mark.parametrize("code", STARTING)
+def test_a_client_whose_coordinator_has_moved_is_replaced(bootstrap: str, code: int) -> None:
+    admin = Admin({"bootstrap.servers": bootstrap})
+    stale: Any = Stale(code)
+    admin._client = stale
+    with pytest.raises(ConnectError, match="The coordinator of the group workers has moved"):
+        admin.members("workers")
+    assert isinstance(admin._client, AdminClient)
+
+
+def test_a_client_that_is_refused_for_another_reason_stays(bootstrap: str) -> None:
+    admin = Admin({"bootstrap.servers": bootstrap})
+    stale: Any = Stale(ck.KafkaError.GROUP_AUTHORIZATION_FAILED)
+    admin._client = stale
+    with pytest.raises(ck.KafkaException):
+        admin.members("workers")
+    assert admin._client is stale
