@@ -81,6 +81,8 @@ def producer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "enable.idempotence": _idempotence(asked),
         # As Connect: never give up on what can be retried; a task that can't reach its brokers waits.
         "message.timeout.ms": 2147483647,
+        # Java's request.timeout.ms. What is under way to a broker that has vanished goes to the new leader only after this time.
+        "socket.timeout.ms": 30_000,
         "message.max.bytes": 1048576,
         # Batches are what makes it quick: with 5 ms and 16 KB, Java's defaults, a record costs three times as much CPU.
         "linger.ms": 20,
@@ -124,8 +126,8 @@ def transactional_producer(
     # A message that comes later comes too late; the client refuses to start with more.
     given_ms = [int(client.pop(name)) for name in ("delivery.timeout.ms", "message.timeout.ms") if name in client]
     client["message.timeout.ms"] = min(*given_ms, timeout_ms) if given_ms else timeout_ms
-    if "socket.timeout.ms" in client:
-        client["socket.timeout.ms"] = min(int(client["socket.timeout.ms"]), max(timeout_ms - 100, 10))
+    # A request to a broker that has vanished must end long before its messages do, so that they can go to the new leader.
+    client["socket.timeout.ms"] = min(int(client["socket.timeout.ms"]), max(int(client["message.timeout.ms"]) // 3, 10))
     return client
 
 

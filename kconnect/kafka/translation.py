@@ -223,8 +223,9 @@ def translate(given: Mapping[str, str | None], kind: str = "producer") -> dict[s
 
 
 def _carried_over(name: str, value: str, kind: str) -> Mapping[str, str]:
-    if name == "request.timeout.ms" and kind != "producer":
-        return {"socket.timeout.ms": value}
+    if name == "request.timeout.ms":
+        # In librdkafka it is how long a broker may wait for its replicas; how long a client waits for a broker is the socket's.
+        return {"socket.timeout.ms": value, **({name: value} if kind == "producer" else {})}
     row = TABLE.get(name)
     if row is None:
         if "." not in name and name not in _UNDOTTED:
