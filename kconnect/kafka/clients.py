@@ -81,7 +81,7 @@ def producer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "enable.idempotence": _idempotence(asked),
         # As Connect: never give up on what can be retried; a task that can't reach its brokers waits.
         "message.timeout.ms": 2147483647,
-        # Java's request.timeout.ms. What is under way to a broker that has vanished goes to the new leader only after this time.
+        # Java's request.timeout.ms. What is under way to a broker that has vanished goes to the new leader after this time.
         "socket.timeout.ms": 30_000,
         "message.max.bytes": 1048576,
         # Batches are what makes it quick: with 5 ms and 16 KB, Java's defaults, a record costs three times as much CPU.
