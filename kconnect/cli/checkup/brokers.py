@@ -111,8 +111,9 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
         yield from _policies(brokers)
         if (group := brokers.topics.known_group) is not None:
             yield _rights_of_group(rights, group)
-            message = f"Whether it may use the transactional id connect-cluster-{group} can't be checked without writing"
-            yield Finding(SKIPPED, "rights", where, message, "it needs Write and Describe there, if the brokers have ACLs")
+            ids = f"connect-cluster-{group}, and for exactly-once sources {group}-*"
+            message = f"Whether it may use the transactional ids can't be checked without writing: {ids}"
+            yield Finding(SKIPPED, "rights", where, message, "it needs Write on these, if the brokers have ACLs")
     except ConnectError as error:
         yield Finding(SKIPPED, "rights", where, f"The brokers could not be asked ({error})", "see the findings on the brokers")
 
