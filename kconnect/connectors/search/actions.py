@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from kconnect.api import DataError, Schema, SchemaType, SinkRecord, Struct
-from kconnect.connectors import documents
-from kconnect.connectors.common import milliseconds
+from kconnect.connectors import documents, names
+from kconnect.connectors.common import MISFITS, milliseconds
 from kconnect.connectors.groups import Group
 from kconnect.connectors.search import settings
 
@@ -42,6 +42,8 @@ class Bad:
 class Maker:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._index, self._field = config[settings.INDEX], config[settings.INDEX_FIELD]
+        # What the cluster keeps for itself may be named by a config, and not by a record.
+        self._is_hidden = self._index.startswith(".")
         self._stream: str = config[settings.STREAM].lower()
         self._parts: Sequence[str] = (config[settings.DATASET], config[settings.NAMESPACE])
         self._moments: Sequence[str] = config[settings.MOMENT]
@@ -63,7 +65,11 @@ class Maker:
     def actions(self, group: Group) -> Iterator[Action | Bad]:
         """In the order of the records; none for a record that is to be ignored."""
         ids = self._ids(group)
-        target = self.target(group.topic)
+        target, wrong = self.target(group.topic), None
+        try:
+            names.check_index(target, hidden=self._is_hidden)
+        except DataError as error:
+            wrong = error
         offsets: Sequence[int] = group.origins.every("original_offset")
         versions = self._versions(group)
         values = group.value.values if self._needs_values(group) else [...] * len(ids)
@@ -76,7 +82,10 @@ class Maker:
                     raise id
                 if isinstance(document, DataError):
                     raise document
-                index = self._named(value) if self._field and document is not None else target
+                by_field = self._field and document is not None
+                if wrong is not None and not by_field:
+                    raise wrong
+                index = self._named(value) if by_field else target
                 version = versions(place, offsets[place])
                 if document is not None:
                     yield self._written(place, index, id, value, document, version)
@@ -137,7 +146,7 @@ class Maker:
                 if group.value.has_nulls:
                     return [None if value is None else line for value, line in zip(group.value.values, made)]
                 return made
-            except DataError:
+            except MISFITS:
                 pass  # One by one it shows which.
         return [_document(value, group.value.schema) for value in group.value.values]
 
@@ -153,17 +162,21 @@ class Maker:
         named = next((plain[each] for each in self._moments if plain.get(each) is not None), None)
         try:
             moment = record.timestamp if named is None else milliseconds(named)
+            if TIMESTAMP in plain and named is None:
+                return found
+            at = datetime.datetime.fromtimestamp((moment or 0) / 1000, datetime.timezone.utc)
         except DataError as error:
             return DataError(f"{settings.MOMENT}: {error}")
-        if TIMESTAMP in plain and named is None:
-            return found
-        text = datetime.datetime.fromtimestamp((moment or 0) / 1000, datetime.timezone.utc).isoformat(timespec="milliseconds")
+        except (ValueError, OverflowError, OSError):
+            return DataError("its time is not one of the years 1 to 9999")
+        text = at.isoformat(timespec="milliseconds")
         return b'{"' + TIMESTAMP.encode() + b'":' + orjson.dumps(text) + (b"," if len(found) > 2 else b"") + found[1:]
 
     def _named(self, value: Any) -> str:
         found = value.get(self._field) if isinstance(value, dict) else _field(value, self._field)
         if not isinstance(found, str) or not found or not _is_utf8(found):
             raise DataError(f"it has no text in the field {self._field}, which names its index ({settings.INDEX_FIELD})")
+        names.check_index(found.lower())
         return found.lower()
 
 
@@ -178,9 +191,13 @@ def _of_version(number: int) -> bytes:
 def _header(record: SinkRecord, name: str) -> int:
     found: Any = next((each.value for each in reversed(list(record.headers)) if each.key == name), None)
     try:
-        return int(found)
-    except (TypeError, ValueError):
-        raise DataError(f"its header {name} is no version, but {found!r:.40}") from None
+        number = int(found)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    # Another one would be refused together with all others of the request.
+    if not 0 <= number < 1 << 63:
+        raise DataError(f"its header {name} is no version, but {found!a:.40}")
+    return number
 
 
 def _id(key: Any) -> str | DataError:
@@ -218,6 +235,8 @@ def _document(value: Any, own: Schema | None) -> bytes | DataError | None:
         return documents.to_json(value, own)
     except DataError as error:
         return error
+    except MISFITS as error:
+        return DataError(f"no document can be made of it: {type(error).__name__}")
 
 
 def _field(value: Any, name: str) -> Any:

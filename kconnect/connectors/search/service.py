@@ -17,11 +17,14 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from kconnect.api import ConfigError
 from kconnect.connectors.search import settings
+from kconnect.connectors.search.connection import bounded
+from kconnect.data.secret_texts import forms, hide
 
 # It logs each request that fails with a traceback; all of them are told by those who made them.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 
 PASSING = (429, 502, 503, 504)
+_SHOWN, _CAUSES, _SHORTEST = 300, 4, 3
 
 
 def made_client(config: Mapping[str, Any], longest_s: float | None = None) -> OpenSearch:
@@ -38,12 +41,14 @@ def made_client(config: Mapping[str, Any], longest_s: float | None = None) -> Op
                 open(config[name], "rb").close()
             except OSError as error:
                 raise ConfigError(name, config[name], f"It can't be read: {error.strerror}") from None
+    timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s or float("inf"))
     try:
         return OpenSearch(
             hosts=config[settings.URLS],
+            connection_class=bounded(config[settings.MAX_BYTES], timeout_s),
             http_auth=(config[settings.USER], password) if config[settings.USER] else None,
             http_compress=config[settings.COMPRESS],
-            timeout=min(config[settings.TIMEOUT] / 1000, longest_s or float("inf")),
+            timeout=timeout_s,
             max_retries=0,
             **tls,
         )
@@ -69,10 +74,22 @@ def reason(error: OpenSearchException) -> str:
     return f"it answers {status}" if isinstance(error, TransportError) else " ".join(str(error).split())
 
 
-def told(error: Mapping[str, Any]) -> str:
-    """What an error of the cluster says, with its innermost cause."""
+def told(error: Mapping[str, Any], depth: int = 0) -> str:
+    """Return what an error of the cluster says, with its causes, in one short line."""
     text, cause = f"{error.get('type')}: {error.get('reason')}", error.get("caused_by")
-    return f"{text} ({told(cause)})" if isinstance(cause, dict) else text
+    plain = "".join(each if each.isprintable() else " " for each in text[:_SHOWN])
+    return f"{plain} ({told(cause, depth + 1)})" if isinstance(cause, dict) and depth < _CAUSES else plain
+
+
+def secrets_of(config: Mapping[str, Any]) -> frozenset[str]:
+    """Return the password in all forms in which the cluster may quote it."""
+    password = config[settings.PASSWORD].value
+    return frozenset(forms(password)) if len(password) > _SHORTEST else frozenset()
+
+
+def without(secrets: frozenset[str], text: str) -> str:
+    """Return what the cluster says without what was sent to it."""
+    return hide(text, secrets)
 
 
 def item_passes(status: int, error: Mapping[str, Any]) -> bool:
@@ -80,11 +97,20 @@ def item_passes(status: int, error: Mapping[str, Any]) -> bool:
     return status in PASSING or status >= 500 or error.get("type") == "cluster_block_exception"
 
 
-def bulk(client: OpenSearch, lines: Sequence[bytes]) -> list[tuple[int, Mapping[str, Any]]]:
-    """Status and error of each action; none at all if all are done. OpenSearchException if the request fails as a whole."""
+def bulk(client: OpenSearch, lines: Sequence[bytes], count: int) -> list[tuple[int, Mapping[str, Any]]]:
+    """
+    Send the lines of `count` actions. Return the status and the error of each; none at all if all are done. OpenSearchException
+    if the request fails as a whole.
+    """
     only = {"filter_path": "errors,items.*.status,items.*.error"}
     answer: Any = client.bulk(body=b"\n".join([*lines, b""]), params=only)
-    if not answer.get("errors"):
-        return []
-    items = [next(iter(each.values())) for each in answer["items"]]
-    return [(each["status"], each.get("error") or {}) for each in items]
+    try:
+        if not answer.get("errors"):
+            return []
+        items = [next(iter(each.values())) for each in answer["items"]]
+        found: list[tuple[int, Mapping[str, Any]]] = [(int(each["status"]), dict(each.get("error") or {})) for each in items]
+    except (AttributeError, KeyError, TypeError, ValueError, StopIteration):
+        raise NoConnection("N/A", "its answer is not one to a bulk request", None) from None
+    if len(found) != count:
+        raise NoConnection("N/A", f"it answers {len(found)} of {count} actions", None)
+    return found

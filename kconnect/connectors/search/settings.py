@@ -18,6 +18,7 @@ STREAM, DATASET, NAMESPACE, MOMENT = (f"data.stream.{each}" for each in ("type",
 KEY_IGNORE, TOPIC_KEY_IGNORE, METHOD = "key.ignore", "topic.key.ignore", "write.method"
 SCHEMA_IGNORE, TOPIC_SCHEMA_IGNORE, VERSION = "schema.ignore", "topic.schema.ignore", "external.version.header"
 NULLS, MALFORMED, DROP = "behavior.on.null.values", "behavior.on.malformed.documents", "drop.invalid.message"
+MAX_BYTES = "response.max.bytes"
 BATCH, BYTES, RETRIES, BACKOFF = "batch.size", "bulk.size.bytes", "max.retries", "retry.backoff.ms"
 
 INSTEAD = {
@@ -71,10 +72,20 @@ CONFIG = ConfigDef(
         Type.INT,
         30_000,
         Importance.LOW,
-        "How long a request may take, in ms.",
+        "How long a request may take, in ms, with all of its answer.",
         Range.at_least(1),
         group=_WHERE,
         order=8,
+    ),
+    ConfigKey(
+        MAX_BYTES,
+        Type.INT,
+        32 * 1024 * 1024,
+        Importance.LOW,
+        "How many bytes an answer may have, unpacked.",
+        Range.between(1024, 1024 * 1024 * 1024),
+        group=_WHERE,
+        order=9,
     ),
     ConfigKey(
         INDEX,

@@ -24,7 +24,7 @@ from kconnect.connectors.search.indices import Indices
 
 log = logging.getLogger(__name__)
 
-_TOO_LARGE, _CONFLICT, _NOT_FOUND = 413, 409, 404
+_TOO_LARGE, _BAD_REQUEST, _CONFLICT, _NOT_FOUND = 413, 400, 409, 404
 _REFUSED = (401, 403)
 
 
@@ -44,6 +44,7 @@ class OpenSearchSinkTask(SinkTask):
         self._client = service.made_client(config)
         self._maker = Maker(config)
         self._indices = Indices(self._client, config)
+        self._secrets = service.secrets_of(config)
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._most: int = config[settings.BATCH]
         self._most_bytes: int = config[settings.BYTES]
@@ -96,9 +97,14 @@ class OpenSearchSinkTask(SinkTask):
             try:
                 self._indices.ensure(each.index, own)
             except RequestError as error:
+                # Its name or its mapping, which are the record's.
+                problem = DataError(f"its index can't be made: {self._said(service.reason(error))}")
+                self._bad(group.origins.records[each.place], problem)
+                continue
+            except ConnectError as error:
                 if not self._named_by_field:
-                    self._failed(error)
-                self._bad(group.origins.records[each.place], DataError(f"its index can't be made: {service.reason(error)}"))
+                    raise
+                self._bad(group.origins.records[each.place], DataError(str(error)))
                 continue
             except OpenSearchException as error:
                 self._failed(error)
@@ -118,10 +124,11 @@ class OpenSearchSinkTask(SinkTask):
     def _send(self, group: Group, actions: Sequence[Action]) -> None:
         assert self._client is not None
         try:
-            items = service.bulk(self._client, [line for action in actions for line in action.lines])
+            items = service.bulk(self._client, [line for action in actions for line in action.lines], len(actions))
         except OpenSearchException as error:
-            if isinstance(error, TransportError) and error.status_code == _TOO_LARGE:
-                self._halve(group, actions)
+            if isinstance(error, TransportError) and error.status_code in (_TOO_LARGE, _BAD_REQUEST):
+                # One of them may have spoilt the request for all.
+                self._halve(group, actions, error)
                 return
             self._failed(error)
         passing = ""
@@ -129,7 +136,7 @@ class OpenSearchSinkTask(SinkTask):
         for action, (status, trouble) in zip(actions, items):
             record = records[action.place]
             if trouble and service.item_passes(status, trouble):
-                passing = service.told(trouble)
+                passing = self._said(service.told(trouble))
                 continue
             # A conflict: the document is there already, in this version or a later one.
             if trouble and (status != _CONFLICT or self._updates):
@@ -149,8 +156,8 @@ class OpenSearchSinkTask(SinkTask):
         self._taken.clear()
 
     def _refused(self, record: SinkRecord, status: int, error: Mapping[str, Any]) -> None:
-        text = service.told(error)
-        if status in _REFUSED:
+        text = self._said(service.told(error))
+        if status in _REFUSED and not self._named_by_field:
             raise ConnectError(f"The cluster refuses the user {settings.USER}: {text}")
         if status == _NOT_FOUND:
             # Somebody has deleted the index.
@@ -164,10 +171,12 @@ class OpenSearchSinkTask(SinkTask):
             where = f"{record.original_topic}-{record.original_partition}@{record.original_offset}"
             log.warning("Passed over %s: %s", where, text)
 
-    def _halve(self, group: Group, actions: Sequence[Action]) -> None:
+    def _halve(self, group: Group, actions: Sequence[Action], error: TransportError) -> None:
         if len(actions) == 1:
             record = group.origins.records[actions[0].place]
-            self._refused(record, _TOO_LARGE, {"type": "request", "reason": "it is too large for the cluster"})
+            large = error.status_code == _TOO_LARGE
+            reason = "it is too large for the cluster" if large else service.reason(error)
+            self._refused(record, int(error.status_code), {"type": "request", "reason": reason})
             return
         half = len(actions) // 2
         self._send(group, actions[:half])
@@ -180,11 +189,14 @@ class OpenSearchSinkTask(SinkTask):
         reporter.report(record, error)
 
     def _failed(self, error: OpenSearchException) -> NoReturn:
-        text = f"The cluster can't be used: {service.reason(error)}"
+        text = f"The cluster can't be used: {self._said(service.reason(error))}"
         if not service.passes(error):
             raise ConnectError(text) from None
         self._indices.forget()
         self._again(text)
+
+    def _said(self, text: str) -> str:
+        return service.without(self._secrets, text)
 
     def _again(self, text: str) -> NoReturn:
         self._note_taken()

@@ -1,0 +1,223 @@
+"""Attacks on the OpenSearch sink by who may write one record to a data topic, and by the cluster."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kconnect.api import ConnectError, Header, RetriableError, SinkRecord
+from kconnect.connectors.search.connector import OpenSearchSinkConnector
+from kconnect.testing import SinkRunner
+from tests.attacks import hostile
+from tests.attacks.hostile import Asked, Hostile, Reply
+
+CANARY = "canary-7741-secret"
+
+
+class Cluster:
+    """A service that takes all documents, but refuses a whole request if one of them is broken, as OpenSearch does."""
+
+    def __init__(self, service: Hostile) -> None:
+        self.service = service
+        self.heads: list[dict[str, Any]] = []
+        service.default = self.answer
+
+    def answer(self, asked: Asked) -> Reply:
+        if asked.path.startswith("/_bulk"):
+            heads = [json.loads(line)["index"] for line in asked.body.splitlines()[::2]]
+            if any("broken" in head["_id"] for head in heads):
+                return hostile.given({"error": {"type": "parse", "reason": "broken"}, "status": 400}, 400)(asked)
+            self.heads += heads
+            return hostile.given({"errors": False})(asked)
+        return hostile.given({"version": {"number": "2.11.0", "distribution": "opensearch"}})(asked)
+
+    @property
+    def indexes(self) -> set[str]:
+        return {head["_index"] for head in self.heads}
+
+    @property
+    def asked(self) -> set[str]:
+        return {each.path.partition("?")[0] for each in self.service.asked}
+
+
+@pytest.fixture
+def service() -> Iterator[Hostile]:
+    with Hostile() as made:
+        yield made
+
+
+@pytest.fixture
+def cluster(service: Hostile) -> Cluster:
+    return Cluster(service)
+
+
+def sink(service: Hostile, **more: str) -> SinkRunner:
+    config = {"topics": "t", "connection.url": service.url, "errors.tolerance": "all", "max.retries": "0"}
+    return SinkRunner(OpenSearchSinkConnector, config | {name.replace("_", "."): value for name, value in more.items()})
+
+
+def record(offset: int, value: Any, key: Any = None, topic: str = "t") -> SinkRecord:
+    made = SinkRecord("t", 0, None, f"k{offset}" if key is None else key, None, value, offset)
+    return made.new_record(topic=topic)
+
+
+BAD = (
+    *(
+        "..",
+        ".",
+        "_all",
+        "*",
+        "a*",
+        "-a",
+        "+a",
+        "_a",
+        "a,b",
+        "<logstash-{now/d}>",
+        "a/b",
+        "a b",
+        "a\nb",
+        "a#b",
+        "a:b",
+        "x" * 256,
+    ),
+    *(".opendistro_security", ".kibana", "a?b", 'a"b', "a\\b", "a|b", "\u00e9" * 200),
+)
+
+
+@pytest.mark.parametrize("name", BAD, ids=ascii)
+def test_a_field_names_one_index_or_none(service: Hostile, cluster: Cluster, name: str) -> None:
+    """Who may write to the topic names an index that is several, or the cluster's own: nobody is asked for it."""
+    with sink(service, index_name_field="i") as runner:
+        runner.put([record(0, {"i": "a"}), record(1, {"i": name}), record(2, {"i": "b"})])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert cluster.indexes == {"a", "b"}
+    assert cluster.asked <= {"/", "/a", "/b", "/_bulk"}
+
+
+@pytest.mark.parametrize("topic", BAD, ids=ascii)
+def test_a_topic_names_one_index_or_none(service: Hostile, cluster: Cluster, topic: str) -> None:
+    """Who may write to the topic chooses the topic by a transform: of another name than an index's nobody is asked for it."""
+    with sink(service) as runner:
+        runner.put([record(0, {"a": 1}), record(1, {"a": 1}, topic=topic), record(2, {"a": 1})])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert cluster.indexes == {"t"}
+
+
+@pytest.mark.parametrize("version", [-1, 1 << 63, 1 << 200, "x", None, "9" * 5000, "1e5"], ids=lambda each: str(each)[:20])
+def test_a_version_that_is_none_is_one_records_fault(service: Hostile, cluster: Cluster, version: Any) -> None:
+    """Who may write to the topic sends a version that the cluster refuses with all that is in the request."""
+    values = (1, version, 3)
+    some = [record(at, {"a": 1}).new_record(headers=[Header("v", value)]) for at, value in enumerate(values)]
+    with sink(service, external_version_header="v") as runner:
+        runner.put(some)
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert [head["version"] for head in cluster.heads] == [1, 3]
+
+
+def test_a_request_that_one_record_spoils_is_made_without_it(service: Hostile, cluster: Cluster) -> None:
+    """Who may write to the topic sends what makes the cluster refuse the request as a whole: the others are written."""
+    with sink(service) as runner:
+        runner.put([record(number, {"a": 1}, "broken" if number == 5 else f"k{number}") for number in range(9)])
+        assert [each.original_offset for each, _ in runner.reported] == [5]
+    assert len(cluster.heads) == 8
+
+
+def _deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+ODD = ({"a": "\ud800"}, {"a": _deep(3000)}, {"a": 1 << 200}, "text", {"a": object()})
+
+
+@pytest.mark.parametrize("value", ODD, ids=["half", "deep", "huge", "text", "other"])
+def test_a_document_that_can_not_be_made_is_one_records_fault(service: Hostile, cluster: Cluster, value: Any) -> None:
+    """Who may write to the topic sends a value of which there is no document: the others are written."""
+    with sink(service) as runner:
+        runner.put([record(0, {"a": 1}), record(1, value), record(2, {"a": 1})])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert len(cluster.heads) == 2
+
+
+def test_a_mapping_that_the_cluster_refuses_is_one_records_fault(service: Hostile, cluster: Cluster) -> None:
+    """Who may write to the topic names an index that the cluster does not make: the others are written."""
+    plain = cluster.answer
+
+    def answer(asked: Asked) -> Reply:
+        if asked.path == "/bad":
+            return Reply(404) if asked.method == "HEAD" else hostile.given({"error": {"type": "x", "reason": "no"}}, 400)(asked)
+        return plain(asked)
+
+    service.default = answer
+    with sink(service) as runner:
+        runner.put([record(0, {"a": 1}), record(1, {"a": 1}, topic="bad"), record(2, {"a": 1})])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert len(cluster.heads) == 2
+
+
+# The cluster.
+
+
+def _failed(service: Hostile, answer: hostile.Answer, match: str, **more: str) -> str:
+    with sink(service, **more) as runner:
+        service.paths["/_bulk"] = answer
+        with pytest.raises(ConnectError, match=match) as raised:
+            runner.put([record(0, {"a": 1})])
+    return str(raised.value)
+
+
+def test_an_answer_has_a_size(service: Hostile, cluster: Cluster) -> None:
+    """The cluster answers without an end, or with a bomb: the task fails, and names the limit."""
+    _failed(service, service.endless(), r"response\.max\.bytes is 1000000", response_max_bytes="1000000")
+    data = gzip.compress(b'{"a":"' + b"a" * 50_000_000)
+    _failed(
+        service,
+        lambda asked: Reply(headers={"Content-Encoding": "gzip"}, body=data),
+        r"response\.max\.bytes is 1000000",
+        response_max_bytes="1000000",
+    )
+
+
+def test_an_answer_that_drips_is_late(service: Hostile, cluster: Cluster) -> None:
+    """The cluster answers a byte at a time, each in time: the limit is of the whole answer."""
+    _failed(service, service.dripping(pause_s=0.1), r"read\.timeout\.ms", read_timeout_ms="600")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"errors": True}, {"errors": True, "items": []}, {"errors": True, "items": [{"index": 5}]}, [1], 5],
+    ids=str,
+)
+def test_an_answer_that_is_none_loses_no_record(service: Hostile, cluster: Cluster, document: Any) -> None:
+    """The cluster answers for fewer documents than there were, or with anything else: no record counts as written."""
+    _failed(service, hostile.given(document), "answer")
+
+
+def test_a_refusal_is_shown_in_one_short_line_without_the_password(service: Hostile, cluster: Cluster) -> None:
+    """The cluster quotes the login, and says more than anybody can read, in causes without an end."""
+    error: dict[str, Any] = {"type": "x", "reason": f"{CANARY}\n\x1b[2J" + "y" * 100_000}
+    for _ in range(200):
+        error = {"type": "x", "reason": f"no {CANARY}", "caused_by": error}
+    answer = hostile.given({"errors": True, "items": [{"index": {"status": 400, "error": error}}]})
+    with sink(service, connection_username="me", connection_password=CANARY) as runner:
+        service.paths["/_bulk"] = answer
+        runner.put([record(0, {"a": 1})])
+        ((_, problem),) = runner.reported
+    assert "[hidden]" in str(problem)
+    assert CANARY not in str(problem)
+    assert str(problem).isprintable()
+    assert len(str(problem)) < 2000
+
+
+def test_nobody_asks_forever(service: Hostile, cluster: Cluster) -> None:
+    """The control: a cluster that is busy is asked again."""
+    with sink(service, max_retries="5") as runner:
+        service.paths["/_bulk"] = hostile.given({"error": {"type": "busy", "reason": "later"}}, 429)
+        with pytest.raises(RetriableError):
+            runner.put([record(0, {"a": 1})])
