@@ -68,7 +68,7 @@ class Validation:
         if not isinstance(result, Config):
             raise BadRequestError(f"{found.class_name}.validate() must return a Config that is not null.")
         errors: list[tuple[str, str]] = []
-        if isinstance(connector, SourceConnector):
+        if isinstance(connector, SourceConnector) and not refused:
             self._exactly_once(found, connector, given, errors)
         kind = kind_of(connector)
         errors += InternalTopics(**worker.get("internal_topics", {})).problems(given)

@@ -10,8 +10,10 @@ from sqlalchemy.engine import make_url
 
 from kconnect.api import ConfigError
 from kconnect.connectors import databases
+from kconnect.connectors.iceberg.catalogs import _database
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.sql.connector import SqlSinkConnector
+from kconnect.connectors.sql.database import _arguments
 from kconnect.connectors.sql.source import SqlSourceConnector
 
 ALLOWED, LIBRARIES = "connector.files.allowed.paths", "connector.library.implementations.allowed"
@@ -63,6 +65,14 @@ def test_the_worker_s_file_adds_drivers_but_never_plugins() -> None:
     databases.check("s", make_url("mssql+pyodbc://h/x?driver=ODBC"), worker)
     with pytest.raises(ConfigError, match="Plugins of SQLAlchemy are never loaded"):
         databases.check("s", make_url("mssql+pyodbc://h/x?plugin=x"), worker)
+
+
+def test_no_server_reads_files_by_a_driver_that_would_let_it() -> None:
+    """Whoever is the server of a database asks mysqlclient's library for a file: it gives none, for any connector."""
+    made = _database("mysql+mysqldb://u:p%40@h/x", {})
+    assert make_url(made).query == {"local_infile": "false"}
+    assert make_url(made).password == "p@"
+    assert _arguments(make_url("mysql+mysqldb://h/x"), None, True)["local_infile"] == 0
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         rules = guard.Rules(kind, properties, worker)
         rules.check_own(given)
         if kind in ("sql", "in-memory") and given.get("uri"):
-            _check_database(given["uri"], worker)
+            properties["uri"] = _database(given["uri"], worker)
         return guard.guarded(kind, rules)(config[settings.NAME], **properties)
     except (NotInstalledError, ImportError) as error:
         text = f"What this kind of catalog needs is not installed here: {error}"
@@ -107,12 +107,17 @@ def _needs_address(kind: str) -> bool:
     return kind in ("rest", "hive", "sql")
 
 
-def _check_database(uri: str, worker: Mapping[str, str]) -> None:
+def _database(uri: str, worker: Mapping[str, str]) -> str:
+    """Return the URL of a catalog's database. Raise ConfigError if it may not be used."""
     from sqlalchemy.engine import make_url
 
     from kconnect.connectors import databases
 
-    databases.check(settings.URI, make_url(uri), worker)
+    url = make_url(uri)
+    databases.check(settings.URI, url, worker)
+    if url.get_driver_name() == "mysqldb":
+        url = url.update_query_dict({"local_infile": "false"})
+    return url.render_as_string(hide_password=False)
 
 
 def errors() -> tuple[type[Exception], ...]:

@@ -168,7 +168,7 @@ def guarded(kind: str, rules: Rules) -> type[Catalog]:
     """Return the class of a kind of catalog, with the rules before it. Raise ImportError if it is not installed."""
     module, _, name = _CLASSES[kind].rpartition(".")
     base = getattr(importlib.import_module(module), name)
-    return type(f"Guarded{name}", (Guarded, base), {"rules": rules, "__abstractmethods__": frozenset()})
+    return type(f"Guarded{name}", (Guarded, base), {"rules": rules})
 
 
 def watched(io: FileIO, rules: Rules) -> FileIO:

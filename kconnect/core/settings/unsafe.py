@@ -41,6 +41,8 @@ MODULES = (
 )
 """The classes that a login of Kafka may name: its own, Kerberos, and Amazon's."""
 _SHADED = ("kafkashaded.", "shadedkafka.")
+_LONGEST = 200
+"""So much of a name's end is looked at: patterns would take long for the longest that a body can have."""
 _OVERRIDE = re.compile(r"(producer|consumer|admin)\.override\.")
 """The task's own clients, which are librdkafka's: no setting makes these load a class of Java."""
 
@@ -129,7 +131,7 @@ _JDBC = (
     ),
     Rule(r"logger\.?file|tracefile", "writes files on the worker's machine", java=True),
 )
-_PARAMETER = re.compile(r"([\w.]+)\s*=\s*([^&;,()]*)")
+_BETWEEN = re.compile(r"[?&;,()]")
 _INIT = Rule("init", "has the database run commands when it is connected to", java=True)
 
 
@@ -155,6 +157,7 @@ def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[D
     # No client takes names with blanks or capitals, but a connector may tidy them up before it hands them on.
     name, text = setting.strip().lower(), value.strip()
     ours = _OVERRIDE.match(name) is not None
+    name = name[-_LONGEST:]
     for pattern, rule in _COMPILED:
         match = pattern.fullmatch(name)
         if match is None or (rule.java and ours) or rule.harmless(text):
@@ -201,8 +204,9 @@ def _strange_module(line: str, ours: bool) -> str | None:
 def _of_url(url: str) -> Iterator[tuple[str, Rule]]:
     """The dangerous parameters of a URL of JDBC. Drivers decode percent signs, so the text is looked at as they see it."""
     text = unquote(url)
-    for name, value in _PARAMETER.findall(text):
-        low = name.lower().rpartition(".")[2] or name.lower()
+    for part in _BETWEEN.split(text):
+        name, _, value = part.partition("=")
+        low = re.split("[.:/]", name.strip().lower())[-1]
         for rule in _JDBC:
             if re.fullmatch(rule.name, low) and not rule.harmless(value.strip()):
                 yield low, rule
