@@ -24,6 +24,9 @@ _LONGEST_HEADER = 16 * 1024
 """Most servers refuse more, and take the connection away with the other requests on it."""
 _FORBIDDEN_IN_INDEX = frozenset('\\/*?"<>|,#: ')
 _LONGEST_INDEX = 255
+_FORBIDDEN_IN_TABLE = frozenset("/\\?#%*:;&<>|'\"`")
+_LONGEST_TABLE = 200
+"""The folder of a table has a random part, too, in most catalogs."""
 _LONGEST_KEY, _LONGEST_FILE = 1024, 255
 """In bytes: the key of an object in S3, GCS and Azure; a name in a folder of a disk or of HDFS."""
 
@@ -141,3 +144,18 @@ def check_column(name: str, longest: int, unit: str = "bytes") -> None:
         raise DataError(f"{shown(name)} can't be a column: its name has half a pair of surrogates") from None
     if size > longest:
         raise DataError(f"{shown(name)} can't be a column: its name has {size} {unit}, but the database takes {longest}")
+
+
+def check_table(name: str) -> None:
+    """
+    Raise DataError for the name of a table of Iceberg that is a path, or a part of an address: catalogs make both of it, and
+    quote neither. It has a namespace, a dot, and the name itself.
+    """
+    parts = name.split(".")
+    if len(parts) < 2 or not all(part.strip() for part in parts):
+        raise DataError(f"{shown(name)} can't be a table: it must have a namespace, a dot and a name")
+    for letter in name:
+        if letter in _FORBIDDEN_IN_TABLE or unicodedata.category(letter) in ("Cc", "Cf", "Cs"):
+            raise DataError(f"{shown(name)} can't be a table: it has a character that a folder or an address can't have")
+    if max(len(part.encode()) for part in parts) > _LONGEST_TABLE:
+        raise DataError(f"{shown(name)} can't be a table: its name is longer than {_LONGEST_TABLE} bytes")

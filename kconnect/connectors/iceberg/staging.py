@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -74,10 +75,25 @@ def published(table: Table, connector: str, places: Iterable[TopicPartition]) ->
                 data = orjson.loads(file.read())
         except (FileNotFoundError, orjson.JSONDecodeError):
             continue  # Nothing is told, or just being told: a folder shows half of a file.
+        stage = _parsed(data, table.location())
+        if stage is None:
+            log.warning("The file of a stage of the table %s is none of ours: it is left", ".".join(table.name()))
+            continue
+        found[stage.snapshot] = stage
+    return list(found.values())
+
+
+def _parsed(data: Any, location: str) -> Stage | None:
+    """Return what a file tells. None for one that is not as `publish` writes it, or leads out of the table's folder."""
+    try:
         parts = [(TopicPartition(topic, partition), begin, end) for topic, partition, begin, end in data["parts"]]
         begins, ends = {place: begin for place, begin, _ in parts}, {place: end for place, _, end in parts}
-        found[data["snapshot"]] = Stage(data["snapshot"], data["manifests"], begins, ends)
-    return list(found.values())
+        stage = Stage(data["snapshot"], data["manifests"], begins, ends)
+        inside = stage.manifests.startswith(f"{location.rstrip('/')}/") and ".." not in stage.manifests.split("/")
+        numbers = all(type(number) is int for number in (stage.snapshot, *begins.values(), *ends.values()))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return stage if inside and numbers else None
 
 
 def commit(table: Table, connector: str, stages: Sequence[Stage]) -> None:

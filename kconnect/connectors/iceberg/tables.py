@@ -17,7 +17,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import Table
 from pyiceberg.transforms import parse_transform
 
-from kconnect.api import ConfigError, ConnectError
+from kconnect.api import ConfigError, ConnectError, DataError
 from kconnect.connectors.iceberg import settings
 from kconnect.connectors.iceberg.settings import Partition
 
@@ -59,8 +59,9 @@ class Tables:
 
     def ensure(self, name: str, wanted: pa.Schema, guessed: bool) -> Table:
         """
-        The table with all these columns. ConnectError if it has not, and the config does not allow to change that. `guessed`:
-        the types are those of values, not of a schema, so that narrower ones may do.
+        Return the table with all these columns. ConnectError if there is none, and none may be made. DataError if it has not
+        these columns, and the config does not allow to change that. `guessed`: the types are those of values, not of a schema,
+        so that narrower ones may do.
         """
         found = self.existing(name)
         table = self._made(name, wanted) if found is None else found
@@ -69,7 +70,7 @@ class Tables:
         if not self._evolve:
             missing = ", ".join(sorted(set(wanted.names) - {field.name for field in table.schema().fields}))
             what = f"no column {missing}" if missing else "a narrower column than the records need"
-            raise ConnectError(f"The table {name} has {what}: change it, or set {settings.EVOLVE}=true")
+            raise DataError(f"The table {name} has {what}: change it, or set {settings.EVOLVE}=true")
         table.refresh()
         if not self._fits(table, wanted, guessed):
             with table.update_schema() as update:

@@ -17,10 +17,13 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import BadRequestError, ValidationError, ValidationException
+from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.table import Table
 
 import kconnect
 from kconnect.api import (
+    ConfigError,
     ConnectError,
     DataError,
     OffsetAndMetadata,
@@ -30,6 +33,7 @@ from kconnect.api import (
     Struct,
     TopicPartition,
 )
+from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS, Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.iceberg import catalogs, commits, rows, settings, staging
@@ -39,6 +43,19 @@ from kconnect.connectors.libraries import Informed
 from kconnect.connectors.slices import Slice, record_at, slices_of
 
 Begins = dict[TopicPartition, int | None]
+
+_NO_ROWS: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException)
+"""What is raised for records of which there are no rows."""
+_NO_TABLE: tuple[type[Exception], ...] = (
+    ValidationException,
+    ValidationError,
+    BadRequestError,
+    UnsupportedPyArrowTypeException,
+    LookupError,
+    NotImplementedError,
+    AssertionError,
+)
+"""What pyiceberg and catalogs raise for fields that no table can have, or not this one."""
 
 _LOOK_S, _ALONE_S = 1.0, 10.0
 """How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
@@ -107,9 +124,9 @@ class IcebergSinkTask(Informed, SinkTask):
         """The table goes before the offsets of the group, if there is one table that all records of a topic go to."""
         self._assigned.update(partitions)
         for place in partitions:
-            names = [self._named(name, place.topic) for name in self._names]
-            if len(names) == 1 and not self._route:
-                offset = self._begin(names[0], place)
+            tables = [self._named(name, place.topic) for name in self._names]
+            if len(tables) == 1 and not self._route and _is_table(tables[0]):
+                offset = self._begin(tables[0], place)
                 if offset is not None:
                     self.context.offset(place, offset)
 
@@ -159,8 +176,8 @@ class IcebergSinkTask(Informed, SinkTask):
         found: dict[str, list[int]] = {}
         for at, each in enumerate(some.value.values):
             value = _field(each, self._route)
-            names = [] if value is None else [str(value).lower()] if self._dynamic else self._matching(str(value))
-            for name in names:
+            tables = [] if value is None else [str(value).lower()] if self._dynamic else self._matching(str(value))
+            for name in tables:
                 found.setdefault(name, []).append(at)
         return [(name, some.only(places)) for name, places in found.items()]
 
@@ -168,6 +185,13 @@ class IcebergSinkTask(Informed, SinkTask):
         return [name for name in self._names if name in self._routes and self._routes[name].fullmatch(value)]
 
     def _keep(self, name: str, place: TopicPartition, some: Slice, group: Group) -> None:
+        try:
+            # A field or a topic may have chosen it.
+            names.check_table(name)
+        except DataError as error:
+            for offset in some.offsets:
+                self._bad(record_at(group, place, offset), error)
+            return
         part = self._parts.get(name, {}).get(place)
         if part is None:
             staged = self._staged.get(name)
@@ -202,7 +226,7 @@ class IcebergSinkTask(Informed, SinkTask):
         """Their rows, without those of bad records."""
         try:
             return self._rows(name, some)
-        except (*MISFITS, pa.ArrowException) as error:
+        except _NO_ROWS as error:
             if len(some) == 1:
                 problem = DataError(f"the table {name} can't have it: {' '.join(str(error).split())}")
                 self._bad(record_at(group, place, some.offsets[0]), problem)
@@ -217,6 +241,14 @@ class IcebergSinkTask(Informed, SinkTask):
         found = rows.made(some.value)
         try:
             table = self._tables.ensure(name, found.schema, some.value.schema is None)
+        except _NO_TABLE as error:
+            self._tables.forget(name)
+            raise DataError(f"{type(error).__name__}: {catalogs.reason(error)}") from error
+        except ConnectError as error:
+            if not self._dynamic or isinstance(error, DataError | ConfigError):
+                raise
+            # The record has named a table that there is not.
+            raise DataError(str(error)) from error
         except self._errors as error:
             self._failed(name, error)
         return rows.fitted(found, arrow_of(table))
@@ -230,8 +262,8 @@ class IcebergSinkTask(Informed, SinkTask):
     # Commits.
 
     def _commit(self) -> None:
-        names = dict.fromkeys((*self._parts, *self._staged, *(self._shared() if self._shares else ())))
-        for name in names:
+        tables = dict.fromkeys((*self._parts, *self._staged, *(self._shared() if self._shares else ())))
+        for name in tables:
             try:
                 if self._shares:
                     self._commit_shared(name)
@@ -281,7 +313,8 @@ class IcebergSinkTask(Informed, SinkTask):
 
     def _shared(self) -> set[str]:
         """The tables that this task may have to commit for others."""
-        return {self._named(name, place.topic) for name in self._names for place in self._assigned}
+        tables = {self._named(name, place.topic) for name in self._names for place in self._assigned}
+        return {name for name in tables if _is_table(name)}
 
     def _commit_shared(self, name: str) -> None:
         if self._tables.existing(name) is None:
@@ -357,6 +390,14 @@ class IcebergSinkTask(Informed, SinkTask):
         """Only what is in tables."""
         behind = {place: self._safe(place) for place in offsets}
         return {place: OffsetAndMetadata(offset) for place, offset in behind.items() if offset is not None}
+
+
+def _is_table(name: str) -> bool:
+    try:
+        names.check_table(name)
+    except DataError:
+        return False
+    return True
 
 
 def _field(value: Any, path: str) -> Any:

@@ -1,0 +1,165 @@
+"""Attacks on the Iceberg sink by who may write one record to a data topic, or a file into the folder of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+
+from kconnect.api import INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, SinkRecord, Struct, TopicPartition, schema
+from kconnect.connectors.iceberg import staging
+from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.testing import SinkRunner
+
+ROW = schema.struct({"id": INT32_SCHEMA, "to": OPTIONAL_STRING_SCHEMA})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "lake").mkdir()
+    return {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"}
+
+
+@pytest.fixture
+def catalog(place: dict[str, str]) -> Catalog:
+    return load_catalog("iceberg", **place)
+
+
+def sink(place: dict[str, str], **more: str) -> SinkRunner:
+    config = {
+        "name": "lake",
+        "topics": "t",
+        **{f"iceberg.catalog.{name}": value for name, value in place.items()},
+        "iceberg.tables": "shop.orders",
+        "iceberg.tables.auto-create-enabled": "true",
+        "iceberg.tables.evolve-schema-enabled": "true",
+        "iceberg.control.commit.interval-ms": "0",
+        "errors.tolerance": "all",
+        "max.retries": "0",
+    }
+    return SinkRunner(IcebergSinkConnector, {**config, **{name.replace("__", "."): value for name, value in more.items()}})
+
+
+def record(offset: int, value: Any, own: Schema | None = None) -> SinkRecord:
+    return SinkRecord("t", 0, None, None, own, value, offset)
+
+
+def row(offset: int, to: str | None = None) -> SinkRecord:
+    return record(offset, Struct(ROW, {"id": offset, "to": to}), ROW)
+
+
+def ids(catalog: Catalog, name: str) -> list[int]:
+    found: list[int] = catalog.load_table(name).scan().to_arrow().column("id").to_pylist()
+    return sorted(found)
+
+
+NAMES = (
+    *("shop./../../up", "shop.a/b", "shop...", "..", "a", "", ".", "shop.", ".a", "shop.a\nb", "shop.a\0b", "shop.a\\..\\b"),
+    *("shop.a?x=1", "shop.a#b", "shop.%2e%2e", "shop." + "x" * 300, "shop.a%2f..%2fb", "shop.\u202ea", "shop. "),
+)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[:30])
+def test_a_field_names_a_table_and_no_folder(tmp_path: Path, place: dict[str, str], catalog: Catalog, name: str) -> None:
+    """Who may write to the topic names a table by a path: no folder beside the warehouse's is made, and the others are rows."""
+    dynamic = {"iceberg.tables.route-field": "to", "iceberg.tables.dynamic-enabled": "true"}
+    with sink(place, **dynamic) as runner:
+        runner.put([row(0, "shop.good"), row(1, name), row(2, "shop.good")])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(catalog, "shop.good") == [0, 2]
+    assert {each.name for each in tmp_path.iterdir()} == {"lake", "catalog.db"}
+    assert {each.name for each in (tmp_path / "lake").iterdir()} <= {"shop", "shop.db"}
+
+
+ODD: dict[str, Schema] = {
+    "twice by case": schema.struct({"id": INT32_SCHEMA, "A": OPTIONAL_STRING_SCHEMA, "a": OPTIONAL_STRING_SCHEMA}),
+    "another type": schema.struct({"id": OPTIONAL_STRING_SCHEMA, "to": OPTIONAL_STRING_SCHEMA}),
+    "nested": schema.struct({"id": INT32_SCHEMA, "to": schema.struct({"x": OPTIONAL_STRING_SCHEMA}).optional_copy()}),
+    "list without a type": schema.struct({"id": INT32_SCHEMA, "x": schema.mapping(INT32_SCHEMA, INT32_SCHEMA).optional_copy()}),
+}
+
+
+@pytest.mark.parametrize("own", ODD.values(), ids=ODD)
+def test_fields_that_the_table_can_not_have_are_one_records_fault(place: dict[str, str], catalog: Catalog, own: Schema) -> None:
+    """Who may write to the topic sends fields that do not go with the table's: the others are rows, and the task goes on."""
+    values: dict[str, Any] = {each.name: 1 if each.schema.type.value == "INT32" else None for each in own.fields}
+    if own.field("id") is not None and own.fields[0].schema.type.value == "STRING":
+        values["id"] = "x"
+    inner = own.field("to")
+    if inner is not None and inner.schema.fields:
+        values["to"] = Struct(inner.schema, {"x": "y"})
+    with sink(place) as runner:
+        runner.put([row(0)])
+        runner.put([])
+        runner.put([record(1, Struct(own, values), own), row(2)])
+        runner.put([])
+        runner.put([row(3)])
+        runner.put([])
+        bad = [each.original_offset for each, _ in runner.reported]
+    assert bad in ([1], [])
+    assert set(ids(catalog, "shop.orders")) - {1} == {0, 2, 3}
+
+
+def _deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+VALUES: dict[str, Any] = {
+    "huge": {"id": 1 << 70},
+    "half a pair": {"id": 1, "to": "\ud800"},
+    "another type": {"id": "x"},
+    "deep": {"id": 1, "to": _deep(3000)},
+    "a number for a name": {1: 2},
+    "no object": "text",
+    "a list": [1],
+    "mixed": {"id": 1, "x": [1, "a"]},
+}
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_values_that_no_column_takes_are_one_records_fault(place: dict[str, str], catalog: Catalog, value: Any) -> None:
+    """Who may write to the topic sends a value without a schema of which there is no row: the others are rows."""
+    with sink(place) as runner:
+        runner.put([record(0, {"id": 0}), record(1, value), record(2, {"id": 2})])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(catalog, "shop.orders") == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"[]",
+        b"5",
+        b"{}",
+        b'{"snapshot": 1, "manifests": 5, "parts": []}',
+        b'{"snapshot": 1, "manifests": "file:///etc/passwd", "parts": [["t", 0, 0, 5]]}',
+        b'{"snapshot": 1, "manifests": "LOCATION/../../x.avro", "parts": [["t", 0, 0, 5]]}',
+        b'{"snapshot": 1, "manifests": "LOCATION/x.avro", "parts": [["t", 0, "0", 5]]}',
+        b'{"snapshot": 1, "manifests": "LOCATION/x.avro", "parts": [5]}',
+    ],
+)
+def test_a_stage_that_is_none_of_ours_is_left(place: dict[str, str], catalog: Catalog, told: bytes) -> None:
+    """Who may write into the table's folder tells of a stage whose files are elsewhere, or of anything: nobody commits it."""
+    with sink(place) as runner:
+        runner.put([row(0)])
+        runner.put([])
+    table = catalog.load_table("shop.orders")
+    where = TopicPartition("t", 0)
+
+    def tell(data: bytes) -> list[staging.Stage]:
+        with table.io.new_output(f"{table.location()}/kconnect/lake/t/0.json").create(overwrite=True) as file:
+            file.write(data.replace(b"LOCATION", table.location().encode()))
+        return staging.published(table, "lake", [where])
+
+    assert tell(told) == []
+    # The control: one of ours is seen.
+    stage = {"snapshot": 1, "manifests": f"{table.location()}/metadata/x.avro", "parts": [["t", 0, 0, 5]]}
+    assert len(tell(orjson.dumps(stage))) == 1
