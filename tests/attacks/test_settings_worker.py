@@ -52,7 +52,7 @@ def failures(client: ConnectClient, name: str) -> list[str]:
 def test_a_reporter_s_library_is_refused_and_never_started(
     worker: WorkerProcess, written: Callable[[str, dict[str, str]], None]
 ) -> None:
-    """Whoever may create connectors, or wrote into the config topic, names native code for HttpSink's producer: never loaded."""
+    """Whoever may create connectors, or wrote into the config topic, names native code for HttpSink: it is never loaded."""
     name = f"native-{time.time_ns()}"
     reporter = {"reporter.result.topic.name": "answers", "reporter.bootstrap.servers": "127.0.0.1:1"}
     config = {"connector.class": "HttpSink", "topics": "t", "http.api.url": "http://127.0.0.1:1", **reporter}

@@ -7,13 +7,18 @@ start, so this tells of it beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
+from kconnect.api.config import Password
 from kconnect.cli.checkup import run
 from kconnect.cli.connection import Target
 from kconnect.cli.findings import OK, WARNING, Finding
+from kconnect.connectors import passthrough
+from kconnect.connectors.host_files import HostFiles
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
-from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.settings.worker import WorkerSettings, for_plugins
+from kconnect.errors import ConfigError
 from kconnect.plugins.reach import Reach
 from kconnect.rest.client import RestError
 
@@ -45,6 +50,39 @@ def check_configs(target: Target, settings: WorkerSettings | None) -> Iterator[F
         return
     for name, about in sorted(connectors.items()):
         config = {setting: value for setting, value in about["info"]["config"].items() if value is not None}
-        for _, message in reach.problems(config):
+        limits = {} if settings is None else for_plugins(settings.raw)
+        for message in (*(text for _, text in reach.problems(config)), *_of_libraries(config, limits)):
             remedy = "correct its config, or allow the setting, before the connector is started again"
             yield Finding(WARNING, "configs", f"Connector {name}", f"It would be refused. {message}", remedy)
+
+
+def _of_libraries(config: Mapping[str, str], limits: Mapping[str, str]) -> Iterator[str]:
+    """
+    Yield what connectors in the box say of drivers, classes and options in a config. What a reference stands for is not known
+    here, and a library that is not installed here says nothing.
+    """
+    url = config.get("connection.url") or config.get("iceberg.catalog.uri") or ""
+    checks: list[Callable[[], object]] = []
+    with suppress(ImportError):
+        if config.get("connector.class", "").endswith(("SqlSink", "SqlSource", "SqlSinkConnector", "SqlSourceConnector")):
+            from kconnect.connectors.sql import settings as sql
+            from kconnect.connectors.sql.urls import url_of
+
+            given = {"connection.url": url, "connection.user": "", "connection.password": Password("")}
+            checks.append(lambda: url_of({**dict.fromkeys(sql.CONFIG.keys, ""), **given}, limits))
+        if config.get("connector.class", "").endswith(("IcebergSink", "IcebergSinkConnector")):
+            from kconnect.connectors.iceberg import guard
+            from kconnect.connectors.iceberg import settings as iceberg
+
+            own = passthrough.given(config, iceberg.PASSTHROUGH)
+            checks.append(lambda: guard.Rules(own.get("type", "rest"), own, limits).check_own(own))
+        if any(setting.startswith("store.options.") for setting in config):
+            from kconnect.connectors.objects import options
+
+            checks.append(lambda: options.given(config, HostFiles(limits)))
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            if "${" not in str(error.value):
+                yield f"{error}."

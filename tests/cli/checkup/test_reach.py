@@ -46,6 +46,27 @@ def test_connectors_that_would_be_refused() -> None:
         assert [each.location for each in reach.check_configs(Target(url), limited)] == ["Connector fine", "Connector native"]
 
 
+LIBRARIES = {
+    "driver": {"connector.class": "SqlSink", "connection.url": "oracle+oracledb://h/x"},
+    "jdbc": {"connector.class": "SqlSource", "connection.url": "jdbc:postgresql://h/x?sslmode=require"},
+    "class": {"connector.class": "IcebergSink", "iceberg.catalog.py-io-impl": "com.acme.MyFileIO"},
+    "option": {"connector.class": "ObjectStoreSink", "store": "s3://b", "store.options.aws_web_identity_token_file": "/x"},
+    "fine": {"connector.class": "ObjectStoreSink", "store": "s3://b", "store.options.aws_region": "eu-west-1"},
+}
+
+
+def test_libraries_that_would_be_refused() -> None:
+    def answer(path: str) -> tuple[int, Any]:
+        return 200, {name: {"info": {"name": name, "config": config}} for name, config in LIBRARIES.items()}
+
+    with worker(answer) as url:
+        found = {finding.location: finding.message for finding in reach.check_configs(Target(url), None)}
+        assert [*found] == ["Connector class", "Connector driver", "Connector option"]
+        assert "add it to the worker's connector.library.implementations.allowed" in found["Connector driver"]
+        allowed = settings(**{"connector.library.implementations.allowed": "oracle+oracledb,com.acme.MyFileIO"})
+        assert [finding.location for finding in reach.check_configs(Target(url), allowed)] == ["Connector option"]
+
+
 def test_a_worker_that_does_not_answer_is_another_check_s() -> None:
     assert list(reach.check_configs(Target("http://127.0.0.1:1"), None)) == []
     with worker(lambda path: (200, ["fine"])) as url:
