@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping
 from functools import lru_cache
 
+from kconnect.core.settings.client_config import unfit
 from kconnect.errors import ConfigError
 from kconnect.tls import stores
 
@@ -70,6 +71,9 @@ def _login(line: str, given: Mapping[str, str]) -> dict[str, str]:
         )
     options = {match[1]: _unescaped(match[2]) if match[2] is not None else match[3] for match in _OPTION.finditer(line)}
     found = {setting: options[option] for option, setting in names.items() if option in options}
+    for setting, value in found.items():
+        if reason := unfit(setting, value):
+            raise ConfigError(_JAAS, "[hidden]", f"What it says for {setting} can't be used: {reason}")
     if module == "OAuthBearerLoginModule" and given.get("sasl.oauthbearer.token.endpoint.url"):
         found["sasl.oauthbearer.method"] = "oidc"
     return found

@@ -182,6 +182,14 @@ def test_login_lines_of_all_kinds() -> None:
     assert "swordfish" not in str(refused.value)
 
 
+@pytest.mark.parametrize("option", ["principal", "keyTab", "serviceName"])
+def test_a_login_line_puts_no_command_into_kinit_s(option: str) -> None:
+    line = f'com.sun.security.auth.module.Krb5LoginModule required {option}="x; touch /tmp/x";'
+    with pytest.raises(ConfigError, match=r"sasl\.jaas\.config.* goes into a command line"):
+        translate({"sasl.jaas.config": line})
+    assert translate({"sasl.jaas.config": line.replace("; touch /tmp/", "/")})
+
+
 class Peer:
     """A TLS server that asks for a client's certificate; it knows the root authority only."""
 

@@ -165,6 +165,9 @@ c   value.deserializer CLASS HIGH !
 p   value.serializer CLASS HIGH !
 """
 
+SHELL = frozenset(("sasl.kerberos.principal", "sasl.kerberos.keytab", "sasl.kerberos.service.name"))
+"""What librdkafka puts into the command line of kinit, which it gives to a shell."""
+_SHELL_SAFE = re.compile(r"(?!-)[A-Za-z0-9_.@/:+=~-]*")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 """What C ends a text at, and what UTF-8 has not."""
 
@@ -178,7 +181,14 @@ def unfit(name: str, value: str) -> str | None:
         return "it has a character that Kafka clients can't take (U+0000, or half of a surrogate pair): remove it"
     if name == "group.id" and not value.strip():
         return "it is empty: name a consumer group, or remove the setting"
+    if name in SHELL and not is_safe_for_shell(value):
+        return "it goes into a command line: use letters, digits and _ . @ / : + = ~ - only"
     return None
+
+
+def is_safe_for_shell(value: str) -> bool:
+    """Whether a value of `SHELL` is one word in a command line, and no option."""
+    return _SHELL_SAFE.fullmatch(value.strip()) is not None
 
 
 def _keys(client: str) -> Iterator[ConfigKey]:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from kconnect.core.settings.client_config import is_safe_for_shell
+
 UNSAFE_ALLOWLIST = "connector.client.config.override.unsafe.allowlist"
 IMPLEMENTATIONS = "connector.library.implementations.allowed"
 """The worker's list of what libraries of connectors may load by name: `connectors/libraries.py` has what is on it anyway."""
@@ -83,6 +85,13 @@ _RULES = (
     Rule(r"sasl\.oauthbearer\..*file", _FILES),
     Rule(r"sasl\.kerberos\.kinit\.cmd", "runs a command on the worker's machine"),
     Rule(r"ssl\.engine\.(location|id)|ssl\.providers|plugin\.library\.paths", "loads native code into the worker's processes"),
+    Rule(
+        r"sasl\.kerberos\.(principal|keytab|service\.name)",
+        "goes into a command line, and has characters that a shell heeds or a blank",
+        is_safe_for_shell,
+        # Of the task's own clients `client_config.unfit` says it, which no list overrides.
+        java=True,
+    ),
     Rule(r"offset\.store\.path", "writes files on the worker's machine"),
     Rule(
         r"offset\.store\.method", "writes files on the worker's machine", lambda value: value.lower() in ("", "broker", "none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kconnect.core.settings.client_config import unfit
 from kconnect.core.settings.unsafe import dangers, of_config
 
 PREFIXES = (
@@ -97,6 +98,32 @@ def test_what_is_a_class_of_a_client_behind_its_prefix_only(name: str) -> None:
     assert [danger.part for danger in dangers(f"schema.history.internal.producer.{name}", "com.example.Evil")] == [name]
     assert list(dangers(name, "io.confluent.connect.storage.partitioner.TimeBasedPartitioner")) == []
     assert list(dangers(f"source.producer.{name}", "org.apache.kafka.common.serialization.StringSerializer")) == []
+
+
+SHELLS = (
+    "x; touch /tmp/x",
+    "$(touch /tmp/x)",
+    "`x`",
+    "a b",
+    "-X=y",
+    "x|y",
+    "x&y",
+    'x"y',
+    "x'y",
+    "x\\y",
+    "x\ny",
+    "%{sasl.password}",
+)
+
+
+@pytest.mark.parametrize("value", SHELLS)
+@pytest.mark.parametrize("name", ["sasl.kerberos.principal", "sasl.kerberos.keytab", "sasl.kerberos.service.name"])
+def test_what_a_shell_would_heed_in_the_command_line_of_kinit(name: str, value: str) -> None:
+    assert [danger.part for danger in dangers(f"reporter.producer.{name}", value)] == [name]
+    assert "it goes into a command line" in (unfit(name, value) or "")
+    for fine in ("kafka/host.example.com@EXAMPLE.COM", "/etc/security/user.keytab", ""):
+        assert list(dangers(f"reporter.producer.{name}", fine)) == []
+        assert unfit(name, fine) is None
 
 
 @pytest.mark.parametrize("name", ["  reporter.producer.plugin.library.paths ", "Reporter.Producer.PLUGIN.library.paths"])
