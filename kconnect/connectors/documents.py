@@ -18,6 +18,8 @@ import orjson
 
 from kconnect.api import Column, DataError, Schema, SchemaType, Struct, schema, values
 
+_GREATEST_SCALE = 100_000
+"""1E+999999999 has ten characters, and a billion digits."""
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
@@ -99,7 +101,7 @@ def _of_struct(fields: list[tuple[str, Callable[[Any], Any] | None]]) -> Callabl
 def _other(value: Any) -> Any:
     if isinstance(value, decimal.Decimal):
         # As a float it would lose digits.
-        return orjson.Fragment(format(value, "f"))
+        return orjson.Fragment(decimal_text(value))
     if isinstance(value, datetime.datetime):
         return _time(value)
     if isinstance(value, bytes | bytearray | memoryview):
@@ -113,6 +115,14 @@ def _other(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     raise TypeError(f"{type(value).__name__} is not a type of Connect's")
+
+
+def decimal_text(value: decimal.Decimal) -> str:
+    """Return a decimal with all its digits. DataError for one that has more of them than anybody can read."""
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and abs(exponent) > _GREATEST_SCALE:
+        raise DataError(f"a decimal has a scale of {-exponent}, of which {_GREATEST_SCALE} may be")
+    return format(value, "f")
 
 
 def _time(value: Any) -> str:

@@ -205,6 +205,59 @@ def test_a_token_goes_to_the_own_origin_only(service: Hostile, other: Hostile) -
     assert all("authorization" not in each.headers for each in other.asked)
 
 
+def test_another_origin_gets_no_request_with_a_body(service: Hostile, other: Hostile) -> None:
+    """The service names a next page elsewhere while requests have bodies, which may hold a key: it gets none of them."""
+    service.default, more = _leading_to(f"{other.url}/steal", "link")
+    post = {"request_method": "POST", "request_body_template": f'{{"key": "{CANARY}"}}'}
+    open_ = {"page_other_origins": other.url, "page_other_origins_internal": "true"}
+    with source(service.url, **more, **post, **open_) as runner:
+        runner.read(1)
+        with pytest.raises(ConnectError, match="only GET requests"):
+            runner.read(1)
+    assert other.asked == []
+
+
+def test_another_origin_is_not_asked_by_a_proxy_unknown_where(service: Hostile, other: Hostile) -> None:
+    """The service names a next page elsewhere, which a proxy would resolve by itself: it is asked only if that is allowed."""
+    service.default, more = _leading_to("http://pages.example/x", "link")
+    allowed = {"page_other_origins": "http://pages.example", "http_proxy_url": other.url}
+    # The proxy answers for the service, too.
+    elsewhere = hostile.given([{"id": 2}])
+    other.default = lambda asked: (elsewhere if "pages.example" in asked.path else service.default)(asked)
+    with source(service.url, **more, **allowed) as runner:
+        runner.read(1)
+        with pytest.raises(ConnectError, match=r"page\.other\.origins\.internal"):
+            runner.read(1)
+    assert not any("pages.example" in each.path for each in other.asked)
+    with source(service.url, **more, **allowed, page_other_origins_internal="true") as runner:
+        assert [each.value["id"] for each in runner.read(2)][:2] == [1, 2]
+
+
+def test_a_page_elsewhere_names_the_next_one_beside_itself(service: Hostile, other: Hostile) -> None:
+    """A page of another server names the next one by a path: that is on that server, and gets no login either."""
+    service.default, more = _leading_to(f"{other.url}/a", "link")
+    other.paths["/a"] = hostile.given([{"id": 2}], Link='</b>; rel="next"')
+    other.paths["/b"] = hostile.given([{"id": 3}])
+    open_ = {"page_other_origins": other.url, "page_other_origins_internal": "true", "headers": f"X-Key: {CANARY}"}
+    with source(service.url, **more, **open_) as runner:
+        assert [each.value["id"] for each in runner.read(3)][:3] == [1, 2, 3]
+    assert not any(CANARY in str(each.headers) for each in other.asked)
+
+
+ODD_PAGES = (f"http://me:{CANARY}@HOST/x", "//HOST/x", "file:///etc/passwd", "http://[", "javascript:1", "ftp://a/")
+
+
+@pytest.mark.parametrize("address", ODD_PAGES)
+def test_a_next_page_is_an_address_of_the_service(service: Hostile, other: Hostile, address: str) -> None:
+    """The service names a next page in an odd way: nothing but an address of HTTP on its own server is asked."""
+    service.default, more = _leading_to(address.replace("HOST", f"127.0.0.1:{other.port}"), "cursor")
+    with source(service.url, **more) as runner:
+        runner.read(1)
+        with pytest.raises(ConnectError):
+            runner.read(1)
+    assert other.asked == []
+
+
 @pytest.mark.parametrize("setting", ["http_api_url", "oauth2_token_url"])
 def test_redirects_lead_nowhere(service: Hostile, other: Hostile, setting: str) -> None:
     """The service, or that of tokens, redirects to a server inside, which must not be asked."""

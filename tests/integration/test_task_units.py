@@ -267,6 +267,31 @@ class TestSink:
         both = [(topic, 0), (topic, 1)]
         assert made[0].calls == [("start", None), ("open", both), ("close", both), ("stop", None)]
 
+    def test_a_task_is_told_to_stop_while_it_delivers(self, bootstrap: str, topic: str) -> None:
+        class Waits(Shelf):
+            def __init__(self) -> None:
+                super().__init__()
+                self.told = threading.Event()
+
+            def put(self, records: list[SinkRecord]) -> None:
+                if records:
+                    self.calls.append(("put", None))
+                    # As one that waits for a service that never answers.
+                    assert self.told.wait(240)
+                    raise RetriableError("it is to stop")
+
+            def interrupt(self) -> None:
+                self.told.set()
+
+        create(bootstrap, topic)
+        write(bootstrap, topic, ["a"])
+        made: list[Shelf] = []
+        unit = self.host(bootstrap, made, Waits).unit(self.config(topic))
+        until(lambda: made and ("put", None) in made[0].calls)
+        end(unit)
+        assert made[0].calls[-1] == ("stop", None)
+        assert committed(bootstrap, f"connect-sink-{topic}", topic) == {}
+
     def test_a_batch_that_can_be_tried_again_comes_again(self, bootstrap: str, topic: str) -> None:
         class Stumbles(Shelf):
             tries = 0

@@ -84,7 +84,7 @@ def conversion(own: Schema | None, column: sa.Column[Any], backend: str, zone: Z
     if own is None:
         return _of_any(kind, backend, zone)
     if own.name == schema.DECIMAL:
-        return (lambda value: format(value, "f")) if isinstance(kind, sa.String) else None
+        return documents.decimal_text if isinstance(kind, sa.String) else None
     if own.name in (schema.DATE, schema.TIME, schema.TIMESTAMP):
         return _of_time(own.name, kind, zone)
     if own.type is SchemaType.ARRAY and isinstance(kind, sa.ARRAY):
