@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from kconnect.connectors.search.connector import OpenSearchSinkConnector
 from kconnect.testing import SinkRunner
 from tests.attacks import hostile
 from tests.attacks.hostile import Asked, Hostile, Reply
+from tests.support import wait_until
 
 CANARY = "canary-7741-secret"
 
@@ -213,6 +215,23 @@ def test_a_refusal_is_shown_in_one_short_line_without_the_password(service: Host
     assert CANARY not in str(problem)
     assert str(problem).isprintable()
     assert len(str(problem)) < 2000
+
+
+def test_a_task_that_waits_for_the_cluster_can_be_stopped(service: Hostile, cluster: Cluster) -> None:
+    """The cluster never answers: the task is stopped all the same, within the time that hosts wait for one."""
+    ended = threading.Event()
+    with sink(service, read_timeout_ms="600000", max_retries="5") as runner:
+        service.paths["/_bulk"] = service.silent()
+
+        def put() -> None:
+            with pytest.raises(RetriableError):
+                runner.put([record(0, {"a": 1})])
+            ended.set()
+
+        threading.Thread(target=put, daemon=True).start()
+        wait_until(lambda: any(each.path.startswith("/_bulk") for each in service.asked))
+        runner.task.interrupt()
+        assert ended.wait(60)
 
 
 def test_nobody_asks_forever(service: Hostile, cluster: Cluster) -> None:

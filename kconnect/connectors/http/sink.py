@@ -23,6 +23,7 @@ from kconnect.api import (
     SinkTask,
     TopicPartition,
 )
+from kconnect.connectors import interrupts
 from kconnect.connectors.common import MISFITS, CheckedSink, bad_record
 from kconnect.connectors.http import checks, settings
 from kconnect.connectors.http.answers import Answers
@@ -33,8 +34,6 @@ log = logging.getLogger(__name__)
 
 _LONGEST_PUT_S = 20.0
 """A put that waits for its rate for longer gives way: a group takes a member for dead that reads nothing for minutes."""
-_GRACE_S = 2.0
-"""How long a put may go on when the task is to stop: less than what hosts wait for it by default."""
 
 
 class HttpSinkConnector(CheckedSink):
@@ -79,9 +78,7 @@ class HttpSinkTask(SinkTask):
 
     def interrupt(self) -> None:
         # What can be sent soon need not be sent again later.
-        timer = threading.Timer(_GRACE_S, self._end)
-        timer.daemon = True
-        timer.start()
+        interrupts.after_grace(self._end)
 
     def _end(self) -> None:
         self._stopped.set()

@@ -7,30 +7,61 @@ opensearch-py reads an answer whole, unpacks it, and waits for each part of it a
 
 from __future__ import annotations
 
+import contextlib
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from opensearchpy import Urllib3HttpConnection
 
-from kconnect.connectors import limits
+from kconnect.connectors import interrupts, limits
 from kconnect.connectors.limits import BrokenError, TooMuchError
 from kconnect.connectors.search import settings
 
 _PIECE = 64 * 1024
 
 
-def bounded(most: int, seconds: float) -> type[Urllib3HttpConnection]:
-    """Return the class of connections whose answers have at most so many bytes, and take so many seconds at most."""
+def bounded(most: int, seconds: float, kept: Kept | None = None) -> type[Urllib3HttpConnection]:
+    """
+    Return the class of connections whose answers have at most so many bytes, and take so many seconds at most. They are noted
+    in `kept`.
+    """
 
     class Bounded(Urllib3HttpConnection):
         def _create_urllib3_pool(self) -> None:
             super()._create_urllib3_pool()
             pool: Any = self.pool
             pool.urlopen = _reading(pool.urlopen, most, seconds)
+            if kept is not None:
+                pool.ConnectionCls = kept.noting(pool.ConnectionCls)
 
     return Bounded
+
+
+class Kept:
+    """The connections that there are, so that they can be ended from another thread."""
+
+    def __init__(self) -> None:
+        self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def noting(self, kind: Any) -> Any:
+        """Return a class like this one, of whose connections each is noted."""
+        connections = self._connections
+
+        class Noted(kind):  # type: ignore[misc]
+            def connect(self) -> None:
+                super().connect()
+                connections.add(self)
+
+        return Noted
+
+    def shut_down(self) -> None:
+        """End them all."""
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError, AttributeError):
+                interrupts.shut_down(connection.sock.fileno())
 
 
 def _reading(urlopen: Callable[..., Any], most: int, seconds: float) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from kconnect.api import ConfigError
 from kconnect.connectors.search import settings
-from kconnect.connectors.search.connection import bounded
+from kconnect.connectors.search.connection import Kept, bounded
 from kconnect.data.secret_texts import forms, hide
 
 # It logs each request that fails with a traceback; all of them are told by those who made them.
@@ -27,8 +27,8 @@ PASSING = (429, 502, 503, 504)
 _SHOWN, _CAUSES, _SHORTEST = 300, 4, 3
 
 
-def made_client(config: Mapping[str, Any], longest_s: float | None = None) -> OpenSearch:
-    """Without a connection yet. ConfigError for files that can't be read."""
+def made_client(config: Mapping[str, Any], longest_s: float | None = None, kept: Kept | None = None) -> OpenSearch:
+    """Return a client without a connection yet; `kept` has them later. ConfigError for files that can't be read."""
     password = config[settings.PASSWORD].value
     tls = {
         name: config[setting]
@@ -45,7 +45,7 @@ def made_client(config: Mapping[str, Any], longest_s: float | None = None) -> Op
     try:
         return OpenSearch(
             hosts=config[settings.URLS],
-            connection_class=bounded(config[settings.MAX_BYTES], timeout_s),
+            connection_class=bounded(config[settings.MAX_BYTES], timeout_s, kept),
             http_auth=(config[settings.USER], password) if config[settings.USER] else None,
             http_compress=config[settings.COMPRESS],
             timeout=timeout_s,

@@ -16,10 +16,12 @@ from opensearchpy.exceptions import OpenSearchException, RequestError, Transport
 
 import kconnect
 from kconnect.api import ConnectError, DataError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.search import service, settings
 from kconnect.connectors.search.actions import Action, Bad, Maker
+from kconnect.connectors.search.connection import Kept
 from kconnect.connectors.search.indices import Indices
 
 log = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ _REFUSED = (401, 403)
 class OpenSearchSinkTask(SinkTask):
     def __init__(self) -> None:
         self._client: OpenSearch | None = None
+        self._kept = Kept()
         self._done: set[tuple[TopicPartition, int]] = set()
         """What was taken of a put that has failed."""
         self._taken: list[tuple[Group, Sequence[Action]]] = []
@@ -41,7 +44,7 @@ class OpenSearchSinkTask(SinkTask):
 
     def start(self, props: dict[str, str]) -> None:
         config = settings.CONFIG.parse(props)
-        self._client = service.made_client(config)
+        self._client = service.made_client(config, kept=self._kept)
         self._maker = Maker(config)
         self._indices = Indices(self._client, config)
         self._secrets = service.secrets_of(config)
@@ -53,6 +56,9 @@ class OpenSearchSinkTask(SinkTask):
         self._drops: bool = config[settings.DROP]
         self._named_by_field = bool(config[settings.INDEX_FIELD])
         self._schemaless = config[settings.SCHEMA_IGNORE], frozenset(config[settings.TOPIC_SCHEMA_IGNORE])
+
+    def interrupt(self) -> None:
+        interrupts.after_grace(self._kept.shut_down)
 
     def stop(self) -> None:
         if self._client is not None:

@@ -18,6 +18,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 import kconnect
 from kconnect.api import ConnectError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.libraries import Informed
@@ -58,6 +59,20 @@ class SqlSinkTask(Informed, SinkTask):
         """Outside of a put. Of two tasks that note a new partition at once, one is refused, and finds it there then."""
         assert self._engine is not None
         return database.patiently(self._engine, self._config, call, also=(IntegrityError,))
+
+    def interrupt(self) -> None:
+        interrupts.after_grace(self._end)
+
+    def _end(self) -> None:
+        """End a statement that the database has not answered. Called from another thread."""
+        connection = self._connection
+        with contextlib.suppress(Exception):  # It may be closed at any moment.
+            driver: Any = None if connection is None else connection.connection.driver_connection
+            if hasattr(driver, "interrupt"):
+                # SQLite's.
+                driver.interrupt()
+            elif driver is not None:
+                interrupts.shut_down((driver if hasattr(driver, "fileno") else driver._sock).fileno())
 
     def stop(self) -> None:
         self._disconnect()

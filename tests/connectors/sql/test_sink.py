@@ -6,6 +6,7 @@ import datetime
 import decimal
 import json
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -273,6 +274,27 @@ def test_names_that_the_database_has_no_columns_for_are_one_records_fault(table:
     # Some databases have columns for some of them.
     assert [number for (number,) in table.rows("id", "1")] == [number for number in (1, 2, 3, 4) if number not in bad]
     assert bad in ([], [2])
+
+
+@servers
+def test_a_task_that_waits_for_the_database_can_be_stopped(table: Table) -> None:
+    ended = threading.Event()
+    with table.sink(auto_create="true", max_retries="5") as sink:
+        sink.put([table.row(1)])
+        # Somebody else holds the whole table.
+        with table.database.engine.connect() as other:
+            lock = "LOCK TABLE {0} IN ACCESS EXCLUSIVE MODE" if other.dialect.name == "postgresql" else "LOCK TABLES {0} WRITE"
+            other.exec_driver_sql(lock.format(table.topic))
+
+            def put() -> None:
+                with pytest.raises(RetriableError):
+                    sink.put([table.row(2)])
+                ended.set()
+
+            threading.Thread(target=put, daemon=True).start()
+            sink.task.interrupt()
+            assert ended.wait(60)
+            other.invalidate()
 
 
 def test_without_leave_nothing_is_made(table: Table) -> None:
