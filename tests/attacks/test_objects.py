@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -371,6 +372,21 @@ def test_a_field_that_makes_a_folder_is_one_records_fault(tmp_path: Path, name: 
         bad = len(runner.reported)
     assert len(list((tmp_path / "store").rglob("*.json"))) == 3 - bad
     assert bad or name == "\0"
+
+
+@pytest.mark.parametrize("schemas", [True, False])
+def test_a_thousand_folders_do_not_take_all_files_of_the_host(tmp_path: Path, schemas: bool) -> None:
+    """Who may write to the topic sends another folder with each record: only so many files are open, and none is lost."""
+    fields = {"partitioner_class": "FieldPartitioner", "partition_field_name": "name", "flush_size": "100000"}
+    with file_sink(tmp_path, **fields, files_max_open="20", spool_dir=str(tmp_path)) as runner:
+        values = [Struct(ROW, {"name": f"n{number % 70}"}) for number in range(140)]
+        before = len(os.listdir("/proc/self/fd"))
+        for at, value in enumerate(values):
+            given = value if schemas else {"name": value.get("name")}
+            runner.put([SinkRecord("t", 0, None, None, ROW if schemas else None, given, at)])
+            assert len(os.listdir("/proc/self/fd")) - before < 30
+        assert runner.reported == []
+        assert len(list((tmp_path / "store").rglob("*.json"))) == 120
 
 
 @pytest.mark.parametrize("moment", [10**18, -(10**18), 10**30, float("nan"), float("inf"), "0000-01-01T00:00:00Z"], ids=str)

@@ -33,6 +33,7 @@ class Files:
         self._count: int = config[settings.COUNT]
         self._interval: int = config[settings.INTERVAL]
         self._bytes: int = config[settings.BYTES]
+        self._most: int = config[settings.MOST_FILES]
         self._compatibility: str = config[settings.COMPATIBILITY].lower()
         self._directory: Path | None = None
         self._writers: dict[tuple[str, str], tuple[Writer, str, Path]] = {}
@@ -74,7 +75,13 @@ class Files:
             self.finish()
             return 0, []
         some, times = some.cut(0, end), times[:end]
-        bad = self._write(some, times)
+        folders = self._partitioner.folders(some.value, self._place.partition, times)
+        end = self._room(some.topic, folders)
+        if end == 0:
+            self.finish()
+            return 0, []
+        some, folders = some.cut(0, end), folders[:end]
+        bad = self._write(some, folders)
         self.next = some.offsets[-1] + 1
         self._records += len(some)
         if self._records >= self._count or 0 < self._bytes <= self._size():
@@ -98,8 +105,19 @@ class Files:
                 return at
         return len(times)
 
-    def _write(self, some: Slice, times: Sequence[int | Exception]) -> list[Bad]:
-        folders = self._partitioner.folders(some.value, self._place.partition, times)
+    def _room(self, topic: str, folders: Sequence[str | Exception]) -> int:
+        """How many come before one that would open too many files."""
+        if len(self._writers) + len(folders) <= self._most:
+            return len(folders)
+        opened = set(self._writers)
+        for at, folder in enumerate(folders):
+            if not isinstance(folder, Exception):
+                opened.add((topic, folder))
+            if len(opened) > self._most:
+                return at
+        return len(folders)
+
+    def _write(self, some: Slice, folders: Sequence[str | Exception]) -> list[Bad]:
         bad: list[Bad] = []
         places: dict[str, list[int]] = {}
         if folders.count(folders[0]) == len(folders) and not isinstance(folders[0], Exception):

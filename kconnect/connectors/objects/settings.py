@@ -20,6 +20,7 @@ FORMAT, COMPRESSION, PARQUET_CODEC, AVRO_CODEC = "format.class", "s3.compression
 SEPARATOR, EXTENSION = "format.bytearray.separator", "format.bytearray.extension"
 PARTITIONER, FIELDS, PATH, DURATION = "partitioner.class", "partition.field.name", "path.format", "partition.duration.ms"
 ZONE, LOCALE, EXTRACTOR, TIME_FIELD = "timezone", "locale", "timestamp.extractor", "timestamp.field"
+MOST_FILES = "files.max.open"
 COUNT, INTERVAL, SCHEDULE, BYTES = "flush.size", "rotate.interval.ms", "rotate.schedule.interval.ms", "rotate.bytes"
 COMPATIBILITY, NULLS = "schema.compatibility", "behavior.on.null.values"
 USER, TOKEN = "hdfs.user", "hdfs.token"
@@ -344,6 +345,17 @@ CONFIG = ConfigDef(
         "With so many bytes in them, they are whole, too; then records are written at least once. -1: however many there are.",
         group=_ROTATION,
         order=4,
+    ),
+    ConfigKey(
+        MOST_FILES,
+        Type.INT,
+        500,
+        Importance.LOW,
+        "How many folders may have an open file at once, for each partition of Kafka. Before one more they are all whole: the "
+        "host, which other connectors share, has only so many files open.",
+        Range.between(1, 100_000),
+        group=_ROTATION,
+        order=6,
     ),
     ConfigKey(
         COMPATIBILITY,
