@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kconnect.api import ConfigError, ConnectError, SinkRecord
+from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.file_sink import FileStreamSinkTask
 from kconnect.connectors.file_source import FileStreamSourceTask
 from kconnect.connectors.host_files import HostFiles
@@ -88,6 +89,18 @@ def test_file_connectors_stay_below_the_allowed_folders(place: Path) -> None:
     sink.stop()
     [record] = source(f"{place}/in/own", worker).poll() or []
     assert record.value == "mine", "the control: what is inside"
+
+
+def test_a_schema_is_read_from_an_allowed_folder_only(place: Path) -> None:
+    """Whoever may create connectors has Datagen read its schema from a file outside: it is not opened, and not quoted."""
+    worker = {ALLOWED: f"{place}/in"}
+    for path in astray(place):
+        connector = DatagenSourceConnector()
+        connector.worker = worker
+        values = connector.validate({"name": "c", "kafka.topic": "t", "schema.filename": path}).values
+        [message] = [message for value in values for message in value.errors]
+        assert ALLOWED in message
+        assert "canary" not in message
 
 
 def test_a_link_that_comes_in_between_is_not_followed(place: Path) -> None:

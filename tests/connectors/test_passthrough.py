@@ -36,7 +36,7 @@ CONFIGS = {
     "ObjectStoreSource": {"store": "memory:///", "format.class": "JsonFormat"},
     "IcebergSink": {"iceberg.catalog.type": "in-memory", "iceberg.tables": "a.b", "iceberg.tables.auto-create-enabled": "true"},
 }
-PATHS = frozenset(("file", "spool.dir", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"))
+PATHS = frozenset(("file", "schema.filename", "spool.dir", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"))
 """Settings that name a file or folder of the machine; `core/settings/host_paths.py` knows each."""
 ELSEWHERE = frozenset(
     (
@@ -93,7 +93,16 @@ def test_settings_of_a_prefix_are_taken_by_the_declaration_only() -> None:
 def test_no_setting_is_dangerous_or_an_unknown_path(name: str) -> None:
     for key in CONNECTORS[name]().config().keys.values():
         assert list(dangers(key.name, "a.B")) == [], f"{key.name} would be refused, whoever sets it"
-        looks_so = key.name.rpartition(".")[2] in ("file", "dir", "directory", "folder", "path", "location")
+        looks_so = key.name.rpartition(".")[2] in (
+            "file",
+            "filename",
+            "dir",
+            "directory",
+            "folder",
+            "path",
+            "location",
+            "keytab",
+        )
         if looks_so and key.name not in ELSEWHERE:
             assert key.name in PATHS, f"{key.name}: is it a file of the machine?"
         if key.name in PATHS:

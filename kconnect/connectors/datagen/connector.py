@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from kconnect.api import (
@@ -27,6 +26,8 @@ from kconnect.api import (
 from kconnect.connectors.common import Checked, point_in_time
 from kconnect.connectors.datagen.generators import Generator
 from kconnect.connectors.datagen.schemas import LocaleError, Reader
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.libraries import Informed
 
 TOPIC, QUICKSTART, SCHEMA, SCHEMA_FILE = "kafka.topic", "quickstart", "schema.string", "schema.filename"
 KEY_FIELD, MAX_INTERVAL, ITERATIONS, SEED = "schema.keyfield", "max.interval", "iterations", "random.seed"
@@ -186,7 +187,7 @@ CONFIG = ConfigDef(
 )
 
 
-class DatagenSourceConnector(Checked, SourceConnector):
+class DatagenSourceConnector(Informed, Checked, SourceConnector):
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.datagen.task import DatagenSourceTask
 
@@ -208,7 +209,7 @@ class DatagenSourceConnector(Checked, SourceConnector):
             found.append((given[1], f"{given[1]} and {given[0]} both say what the records are: leave out one of them."))
         else:
             try:
-                generator = read(config, "0")
+                generator = read(config, "0", self.worker)
                 key = key_field(config)
                 if key and generator.schema.field(key) is None:
                     there = ", ".join(each.name for each in generator.schema.fields)
@@ -243,8 +244,11 @@ class DatagenSourceConnector(Checked, SourceConnector):
         return True
 
 
-def read(config: Mapping[str, Any], seed: str) -> Generator:
-    """The generator of the config's records; ConnectError if its schema can't be read, or none can be made by it."""
+def read(config: Mapping[str, Any], seed: str, worker: Mapping[str, str]) -> Generator:
+    """
+    The generator of the config's records; ConnectError if its schema can't be read, or none can be made by it. `worker` has the
+    worker's limits.
+    """
     if config[QUICKSTART]:
         if config[QUICKSTART] not in QUICKSTARTS:
             raise ConnectError(f"There is no quickstart {config[QUICKSTART]}, but {', '.join(QUICKSTARTS)}.")
@@ -252,7 +256,9 @@ def read(config: Mapping[str, Any], seed: str) -> Generator:
         text = file.read_text("utf-8")
     elif config[SCHEMA_FILE]:
         try:
-            text = Path(config[SCHEMA_FILE]).read_text("utf-8")
+            opener = HostFiles(worker).opener(SCHEMA_FILE)
+            with open(config[SCHEMA_FILE], encoding="utf-8", opener=opener) as schema:
+                text = schema.read()
         except OSError as error:
             raise ConnectError(f"{config[SCHEMA_FILE]} can't be read: {error.strerror}.") from None
         except UnicodeDecodeError:

@@ -17,6 +17,7 @@ import kconnect
 from kconnect.api import SourceRecord, SourceTask
 from kconnect.connectors.datagen import connector
 from kconnect.connectors.datagen.generators import Block
+from kconnect.connectors.libraries import Informed
 
 _BLOCK = 1000
 _FRESH_S = 1.0
@@ -24,7 +25,7 @@ _FRESH_S = 1.0
 _LONGEST_WAIT_S, _SHORTEST_WAIT_S = 0.5, 0.01
 
 
-class DatagenSourceTask(SourceTask):
+class DatagenSourceTask(Informed, SourceTask):
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._block: Sequence[Any] = ()
@@ -47,7 +48,7 @@ class DatagenSourceTask(SourceTask):
         seed = config[connector.SEED]
         self._own_seed: int = seed if seed is not None else stored.get(connector.SEED, time.time_ns())
         # Faker's pools are the same for all tasks, as those of one shop's customers are.
-        self._generator = connector.read(config, str(self._own_seed))
+        self._generator = connector.read(config, str(self._own_seed), self.worker)
         self._dice = f"{self._own_seed} {task}"
         key = connector.key_field(config)
         self._key = self._generator.schema.field(key) if key else None
