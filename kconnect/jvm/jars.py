@@ -24,7 +24,7 @@ from xml.sax.saxutils import quoteattr
 
 from kconnect import CONNECT_VERSION
 from kconnect.errors import ConnectError
-from kconnect.jvm import java, lock
+from kconnect.jvm import checksums, java, lock
 
 KAFKA_VERSION = CONNECT_VERSION
 CENTRAL = "https://repo1.maven.org/maven2/"
@@ -150,6 +150,7 @@ def _fetch(
         if attempt == attempts or _unknown_host(text):
             raise ConnectError(_failure(name, text, log_file))
         time.sleep(attempt)
+    _verify(work / "cache")
     jars = {jar.name: jar.stat().st_size for jar in sorted(fresh.glob("*.jar"))}
     if not jars:
         raise ConnectError(f"Ivy fetched no jar for {name}; details are in {log_file}")
@@ -199,6 +200,27 @@ def _ivy(program: str, work: Path, target: Path, log_file: Path, progress: Progr
             if child.poll() is None:
                 child.kill()
                 child.wait()
+
+
+def _verify(ivy_cache: Path) -> None:
+    """
+    Compare what came over plain http with checksums, where Ivy takes a file without one as it is.
+
+    Raises:
+        ConnectError: a jar has no checksum, or another content
+    """
+    root = os.environ.get("KCONNECT_MAVEN") or CENTRAL
+    if not checksums.is_plain(root):
+        return
+    # Imported here: it needs this module.
+    from kconnect.jvm import maven
+
+    for jar in sorted(ivy_cache.glob("*/*/*/*.jar")):
+        group, module = jar.parts[-4], jar.parts[-3]
+        revisions = [file.stem.removeprefix("ivy-") for file in jar.parents[1].glob("ivy-*.xml")]
+        revision = next(each for each in sorted(revisions, key=len, reverse=True) if f"-{each}" in jar.stem)
+        name = f"{group.replace('.', '/')}/{module}/{revision}/{jar.name}"
+        checksums.verify(jar, name, f"{maven.repository()}{name}", maven.small_file)
 
 
 def of_pyspark(name: str) -> Path:

@@ -3,17 +3,17 @@ Java plugins from a Maven repository: the archive that a project publishes for K
 
 Called by `plugins/java_installation.py`. Many projects publish an archive with all jars of a plugin, with the classifier
 `plugin`; what has none is resolved by the Ivy of `jars.py`, without what Connect's class loaders take from the worker anyway.
-`KCONNECT_MAVEN` names the repository. Read next: `unpacking.py`.
+`KCONNECT_MAVEN` names the repository. Read next: `checksums.py`, `unpacking.py`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import os
 import re
 import shutil
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from typing import IO, NamedTuple
 
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.java import versions
-from kconnect.jvm import jars
+from kconnect.jvm import checksums, jars
 
 FRAMEWORK = (
     *(("org.apache.kafka", f"connect-{part}") for part in ("api", "runtime", "json", "transforms")),
@@ -39,6 +39,11 @@ _ENDINGS = (".tar.gz", ".zip")
 _TIMEOUT_S = 60.0
 _CHUNK = 2**18
 _SHOWN = 6
+_SMALL = 2**16
+_MOST = 4 * 2**30
+"""Bytes of an archive. The largest known have some hundred million."""
+_LONGEST_S = 3600.0
+"""For one archive: a repository that sends a byte a minute keeps nobody for ever."""
 
 Tell = Callable[[str], None]
 """Hears what is being done."""
@@ -95,15 +100,16 @@ def archive(wanted: Coordinates, directory: Path, tell: Tell) -> Path | None:
         name = f"{wanted.stem}-plugin{ending}"
         with suppress(_AbsentError), _open(name) as answer:
             target = directory / name.rpartition("/")[2]
-            digest = _save(answer, target, tell)
-            with suppress(_AbsentError), _open(f"{name}.sha1") as checksum:
-                right = checksum.read(1000).decode("ascii", "replace").split()[:1]
-                if right and right[0].lower() != digest:
-                    raise ConnectError(
-                        f"{_repository()}{name} was damaged on its way: its SHA-1 is {digest}, and must be {right[0]}. "
-                        "Run this again"
-                    )
+            _save(answer, target, tell)
+            checksums.verify(target, name, _shown(name, answer), small_file)
             return target
+    return None
+
+
+def small_file(name: str) -> str | None:
+    """The text of a file of the repository, such as a checksum; None if there is no such file."""
+    with suppress(_AbsentError), _open(name) as answer:
+        return answer.read(_SMALL).decode("utf-8", "replace")
     return None
 
 
@@ -134,12 +140,12 @@ def _absent(wanted: Coordinates) -> str:
         there = re.findall(r"<version>\s*([^<\s]+)\s*</version>", answer.read(2**22).decode("utf-8", "replace"))
     if not there:
         return (
-            f"{_repository()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that has it "
+            f"{repository()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that has it "
             "in KCONNECT_MAVEN"
         )
     newest = versions.oldest_first(there)[::-1][:_SHOWN]
     return (
-        f"{_repository()} has no version {wanted.version} of {wanted.group}:{wanted.artefact}; it has {', '.join(newest)}"
+        f"{repository()} has no version {wanted.version} of {wanted.group}:{wanted.artefact}; it has {', '.join(newest)}"
         f"{' and older ones' if len(there) > len(newest) else ''}"
     )
 
@@ -162,7 +168,7 @@ def _open(name: str) -> IO[bytes]:
         if error.code in (404, 410):
             raise _AbsentError from None
         raise ConnectError(
-            f"{_repository()}{name} can't be fetched: the repository answers {error.code} {error.reason}. KCONNECT_MAVEN names "
+            f"{repository()}{name} can't be fetched: the repository answers {error.code} {error.reason}. KCONNECT_MAVEN names "
             "another one"
         ) from None
     except (OSError, http.client.HTTPException) as error:
@@ -173,33 +179,45 @@ def _open(name: str) -> IO[bytes]:
     return answer
 
 
-def _save(answer: IO[bytes], target: Path, tell: Tell) -> str:
-    """The SHA-1 of what came; Maven has it of every file."""
-    digest, done = hashlib.sha1(usedforsecurity=False), 0
+def _save(answer: IO[bytes], target: Path, tell: Tell) -> None:
+    done, ends_at = 0, time.monotonic() + _LONGEST_S
     length = getattr(answer, "headers", {}).get("Content-Length")
     total = f" of {int(length) / 1e6:.0f}" if length else ""
     with target.open("wb") as file:
         try:
             while data := answer.read(_CHUNK):
-                file.write(data)
-                digest.update(data)
                 done += len(data)
+                if done > _MOST or time.monotonic() > ends_at:
+                    raise ConnectError(
+                        f"{target.name} has more than {_MOST} bytes, or takes longer than {_LONGEST_S:.0f} s. "
+                        "Get it in another way, and install it from your disk"
+                    )
+                file.write(data)
                 tell(f"Fetching {target.name}: {done / 1e6:.0f}{total} MB")
         except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
             raise _unreachable(error) from None
     if length and done != int(length):
         raise ConnectError(f"{target.name} was cut off after {done} of {length} bytes: run this again")
-    return digest.hexdigest()
+
+
+def _shown(name: str, answer: IO[bytes]) -> str:
+    """The address of a file, as it is shown; that which it came from if it is a less safe one."""
+    came_from = str(getattr(answer, "url", ""))
+    return _without_login(came_from) if checksums.is_plain(came_from) else f"{repository()}{name}"
 
 
 def _unreachable(reason: object) -> ConnectError:
     return ConnectError(
-        f"{_repository()} can't be reached from here ({reason}): connect to the network, set https_proxy, or name a mirror in "
+        f"{repository()} can't be reached from here ({reason}): connect to the network, set https_proxy, or name a mirror in "
         "KCONNECT_MAVEN"
     )
 
 
-def _repository() -> str:
-    """As it is shown: a mirror's URL may have a password in it."""
+def repository() -> str:
+    """The repository's URL as it is shown: a mirror's may have a password in it."""
     root = os.environ.get("KCONNECT_MAVEN") or jars.CENTRAL
-    return re.sub(r"//[^/@]*@", "//", root.rstrip("/") + "/")
+    return _without_login(root.rstrip("/") + "/")
+
+
+def _without_login(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url)

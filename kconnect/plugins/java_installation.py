@@ -56,9 +56,9 @@ class JavaPlan:
         return f"{self.name} {self.version}".strip()
 
 
-def source_of(text: str) -> Source | None:
+def source_of(text: str, most: int | None = None) -> Source | None:
     """
-    Where the Java plugin comes from that the user means; None if it is none of Java's.
+    Where the Java plugin comes from that the user means; None if it is none of Java's. `most`: as `unpacking.unpack` has it.
 
     Raises:
         BadRequestError: it is meant to be Java's, but is no coordinate or no archive of a plugin
@@ -77,7 +77,7 @@ def source_of(text: str) -> Source | None:
         return path.absolute()
     if not unpacking.is_archive(path):
         return None
-    names = unpacking.names(path)
+    names = unpacking.names(path, most)
     if any(PurePosixPath(name).name in _OF_PYTHON and len(PurePosixPath(name).parts) <= 2 for name in names):
         return None
     if not any(name.lower().endswith(".jar") for name in names):
@@ -100,12 +100,15 @@ def planned(source: Source, plugin_path: Path) -> JavaPlan:
     return _plan(*installation.parts_of(name.removesuffix("-plugin")), plugin_path, source)
 
 
-def prepare(source: Source, wanted: JavaPlan, directory: Path, tell: Callable[[str], None]) -> JavaPlan:
+def prepare(
+    source: Source, wanted: JavaPlan, directory: Path, tell: Callable[[str], None], most: int | None = None
+) -> JavaPlan:
     """
     Put the plugin's files into a directory that is empty; gives the plan, with name and version as its own manifest has them.
+    `most`: as `unpacking.unpack` has it.
 
     Raises:
-        BadRequestError: an archive is damaged, or would write elsewhere
+        BadRequestError: an archive is damaged, holds too much, or would write elsewhere
         NotFoundError: the repository has no such artefact
         ConnectError: it can't be reached
     """
@@ -115,12 +118,12 @@ def prepare(source: Source, wanted: JavaPlan, directory: Path, tell: Callable[[s
         if fetched is None:
             maven.jars_of(source, directory, tell)
             return wanted
-        unpacking.unpack(fetched, directory)
+        unpacking.unpack(fetched, directory, most)
         fetched.unlink()
         return wanted
     tell(f"Unpacking {source.name}")
     if source.is_file() and unpacking.is_archive(source):
-        unpacking.unpack(source, directory)
+        unpacking.unpack(source, directory, most)
     else:
         unpacking.copy(source, directory)
     named = unpacking.manifest(directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -45,7 +46,9 @@ class Repository:
         place.mkdir(parents=True)
         needs = "".join(NEEDS.format(*dependency) for dependency in dependencies)
         (place / f"{name}-1.0.pom").write_text(POM.format(name=name, dependencies=needs))
-        (place / f"{name}-1.0.jar").write_bytes(b"PK" + name.encode())
+        jar = place / f"{name}-1.0.jar"
+        jar.write_bytes(b"PK" + name.encode())
+        jar.with_name(f"{jar.name}.sha1").write_text(hashlib.sha1(jar.read_bytes()).hexdigest())
 
     def close(self) -> None:
         self._server.shutdown()
@@ -94,6 +97,20 @@ def test_an_incomplete_directory_is_repaired(repository: Repository, tmp_path: P
     assert not jars.is_complete(found, TOOL)
     jars.resolve("tool", TOOL, cache=tmp_path / "cache")
     assert jar.read_bytes() == b"PKlibrary"
+
+
+@pytest.mark.parametrize("checksum", [None, "", "no checksum"])
+def test_a_jar_without_a_checksum_is_not_taken_over_plain_http(
+    repository: Repository, tmp_path: Path, checksum: str | None
+) -> None:
+    sha1 = repository.directory / "org/example/library/1.0/library-1.0.jar.sha1"
+    if checksum is None:
+        sha1.unlink()
+    else:
+        sha1.write_text(checksum)
+    with pytest.raises(ConnectError):
+        jars.resolve("tool", TOOL, cache=tmp_path / "cache")
+    assert not list((tmp_path / "cache").glob("jars/*"))
 
 
 def test_other_artefacts_under_the_same_name_are_fetched(repository: Repository, tmp_path: Path) -> None:

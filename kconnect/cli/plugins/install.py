@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 @click.option("--upgrade", is_flag=True, help="Remove older versions of the plugin, once this one is there.")
 @click.option("--force", is_flag=True, help="Install a version again that is already there.")
 @click.option("--no-check", is_flag=True, help="Install it even if it does not work here.")
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Let an archive for Java hold so many bytes; default: 200 times its own size, and at most 4 GiB.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be installed, and install nothing.")
 @click.pass_context
 def install(
@@ -50,6 +56,7 @@ def install(
     upgrade: bool,
     force: bool,
     no_check: bool,
+    max_bytes: int | None,
     dry_run: bool,
 ) -> int:
     """
@@ -81,7 +88,7 @@ def install(
     from kconnect.plugins import installation, java_installation
     from kconnect.plugins.pip import Pip
 
-    java = java_installation.source_of(requirement)
+    java = java_installation.source_of(requirement, max_bytes)
     if java is not None:
         given = {"--python": python, "--find-links": find_links, "--no-index": no_index, "--pre": pre}
         for name, value in given.items():
@@ -99,7 +106,7 @@ def install(
     if java is not None:
         from kconnect.cli.plugins import install_java
 
-        return install_java.install(java, directories, install_java.Options(upgrade, force, no_check, dry_run))
+        return install_java.install(java, directories, install_java.Options(upgrade, force, no_check, dry_run, max_bytes))
     asked = installation.requirement_of(requirement)
     with plugin_doctor.progress() as tell:
         tell(f"Asking pip what {requirement} needs")

@@ -33,6 +33,7 @@ class Options:
     force: bool
     no_check: bool
     dry_run: bool
+    max_bytes: int | None = None
 
 
 def install(source: Source, directories: list[Path], options: Options) -> int:
@@ -42,7 +43,7 @@ def install(source: Source, directories: list[Path], options: Options) -> int:
     if isinstance(source, Coordinates) and _is_there(wanted, options):
         return 0
     with plugin_doctor.progress() as tell, _stage(wanted, options) as stage:
-        wanted = java_installation.prepare(source, wanted, stage, tell)
+        wanted = java_installation.prepare(source, wanted, stage, tell, options.max_bytes)
         if wanted.version and _is_there(wanted, options):
             return 0
         left_out = java_installation.of_worker(stage)

@@ -1,0 +1,202 @@
+"""Attacks by those who serve plugins, or sit on the way: against a real HTTP server, real archives and the command itself."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from kconnect.errors import BadRequestError, ConnectError
+from kconnect.jvm import maven, unpacking
+from kconnect.jvm.maven import Coordinates
+from kconnect.plugins import installation, java_installation
+
+ACME = Coordinates("org.example", "acme", "1.0")
+NAME = f"{ACME.stem}-plugin.zip"
+MIB = 2**20
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder. What begins with `/moved` is sent on to the same server by plain http."""
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/moved"):
+            self.send_response(302)
+            self.send_header("Location", f"http://{self.headers['Host']}{self.path.removeprefix('/moved')}")
+            self.end_headers()
+        else:
+            super().do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A repository that is served by plain http, with one plugin's archive."""
+    folder = tmp_path / "repository"
+    archive = folder / NAME
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("acme-1.0.jar", b"harmless")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("KCONNECT_MAVEN", f"http://127.0.0.1:{server.server_address[1]}/")
+    monkeypatch.setenv("no_proxy", "*")
+    yield folder
+    server.shutdown()
+    server.server_close()
+
+
+def prepare(plugin_path: Path) -> list[str]:
+    """Install as the command does, as far as the plugin's files; return what is in the plugin's directory."""
+    wanted = java_installation.planned(ACME, plugin_path)
+    with installation.stage(wanted.target) as stage:
+        java_installation.prepare(ACME, wanted, stage, lambda doing: None)
+        installation.put(stage, wanted)
+    return sorted(file.name for file in wanted.target.rglob("*"))
+
+
+def checksum(repository: Path, kind: str, text: str | None = None) -> None:
+    content = (repository / NAME).read_bytes()
+    (repository / f"{NAME}.{kind}").write_text(hashlib.new(kind, content).hexdigest() if text is None else text)
+
+
+@pytest.mark.parametrize("kind", ["sha1", "sha256", "sha512"])
+def test_the_control_an_archive_with_a_checksum(repository: Path, tmp_path: Path, kind: str) -> None:
+    """The control: whoever has a checksum of what they serve is believed."""
+    checksum(repository, kind)
+    assert prepare(tmp_path / "plugins") == ["acme-1.0.jar"]
+
+
+@pytest.mark.parametrize("text", [None, "", "\n", "<html>not found</html>", "0" * 39])
+def test_an_archive_without_a_checksum_is_not_taken_over_http(repository: Path, tmp_path: Path, text: str | None) -> None:
+    """Whoever is on the way changes an archive and holds back its checksum, or empties it; nothing must be installed."""
+    if text is not None:
+        for kind in ("sha512", "sha256", "sha1"):
+            checksum(repository, kind, text)
+    with pytest.raises(ConnectError, match="came over plain http, and the repository has no checksum"):
+        prepare(tmp_path / "plugins")
+    assert list((tmp_path / "plugins").rglob("*")) == []
+
+
+@pytest.mark.parametrize("kind", ["sha1", "sha256", "sha512"])
+def test_the_strongest_checksum_counts(repository: Path, tmp_path: Path, kind: str) -> None:
+    """Whoever changes an archive and its weaker checksums; the strongest one must count, and nothing be installed."""
+    for weaker in ("sha1", "sha256"):
+        checksum(repository, weaker)
+    checksum(repository, kind, "0" * len(hashlib.new(kind).hexdigest()))
+    if kind == "sha1":
+        (repository / f"{NAME}.sha256").unlink()
+    with pytest.raises(ConnectError, match=f"was damaged on its way: its SHA-{kind[3:]} is"):
+        prepare(tmp_path / "plugins")
+    assert list((tmp_path / "plugins").rglob("*")) == []
+
+
+def test_a_safe_repository_that_sends_on_to_http_is_none(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository with https whose redirect leads to plain http; what comes from there must need a checksum, too."""
+    port = urlsplit(maven.repository()).port
+    monkeypatch.setenv("KCONNECT_MAVEN", f"http://127.0.0.1:{port}/moved/")
+    # To have a certificate here would be much for little: the root counts as https, and the answer's own address does not.
+    monkeypatch.setattr("kconnect.jvm.maven.repository", lambda: "https://repository.example/")
+    with pytest.raises(ConnectError, match="came over plain http"):
+        prepare(tmp_path / "plugins")
+
+
+# -- bombs ------------------------------------------------------------------------------------------------------------
+
+
+def zip_bomb(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed, packed.open("a.jar", "w") as member:
+        for _ in range(300):
+            member.write(bytes(MIB))
+
+
+def overlapping(path: Path) -> None:
+    """Members that share their content: each is small, and there are very many."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("a.jar", bytes(8 * MIB))
+        first = packed.filelist[0]
+        packed.filelist += [first] * 100
+
+
+def tar_bomb(path: Path) -> None:
+    with tarfile.open(path, "w:gz") as packed:
+        info = tarfile.TarInfo("a.jar")
+        info.size = 300 * MIB
+        packed.addfile(info, io.BytesIO(bytes(info.size)))
+
+
+def long_header(path: Path) -> None:
+    """A header for a name, which is read into memory."""
+    with tarfile.open(path, "w:gz", format=tarfile.GNU_FORMAT) as packed:
+        packed.addfile(tarfile.TarInfo("a" * 60 * MIB))
+
+
+def padding(path: Path) -> None:
+    """Nothing is in it, and that takes long."""
+    with gzip.open(path, "wb") as packed:
+        info = tarfile.TarInfo("._rubbish")
+        info.size = 300 * MIB
+        packed.write(info.tobuf())
+        for _ in range(301):
+            packed.write(bytes(MIB))
+
+
+def many_files(path: Path) -> None:
+    with tarfile.open(path, "w:gz") as packed:
+        for number in range(1001):
+            packed.addfile(tarfile.TarInfo(str(number)))
+
+
+def long_name(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("a/" * 1000 + "a.jar", b"")
+
+
+@pytest.mark.parametrize(
+    ("make", "ending", "rule"),
+    [
+        (zip_bomb, ".zip", "holds more than 67108864 bytes"),
+        (overlapping, ".zip", "holds more than 67108864 bytes"),
+        (tar_bomb, ".tar.gz", "holds more than 67108864 bytes"),
+        (padding, ".tar.gz", "holds more than 67108864 bytes"),
+        (long_header, ".tar.gz", "header in it has more than 1048576 bytes"),
+        (many_files, ".tar.gz", "holds more than 1000 files"),
+        (long_name, ".zip", "a name in it has more than 1024 bytes"),
+    ],
+)
+def test_a_bomb_fills_neither_disk_nor_memory(
+    tmp_path: Path, make: Callable[[Path], None], ending: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever makes a plugin's archive packs very much into little; it must be refused, and nothing of it be left."""
+    monkeypatch.setattr("kconnect.jvm.unpacking._FILES", 1000)
+    archive, directory = tmp_path / f"bomb{ending}", tmp_path / "plugins" / "bomb"
+    make(archive)
+    assert archive.stat().st_size < 4 * MIB
+    with pytest.raises(BadRequestError, match=rule):
+        java_installation.source_of(str(archive))
+    with pytest.raises(BadRequestError, match=rule), installation.stage(directory) as stage:
+        unpacking.unpack(archive, stage)
+    assert list((tmp_path / "plugins").rglob("*")) == []
+
+
+def test_the_control_a_user_may_allow_more(tmp_path: Path) -> None:
+    """The control: with `--max-bytes` the bomb goes off."""
+    archive = tmp_path / "bomb.zip"
+    zip_bomb(archive)
+    with installation.stage(tmp_path / "plugins" / "bomb") as stage:
+        unpacking.unpack(archive, stage, 400 * MIB)
+        assert (stage / "a.jar").stat().st_size == 300 * MIB
