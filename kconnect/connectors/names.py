@@ -20,6 +20,7 @@ _ODD = re.compile(r"%u00([0-9a-f]{2})|%(?:c0|e0%80)%(ae|af)", re.IGNORECASE)
 """Spellings of a byte that old servers understand: by its number in UTF-16, and longer than UTF-8 has it."""
 _SEPARATORS = re.compile(r"[/\\]")
 _SHOWN = 60
+_LONGEST_LINE = 500
 _LONGEST_HEADER = 16 * 1024
 """Most servers refuse more, and take the connection away with the other requests on it."""
 _FORBIDDEN_IN_INDEX = frozenset('\\/*?"<>|,#: ')
@@ -35,6 +36,11 @@ def shown(text: str) -> str:
     """Return the begin of a name as a message can have it: in one line, without characters that are not visible."""
     plain = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     return ascii(plain) if not plain.isprintable() else f"'{plain}'"
+
+
+def printable(text: str) -> str:
+    """Return what others have named or said as a line of a log can have it."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:_LONGEST_LINE]
 
 
 def check_segment(text: str, empty: bool = False) -> None:

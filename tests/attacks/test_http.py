@@ -14,9 +14,12 @@ from typing import Any
 import httpx
 import pytest
 
-from kconnect.api import ConnectError, RetriableError, SinkRecord
+from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord
 from kconnect.connectors.addresses import is_public
+from kconnect.connectors.http import settings
+from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.dialer import Dialer
+from kconnect.connectors.http.requests import Request
 from kconnect.connectors.http.sink import HttpSinkConnector
 from kconnect.connectors.http.source import HttpSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner, config_errors
@@ -567,6 +570,31 @@ def test_a_refusal_is_shown_in_one_short_line(service: Hostile) -> None:
         ((_, error),) = runner.reported
     assert str(error).isprintable()
     assert len(str(error)) < 500
+
+
+def test_an_answer_that_no_topic_takes_ends_no_sink() -> None:
+    """The service answers with more than a message of Kafka may have: the sink goes on, and keeps that there was an answer."""
+    config = {
+        "http.api.url": "http://127.0.0.1:1",
+        "reporter.result.topic.name": "r",
+        "reporter.bootstrap.servers": "127.0.0.1:1",
+    }
+    answers = Answers(settings.CONFIG.parse(config), config)
+    for body, key in ((b"a" * 5_000_000, "k"), (b"a", "k" * 5_000_000)):
+        answers.keep(Request([record(0, key, "v")], "POST", "http://127.0.0.1:1", {}, None), 200, body)
+
+
+@pytest.mark.parametrize("mode", ["cursor", "link", "since"])
+def test_what_a_service_makes_an_offset_of_is_short(service: Hostile, mode: str) -> None:
+    """The service gives a cursor of a megabyte, which would be in every offset: no offset has it."""
+    long = "x" * 1_000_000
+    if mode == "since":
+        service.default, more = hostile.given([{"id": long}]), {"since_path": "id"}
+    else:
+        service.default, more = hostile.given({"next": long, "rows": [1]}), {"page_mode": "cursor", "page_cursor_path": "next"}
+    url = f"{service.url}/x?after=${{cursor}}" if mode == "cursor" else service.url
+    with source(url, **more) as runner, pytest.raises(DataError, match="characters"):
+        runner.read(2)
 
 
 def test_cookies_do_not_pile_up(service: Hostile) -> None:

@@ -71,9 +71,9 @@ def test_a_long_line_takes_no_more_time_than_its_length(tmp_path: Path) -> None:
 def test_a_packed_file_of_lines_is_refused_by_its_ratio(tmp_path: Path) -> None:
     """Who may put a file there packs millions of short lines: some of them come, then it is refused."""
     path = tmp_path / "a.json.gz"
-    path.write_bytes(gzip.compress(b"1\n" * 4 * MB))
-    assert 0 < refused("JsonFormat", path, r"file\.max\.ratio is 20") < 4 * MB
-    assert sum(map(len, pieces("JsonFormat", path, 5000))) == 4 * MB
+    path.write_bytes(gzip.compress(b"1\n" * 3 * MB))
+    assert 0 < refused("JsonFormat", path, r"file\.max\.ratio is 20") < 3 * MB
+    assert sum(map(len, pieces("JsonFormat", path, 5000))) == 3 * MB
 
 
 @pytest.mark.parametrize("text", [b"," * 4 * MB, b'a\n"' + b"x\n" * 2 * MB, b'a,b\n1,"' + b'x"\n"' * 2 * MB])
@@ -119,16 +119,16 @@ def written(path: Path, table: pa.Table, **more: Any) -> Path:
 
 
 def test_a_dictionary_that_is_a_bomb_is_read_in_small_lots_and_refused(tmp_path: Path) -> None:
-    """Who may put a file there has one text of a megabyte in 400 rows, in a few hundred bytes: 400 MB if it is read whole."""
+    """Who may put a file there has one text of a megabyte in 100 rows, in a few hundred bytes: 100 MB if it is read whole."""
     text = "a" * (RECORD - 100)
-    path = written(tmp_path / "a.parquet", pa.table({"a": [text] * 400}), compression="zstd")
+    path = written(tmp_path / "a.parquet", pa.table({"a": [text] * 100}), compression="zstd")
     assert path.stat().st_size < 10_000
     before = pa.default_memory_pool().max_memory()
     assert refused("ParquetFormat", path, r"file\.max\.ratio is 20") < 20
     assert pa.default_memory_pool().max_memory() - before < 64 * MB
     # With a high ratio it is read, a few rows at a time.
     lots = [len(rows) for rows in pieces("ParquetFormat", path, 10_000_000)]
-    assert sum(lots) == 400
+    assert sum(lots) == 100
     assert max(lots) <= 3
 
 
@@ -329,6 +329,30 @@ def test_a_file_that_is_too_large_is_not_fetched(tmp_path: Path, on_error: str) 
         else:
             assert [each.value for each in runner.read(2)] == [1, 2]
         assert sum(each.stat().st_size for each in spool.iterdir()) < 1000
+
+
+@pytest.mark.parametrize("name", ["t+99999999999+0.json", "t+\u0663+0.json", f"t+0+{'9' * 100}.json", "t+0.json"], ids=ascii)
+def test_a_file_names_a_partition_or_is_none_of_ours(tmp_path: Path, name: str) -> None:
+    """Who may put a file there names a partition that no topic has: the file is left, and the others are read."""
+    folder = tmp_path / "topics"
+    folder.mkdir()
+    (folder / name).write_bytes(b"1\n")
+    (folder / "t+0+1.json").write_bytes(b"2\n")
+    config = {"store": f"file://{tmp_path}", "format.class": "JsonFormat"}
+    with SourceRunner(ObjectStoreSourceConnector, config) as runner:
+        assert [each.value for each in runner.read(1)] == [2]
+
+
+def test_the_name_of_a_file_makes_no_line_of_a_log(tmp_path: Path) -> None:
+    """Who may put a file there writes a line of a log into its name, which is in the reason of a failure."""
+    folder = tmp_path / "topics"
+    folder.mkdir()
+    (folder / "a\u20282026-01-01 INFO forged\u202e t+0+1.json").write_bytes(b"no JSON\n")
+    config = {"store": f"file://{tmp_path}", "format.class": "JsonFormat"}
+    with SourceRunner(ObjectStoreSourceConnector, config) as runner, pytest.raises(ConnectError) as raised:
+        for _ in range(3):
+            runner.poll()
+    assert str(raised.value).isprintable()
 
 
 # What a record names.

@@ -62,6 +62,12 @@ class Answers:
                 self._producer.produce(self._topic, body, key, headers=dict(headers), on_delivery=self._delivered)
             except BufferError:
                 self._producer.poll(0.1)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE or "http_body_omitted" in headers:
+                    raise
+                # The service decides how long its answer is; that it has taken the request is kept.
+                body, key = b"", None
+                headers["http_body_omitted"] = "true"
             else:
                 self._producer.poll(0)
                 return

@@ -28,7 +28,7 @@ _MARKS = 200
 """How many records that are equally new are told from each other."""
 _PARTS = ("since", "cursor", "offset", "page", "size")
 _LONGEST_CURSOR = 16 * 1024
-"""It stands in every offset of its page."""
+"""A cursor, and a `since`, stand in every offset."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,12 @@ class Pages:
             following = None if found in (None, "", False) else str(found)
         else:
             return None
-        if following is None or self._has_cursor:
-            return following
+        if following is None:
+            return None
         if len(following) > _LONGEST_CURSOR:
-            raise DataError(f"The address of the next page has {len(following)} characters, of which {_LONGEST_CURSOR} may be")
+            raise DataError(f"What leads to the next page has {len(following)} characters, of which {_LONGEST_CURSOR} may be")
+        if self._has_cursor:
+            return following
         # Relative to the page that names it; where that is the config's origin, it stays as short as it is.
         return following if self._origins.is_own(response.url) else str(_joined(response.url, following))
 
@@ -178,6 +180,8 @@ class Pages:
         found = _search(source_settings.SINCE, self._since, record)
         if isinstance(found, bool) or not isinstance(found, str | int | float):
             raise DataError(f"{source_settings.SINCE} finds no text and no number in a record, but {_shown(found)}")
+        if isinstance(found, str) and len(found) > _LONGEST_CURSOR:
+            raise DataError(f"{source_settings.SINCE} finds {len(found)} characters, of which {_LONGEST_CURSOR} may be")
         return found
 
 

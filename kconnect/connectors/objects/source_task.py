@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from kconnect.api import ConnectError, SourceRecord
+from kconnect.connectors import names
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.limits import TooMuchError
@@ -28,7 +29,7 @@ from kconnect.connectors.objects.readers import Budget, Rows
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 0.5
-_BACKUP = re.compile(r"(?P<topic>[^/]+)\+(?P<partition>\d+)\+(?P<offset>\d+)\.[^/]+$")
+_BACKUP = re.compile(r"(?P<topic>[^/]+)\+(?P<partition>[0-9]{1,9})\+(?P<offset>[0-9]{1,20})\.[^/]+$")
 """How sinks name files, whatever folder they are in."""
 
 
@@ -143,7 +144,7 @@ class ObjectStoreSourceTask(Informed, Polling):
                 return
             if stores.is_absent(error):
                 # Somebody has taken it away since names were asked for.
-                log.warning("The file %s is not there any more", file.name)
+                log.warning("The file %s is not there any more", names.printable(file.name))
                 self._waiting.popleft()
                 return
             raise
@@ -162,7 +163,7 @@ class ObjectStoreSourceTask(Informed, Polling):
 
     def _pass_over(self, file: File, error: TooMuchError) -> None:
         """Leave out a file that is too large to be fetched, if the config says so. ConnectError otherwise."""
-        text = f"The file {file.name} can't be read: {error}"
+        text = f"The file {names.printable(file.name)} can't be read: {error}"
         if self._on_error == "fail":
             raise ConnectError(f"{text}. With {source_settings.ON_ERROR}=log it is passed over.") from None
         if self._on_error == "log":
@@ -184,7 +185,8 @@ class ObjectStoreSourceTask(Informed, Polling):
         try:
             return next(self._open.pieces, None)
         except readers.ERRORS as error:
-            text = f"The file {self._open.file.name} can't be read behind its record {self._read}: {error}"
+            name, reason = names.printable(self._open.file.name), names.printable(str(error) or type(error).__name__)
+            text = f"The file {name} can't be read behind its record {self._read}: {reason}"
             if self._on_error == "fail":
                 self._trouble = ConnectError(f"{text}. With {source_settings.ON_ERROR}=log it is passed over.")
             elif self._on_error == "log":

@@ -18,6 +18,7 @@ from kconnect.api import ConnectError, DataError, Schema
 from kconnect.connectors import names
 from kconnect.connectors.sql import database, faults, settings, types
 
+_MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
 """A name that needs no quotes. Of one that has none each character would be a part of the statement."""
 
@@ -107,6 +108,10 @@ class Tables:
         found = self.existing(topic)
         table = self._created(topic, wanted) if found is None else found
         missing = [each for each in wanted if self.column(table, each.name) is None]
+        most = _MOST_COLUMNS.get(self._backend, _FEWEST_COLUMNS)
+        if len(table.columns) + len(missing) > most:
+            # Before any is added: a record that is refused is not to leave a thousand columns behind.
+            raise DataError(f"The table {table.fullname} would have more than {most} columns")
         if missing:
             # Another task may have added them.
             self._known.pop(topic, None)
@@ -117,6 +122,9 @@ class Tables:
 
     def _created(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
         schema, name = self.name_of(topic)
+        most = _MOST_COLUMNS.get(self._backend, _FEWEST_COLUMNS)
+        if len(wanted) > most:
+            raise DataError(f"The table {_full(schema, name)} would have more than {most} columns")
         if not self._create:
             raise ConnectError(
                 f"There is no table {_full(schema, name)} in the {database.shown(self._engine)}: create it, or set "

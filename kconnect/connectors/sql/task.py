@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ class SqlSinkTask(Informed, SinkTask):
     def __init__(self) -> None:
         self._engine: sa.Engine | None = None
         self._connection: sa.Connection | None = None
+        self._stopped = threading.Event()
         self._offsets: Offsets | None = None
 
     def version(self) -> str:
@@ -58,9 +60,10 @@ class SqlSinkTask(Informed, SinkTask):
     def _patiently(self, call: Callable[[], T]) -> T:
         """Outside of a put. Of two tasks that note a new partition at once, one is refused, and finds it there then."""
         assert self._engine is not None
-        return database.patiently(self._engine, self._config, call, also=(IntegrityError,))
+        return database.patiently(self._engine, self._config, call, self._stopped.wait, also=(IntegrityError,))
 
     def interrupt(self) -> None:
+        self._stopped.set()
         interrupts.after_grace(self._end)
 
     def _end(self) -> None:
