@@ -1,0 +1,120 @@
+"""Attacks by services and by records on what many connectors share: the host that they run in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import confluent_kafka as ck
+import pytest
+
+from kconnect.rest.client import ConnectClient
+from kconnect.testing.processes import WorkerProcess
+from tests.attacks import hostile
+from tests.attacks.hostile import Hostile
+from tests.integration import units
+from tests.support import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+LIMIT_S = 240.0
+
+
+@pytest.fixture
+def service() -> Iterator[Hostile]:
+    with Hostile() as made:
+        yield made
+
+
+@pytest.fixture
+def client(worker: WorkerProcess) -> Iterator[ConnectClient]:
+    with ConnectClient(worker.client.url) as made:
+        yield made
+
+
+def running(client: ConnectClient, name: str) -> bool:
+    status = client.status(name)
+    return [task["state"] for task in status["tasks"]] == ["RUNNING"]
+
+
+@pytest.mark.long
+def test_a_service_that_never_answers_takes_no_host_along(
+    client: ConnectClient, service: Hostile, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    """The services of a source and of a sink drip or are silent: both are deleted, and their neighbour never stops."""
+    neighbour, source, sink = unique("neighbour"), unique("drip"), unique("silent")
+    topic = unique("t")
+    file = tmp_path / "in.txt"
+    file.write_text("a\n")
+    service.paths["/drip"] = service.dripping(pause_s=0.2)
+    service.paths[f"/{topic}"] = service.silent()
+    patient = {"http.request.timeout.ms": "600000", "max.retries": "5"}
+    plain = {"value.converter": "StringConverter", "key.converter": "StringConverter"}
+    client.create(neighbour, {"connector.class": "FileStreamSource", "file": str(file), "topic": topic, **plain})
+    client.create(
+        source,
+        {
+            "connector.class": "HttpSource",
+            "http.api.url": f"{service.url}/drip",
+            "kafka.topic": unique("o"),
+            **patient,
+            **plain,
+        },
+    )
+    client.create(
+        sink,
+        {"connector.class": "HttpSink", "topics": topic, "http.api.url": f"{service.url}/${{topic}}", **patient, **plain},
+    )
+    try:
+        wait_until(lambda: running(client, neighbour), LIMIT_S)
+        wait_until(lambda: {"/drip", f"/{topic}"} <= {each.path for each in service.asked if each.method != "HEAD"}, LIMIT_S)
+        host = client.placement(neighbour)
+        client.delete(source)
+        client.delete(sink)
+        # Longer than hosts wait for a task that is to stop.
+        end = time.monotonic() + 12
+        with file.open("a") as lines:
+            count = 0
+            while time.monotonic() < end:
+                assert running(client, neighbour)
+                lines.write(f"line {count}\n")
+                lines.flush()
+                count += 1
+                time.sleep(0.5)
+        wait_until(lambda: len(units.read_all(bootstrap, topic)) == count + 1, LIMIT_S)
+        assert client.placement(neighbour) == host
+    finally:
+        client.delete(neighbour)
+
+
+def test_a_key_deletes_its_own_document_or_becomes_a_letter(
+    client: ConnectClient, service: Hostile, bootstrap: str, unique: Callable[[str], str]
+) -> None:
+    """Who may write to the topic sends tombstones whose keys lead out of the folder: they become dead letters."""
+    name, topic = unique("users"), unique("u")
+    service.default = hostile.given({})
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    for key in ("a", ".", "..", "", "%2e%2e", "b"):
+        producer.produce(topic, None, key)
+    assert producer.flush(LIMIT_S) == 0
+    queue = unique("q")
+    config = {
+        "connector.class": "HttpSink",
+        "topics": topic,
+        "http.api.url": f"{service.url}/v1/users/${{key}}",
+        "behavior.on.null.values": "delete",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": queue,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "key.converter": "StringConverter",
+        "value.converter": "StringConverter",
+    }
+    client.create(name, config)
+    try:
+        wait_until(lambda: "DELETE /v1/users/b" in service.lines(), LIMIT_S)
+        assert sorted(service.lines()) == ["DELETE /v1/users/a", "DELETE /v1/users/b"]
+        wait_until(lambda: len(units.read_all(bootstrap, queue)) == 4, LIMIT_S)
+        assert running(client, name)
+    finally:
+        client.delete(name)
