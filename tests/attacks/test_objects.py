@@ -331,6 +331,20 @@ def test_a_file_that_is_too_large_is_not_fetched(tmp_path: Path, on_error: str) 
         assert sum(each.stat().st_size for each in spool.iterdir()) < 1000
 
 
+def test_a_store_lists_no_files_without_an_end(tmp_path: Path) -> None:
+    """Who may put files there puts so many that their names fill the memory: the task fails, and names the limit."""
+    folder = tmp_path / "topics"
+    folder.mkdir()
+    for number in range(30):
+        (folder / f"t+0+{number}.json").write_bytes(b"1\n")
+    config = {"store": f"file://{tmp_path}", "format.class": "JsonFormat", "files.max.count": "20"}
+    with (
+        SourceRunner(ObjectStoreSourceConnector, config) as runner,
+        pytest.raises(ConnectError, match=r"files\.max\.count is 20"),
+    ):
+        runner.poll()
+
+
 @pytest.mark.parametrize("name", ["t+99999999999+0.json", "t+\u0663+0.json", f"t+0+{'9' * 100}.json", "t+0.json"], ids=ascii)
 def test_a_file_names_a_partition_or_is_none_of_ours(tmp_path: Path, name: str) -> None:
     """Who may put a file there names a partition that no topic has: the file is left, and the others are read."""

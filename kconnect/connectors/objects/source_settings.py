@@ -16,6 +16,7 @@ from kconnect.connectors.objects import settings
 
 MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.poll.interval.ms"
 BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"
+MAX_FILES = "files.max.count"
 MAX_FILE, MAX_RECORD, MAX_RATIO, MAX_DEPTH = "file.max.bytes", "record.max.bytes", "file.max.ratio", "record.max.depth"
 NUMBER, COUNT = "task.number", "task.count"
 """In the configs of tasks only."""
@@ -142,6 +143,16 @@ CONFIG = ConfigDef(
         Range.at_least(1),
         group=_TROUBLE,
         order=10,
+    ),
+    ConfigKey(
+        MAX_FILES,
+        Type.INT,
+        5_000_000,
+        Importance.LOW,
+        "How many files there may be in topics.dir. A task keeps the names of its own in memory.",
+        Range.at_least(1),
+        group=_TROUBLE,
+        order=14,
     ),
     ConfigKey(
         MAX_RATIO,

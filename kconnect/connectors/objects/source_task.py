@@ -12,13 +12,14 @@ import contextlib
 import logging
 import re
 import tempfile
+import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from kconnect.api import ConnectError, SourceRecord
+from kconnect.api import ConnectError, RetriableError, SourceRecord
 from kconnect.connectors import names
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
@@ -49,12 +50,14 @@ class Open(NamedTuple):
 
 
 class _Room:
-    """A file that takes so many bytes at most."""
+    """A file that takes so many bytes at most, and none once the task is to stop."""
 
-    def __init__(self, file: BinaryIO, most: int) -> None:
-        self._file, self._most, self._left = file, most, most
+    def __init__(self, file: BinaryIO, most: int, stopped: threading.Event) -> None:
+        self._file, self._most, self._left, self._stopped = file, most, most, stopped
 
     def write(self, data: Any) -> int:
+        if self._stopped.is_set():
+            raise RetriableError("The task is to stop: the file is fetched again when it starts")
         self._left -= len(data)
         if self._left < 0:
             raise TooMuchError(f"it has more than {self._most} bytes, and {source_settings.MAX_FILE} is {self._most}")
@@ -110,7 +113,19 @@ class ObjectStoreSourceTask(Informed, Polling):
     def _look(self) -> None:
         """For files that nobody has read yet."""
         self._due_at = time.monotonic() + self._interval_s
-        found = [each for each in map(self._file, self._store.names(self._folder)) if each is not None]
+        found: list[File] = []
+        most: int = self._config[source_settings.MAX_FILES]
+        for count, listed in enumerate(self._store.names(self._folder)):
+            if self.stopped.is_set():
+                return
+            if count >= most:
+                raise ConnectError(
+                    f"There are more than {most} files in {self._store.shown}, and {source_settings.MAX_FILES} is {most}. Set "
+                    f"{source_settings.FOLDER} to a folder that has fewer of them"
+                )
+            file = self._file(listed)
+            if file is not None:
+                found.append(file)
         offsets = self.context.offsets.offsets([{source.FILE: each.name} for each in found]) if found else []
         fresh = [each for each, offset in zip(found, offsets) if not (offset and offset.get(source.WHOLE))]
         self._known.update(each.name for each in found)
@@ -136,7 +151,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         path = Path(name)
         try:
             with open(number, "wb") as made:
-                self._store.get(file.name, _Room(made, self._config[source_settings.MAX_FILE]))  # type: ignore[arg-type]
+                self._store.get(file.name, _Room(made, self._config[source_settings.MAX_FILE], self.stopped))  # type: ignore[arg-type]
         except BaseException as error:
             path.unlink()
             if isinstance(error, TooMuchError):
