@@ -11,7 +11,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.cli.brokers import Brokers
-from kconnect.dlq.letters import CONTEXT
+from kconnect.core.task.letter_headers import CONTEXT
 from kconnect.dlq.memory import Done
 from kconnect.dlq.queue import Queue
 from kconnect.local.broker import free_port
