@@ -26,6 +26,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "java": (frozenset((CLOCK,)), "`SimpleDateFormat` reads two digits of a year by the year that it is"),
     "cel": (frozenset(), "an expression's result depends on its record only"),
     "errors.py": (frozenset(), "names and texts"),
+    "interpreter.py": (frozenset(), "how others start processes: a list of texts"),
     "transforms": (frozenset(), "a record that comes again must become the same record"),
     "predicates": (frozenset(), "a record that comes again must be judged the same"),
     "converters": (ALL - {ENVIRONMENT, PROCESSES}, "the registry's client: a lock, certificates, addresses, a time limit"),

@@ -29,6 +29,8 @@ _RESERVE = 32 * 2**20
 """What there is left to report a MemoryError with."""
 _SHORT = 0.1
 """Part of the machine's memory that is available when it is short of it: soon the system will end some process."""
+_SHARE, _LEAST = 0.75, 2**29
+"""What a host may take unless a setting says otherwise: part of the machine's or the container's memory, and bytes in any case."""
 _GROUP = Path("/sys/fs/cgroup")
 
 
@@ -71,6 +73,11 @@ class Memory:
         if not self._guarded or taken < 2**28:
             return None
         total, available = _machine()
+        if taken > max(_LEAST, _SHARE * total):
+            return (
+                f"took {_mib(taken)} of memory, and a host may take {_SHARE:.0%} of the machine's {_mib(total)}, because "
+                "task.host.memory.max.bytes in the worker file names no other limit"
+            )
         if available > _SHORT * total or taken < total / self._hosts / 2:
             return None
         return (

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from kconnect import interpreter
 from kconnect.errors import ConnectError
 
 _TRIED = 20
@@ -45,7 +46,7 @@ def missing(place: Path) -> list[str]:
     if not names:
         return []
     order = json.dumps({"place": str(place), "classes": names})
-    done = subprocess.run([sys.executable, "-m", "kconnect.jvm.demands"], input=order, capture_output=True, text=True)
+    done = subprocess.run(interpreter.command("kconnect.jvm.demands"), input=order, capture_output=True, text=True)
     told: dict[str, str] = {}
     with suppress(ValueError):
         for name, error in json.loads(done.stdout).items():

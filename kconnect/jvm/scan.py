@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kconnect import interpreter
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java, lock
 
@@ -205,7 +206,7 @@ def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
     """What one process says: of all these, or of those up to one whose code has ended it or held it up."""
     jars.connect()
     order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper(), "limit_s": _LIMIT_S})
-    done = subprocess.run([sys.executable, "-m", "kconnect.jvm.scan"], input=order, capture_output=True, text=True)
+    done = subprocess.run(interpreter.command("kconnect.jvm.scan"), input=order, capture_output=True, text=True)
     try:
         _, *answers = [json.loads(line) for line in done.stdout.splitlines()]
         found = [Scanned.of(each) for each in answers]

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from kconnect import interpreter
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java, lock
 
@@ -45,7 +46,7 @@ def jar() -> Path:
             if not target.exists():
                 compile_to(target, sources)
                 # Without it everything works, only later.
-                command = [sys.executable, "-m", "kconnect.jvm.archive", str(target.with_suffix(".jsa"))]
+                command = interpreter.command("kconnect.jvm.archive", str(target.with_suffix(".jsa")))
                 with suppress(subprocess.SubprocessError):
                     subprocess.run(command, capture_output=True, timeout=_ARCHIVE_S)
     except OSError as error:
@@ -57,7 +58,7 @@ def compile_to(target: Path, sources: Sequence[Path]) -> None:
     """Compile against Connect's classes, into a new jar. ConnectError, with what the compiler says, if that fails."""
     aside = target.with_suffix(".new")
     done = subprocess.run(
-        [sys.executable, "-m", "kconnect.jvm.shim", str(aside), *map(str, sources)], capture_output=True, text=True
+        interpreter.command("kconnect.jvm.shim", str(aside), *map(str, sources)), capture_output=True, text=True
     )
     if done.returncode != 0:
         raise ConnectError(f"{target.name} can't be compiled: {(done.stderr or done.stdout).strip()[-2000:]}")

@@ -9,12 +9,12 @@ change has a process of its own, for a fifth of a second. Read next: `group_offs
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
+from kconnect import interpreter
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder.effects import GroupInUseError
 from kconnect.errors import ConnectError
@@ -42,7 +42,7 @@ def reset(client: Mapping[str, Any], group_id: str) -> None:
 def _ask(order: dict[str, Any]) -> None:
     group = order["group"]
     # The order comes by a pipe: the client's settings have passwords, which no list of processes may show.
-    command = [sys.executable, "-m", "kconnect.kafka.group_offsets_child"]
+    command = interpreter.command("kconnect.kafka.group_offsets_child")
     try:
         done = subprocess.run(
             command, input=orjson.dumps(order), stdout=subprocess.PIPE, timeout=LIMIT_S + 5, start_new_session=True, check=False

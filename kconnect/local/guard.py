@@ -12,13 +12,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from kconnect import interpreter
+
 
 class Guard:
     """Of the process `pid`, which has `mark` among its arguments, until `release`."""
 
     def __init__(self, pid: int, mark: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kconnect.local.guard", str(pid), mark], stdin=subprocess.PIPE, start_new_session=True
+            interpreter.command("kconnect.local.guard", str(pid), mark), stdin=subprocess.PIPE, start_new_session=True
         )
 
     def release(self) -> None:

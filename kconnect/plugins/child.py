@@ -11,7 +11,6 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -23,6 +22,7 @@ from typing import IO, Any
 import orjson
 import psutil
 
+from kconnect import interpreter
 from kconnect.core.settings import secrets
 from kconnect.plugins.sandbox_child import LARGEST_FRAME, frame
 
@@ -61,7 +61,7 @@ class Child:
         # the plugin started, but for what went into a session of its own in turn: that is known by its mark.
         # Popen leaves it no descriptor of the worker but the three pipes.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            interpreter.command(module),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

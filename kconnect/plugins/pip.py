@@ -21,6 +21,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from kconnect import interpreter
 from kconnect.errors import ConnectError
 
 _OLDEST = Version("22.2")
@@ -110,7 +111,7 @@ class Pip:
             raise PipError(f"pip {version} of {sys.executable} is too old; {_OLDEST} or newer is needed: {remedy}")
 
 
-_COMMAND = [sys.executable, "-m", "pip"]
+_COMMAND = interpreter.command("pip")
 
 
 def _package(item: dict[str, Any], requirement: str) -> Package:

@@ -16,6 +16,13 @@ PRELOAD = "KCONNECT_PRELOAD"
 """Environment variable: the modules to import, separated by commas."""
 
 
+SAFE_PATH, KCONNECTS = "PYTHONSAFEPATH", "kconnect"
+"""
+Environment variable: this process imports nothing from the directory in which Spark starts it, whose files others may have left
+there. Any value has this effect; by ours the daemon knows that nobody else has set it. Python 3.10 does not know it.
+"""
+
+
 def preload() -> None:
     for name in filter(None, os.environ.get(PRELOAD, "").split(",")):
         try:
@@ -28,5 +35,8 @@ def preload() -> None:
 if __name__ == "__main__":
     from pyspark.daemon import manager
 
+    if os.environ.get(SAFE_PATH) == KCONNECTS:
+        # What plugins start is theirs.
+        del os.environ[SAFE_PATH]
     preload()
     manager()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from kconnect.spark import archive
-from kconnect.spark.daemon import PRELOAD
+from kconnect.spark.daemon import KCONNECTS, PRELOAD, SAFE_PATH
 from kconnect.spark.errors import SparkLost, reason
 from kconnect.spark.output import Output
 
@@ -77,7 +77,7 @@ def settings(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable
     for key, value in _OURS.items():
         if user.get(key, value) != value:
             log.warning("Ignoring %s: kconnect's task hosts need %s here", key, value)
-    found = {**_DEFAULTS, **user, **_OURS, f"spark.executorEnv.{PRELOAD}": preload}
+    found = {**_DEFAULTS, **user, **_OURS, f"spark.executorEnv.{PRELOAD}": preload, f"spark.executorEnv.{SAFE_PATH}": KCONNECTS}
     # Spark shows those of Hadoop a second time, without the prefix.
     names = [re.escape(name.removeprefix("spark.hadoop.")) for name in hidden if name in user]
     if names:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
 
+from kconnect import interpreter
 from kconnect.errors import ConnectError
 from kconnect.local.broker import free_port
 from kconnect.rest.client import ConnectClient, RestError
@@ -94,7 +94,7 @@ class WorkerProcess:
         return self
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "kconnect", "worker", str(self._file)]
+        return interpreter.command("kconnect", "worker", str(self._file))
 
     def wait_healthy(self, timeout: float = _HEALTHY_S) -> None:
         end = time.monotonic() + timeout

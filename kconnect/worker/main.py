@@ -13,7 +13,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from kconnect import __version__
+from kconnect import __version__, interpreter
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
@@ -277,7 +276,7 @@ class Driver:
         failures = 0
         while not self._stopping.is_set():
             started = time.monotonic()
-            command = [sys.executable, "-m", "kconnect.host.driver"]
+            command = interpreter.command("kconnect.host.driver")
             # A session of its own: Ctrl-C in a terminal must reach the worker only, which then ends the rest in order.
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
             assert self._child.stdin is not None

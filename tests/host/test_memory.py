@@ -71,6 +71,28 @@ def test_without_a_limit_a_host_ends_that_leaves_the_machine_without_memory(
         assert "task.host.memory.max.bytes" in reason
 
 
+@pytest.mark.parametrize(
+    ("limit", "total", "taken", "ends"),
+    [
+        (None, 16 * GIB, 12 * GIB + 1, True),
+        (None, 16 * GIB, 12 * GIB, False),
+        (None, 2**29, 2**29, False),  # a host with a JVM needs that
+        ("-1", 16 * GIB, 15 * GIB, False),
+    ],
+)
+def test_without_a_limit_a_host_takes_three_quarters_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, limit: str | None, total: int, taken: int, ends: bool
+) -> None:
+    found = Memory(settings(**({} if limit is None else {"task_host_memory_max_bytes": limit})))
+    monkeypatch.setattr(found, "_process", SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=taken)))
+    monkeypatch.setattr(memory, "_machine", lambda: (total, total // 2))
+    reason = found.excess()
+    assert (reason is not None) == ends
+    if reason is not None:
+        assert "a host may take 75% of the machine's 16384 MiB" in reason
+        assert "task.host.memory.max.bytes" in reason
+
+
 def test_a_container_has_what_its_group_may_take(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setattr(memory, "_GROUP", tmp_path)
     whole = memory._machine()

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
+from kconnect import interpreter
 from kconnect.cli.checkup import run
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
 from kconnect.errors import ConnectError
@@ -146,7 +147,9 @@ def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
     code = "import sys, kconnect, pyspark; print(*sys.version_info[:2], kconnect.__version__, pyspark.__version__)"
     setting = f"spark.pyspark.python={program}"
     try:
-        done = subprocess.run([program, "-c", code], capture_output=True, text=True, timeout=_LOCAL_S, check=False)
+        done = subprocess.run(
+            interpreter.evaluate(code, program), capture_output=True, text=True, timeout=_LOCAL_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         yield Finding(ERROR, "python", PLACE, f"{setting} can't be run ({error})", "name a Python that has kconnect")
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kconnect import interpreter
 from kconnect.cli.plugins import doctor as plugin_doctor
 from kconnect.cli.plugins import plugin, trial
 from kconnect.errors import BadRequestError, ConnectError
@@ -151,7 +152,9 @@ def _with(python: str, context: click.Context) -> int:
     for name in ("no_index", "pre", "upgrade", "force", "no_check", "dry_run"):
         arguments += [f"--{name.replace('_', '-')}"] if given[name] else []
     try:
-        there = subprocess.run([python, "-c", "import kconnect.cli.plugins.install"], capture_output=True, text=True)
+        there = subprocess.run(
+            interpreter.evaluate("import kconnect.cli.plugins.install", python), capture_output=True, text=True
+        )
     except OSError as error:
         raise BadRequestError(f"--python {python}: {error.strerror or error}; name a Python executable") from None
     if there.returncode:
@@ -160,7 +163,7 @@ def _with(python: str, context: click.Context) -> int:
             f"--python {python}: this Python lacks kconnect of this version ({said}); install kconnect there, too"
         )
     sys.stdout.flush()
-    return subprocess.run([python, "-m", "kconnect", *arguments]).returncode
+    return subprocess.run(interpreter.command("kconnect", *arguments, python=python)).returncode
 
 
 def _no_plugin(wanted: Plan) -> str:

@@ -222,8 +222,8 @@ class WorkerSettings:
         "task.host.memory.max.bytes",
         None,
         IfGiven(_host_memory),
-        "resident memory of a task host's process, which ends when it uses more; -1: no limit; default: no limit as long as "
-        "the machine has memory left",
+        "resident memory of a task host's process, which ends when it uses more; -1: no limit; default: 75 % of the machine's "
+        "memory, or the container's, and less while that runs out",
     )
     plugin_discovery = STRING(
         "plugin.discovery", "hybrid_warn", OneOf(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL"), ignore_case=True)

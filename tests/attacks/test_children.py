@@ -1,0 +1,159 @@
+"""Attacks by whoever may write to the directory in which a worker or a command is started: none of it must ever be run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kconnect import interpreter
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.local.broker import Broker
+from kconnect.local.guard import Guard
+from kconnect.plugins.child import Child
+from kconnect.plugins.pip import Pip, PipError
+from kconnect.testing.processes import WorkerProcess
+from kconnect.worker.errands import Errands
+from tests.conftest import QUICK
+from tests.support import wait_until
+
+MARK = """
+import os
+with open({mark!r}, "a") as file:
+    file.write(__file__ + " " + str(os.getpid()) + "\\n")
+"""
+NAMES = ("kconnect/__init__.py", "pip/__init__.py", "profile.py", "json.py", "logging.py", "orjson.py", "pyspark/__init__.py")
+OTHER_PYTHONS = sorted(Path.home().glob(".pyenv/versions/3.1[0-9]*/bin/python"))
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Path:
+    return tmp_path / "mark"
+
+
+@pytest.fixture
+def evil(tmp_path: Path, mark: Path) -> Path:
+    """A folder with modules that leave a mark if they are run."""
+    folder = tmp_path / "evil"
+    for name in NAMES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(MARK.format(mark=str(mark)))
+    return folder
+
+
+@pytest.fixture
+def here(evil: Path) -> Iterator[Path]:
+    """Be in that folder."""
+    before = Path.cwd()
+    os.chdir(evil)
+    yield evil
+    os.chdir(before)
+
+
+def test_the_control_a_module_by_python_s_own_rule(here: Path, mark: Path) -> None:
+    """The control: `python -m` runs what is in the current directory."""
+    subprocess.run([sys.executable, "-m", "kconnect.local.guard"], capture_output=True)
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("python", [None, sys.executable, *map(str, OTHER_PYTHONS)])
+def test_no_python_runs_what_is_in_the_current_directory(here: Path, mark: Path, python: str | None) -> None:
+    """Whoever may write to the current directory leaves modules there; a module that is run must not import them."""
+    (here / "evil_alone.py").write_text("")
+    done = subprocess.run(interpreter.command("json.tool", "--help", python=python), capture_output=True, text=True)
+    assert "usage" in done.stdout
+    absent = subprocess.run(interpreter.command("evil_alone", python=python), capture_output=True, text=True)
+    assert "evil_alone" in absent.stderr
+    assert absent.returncode == 1
+    code = "import sys, json; print(json.dumps(sys.path))"
+    done = subprocess.run(interpreter.evaluate(code, python or sys.executable), capture_output=True, text=True)
+    assert str(here) not in done.stdout
+    assert '""' not in done.stdout
+    assert not mark.exists()
+
+
+def test_what_the_operator_names_counts(here: Path, mark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: folders of PYTHONPATH are the operator's own choice."""
+    (tmp_path / "chosen").mkdir()
+    (tmp_path / "chosen" / "chosen_module.py").write_text("print('chosen')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "chosen"))
+    for python in (None, sys.executable):
+        command = interpreter.command("chosen_module", python=python)
+        assert subprocess.run(command, capture_output=True, text=True).stdout == "chosen\n"
+    assert not mark.exists()
+
+
+def settings() -> WorkerSettings:
+    names = ("group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic")
+    converters = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
+    return WorkerSettings.from_properties({**dict.fromkeys(names, "x"), **converters, "bootstrap.servers": "127.0.0.1:1"}, {})
+
+
+def sandbox() -> None:
+    child = Child((), {"memory": None})
+    try:
+        child.ask({"nothing": True}, time.monotonic() + 60)
+    except Exception as error:  # noqa: BLE001 - whatever it makes of that, it has imported all it needs
+        assert "Timeout" not in type(error).__name__
+    finally:
+        child.kill()
+
+
+def preview() -> None:
+    config = {"connector.class": "FileStreamSink", "topics": "t"}
+    assert '"payload": "v"' in Errands(settings()).preview(config, [{"topic": "t", "value": "v"}], {})
+
+
+def guard() -> None:
+    Guard(os.getpid(), "no such mark").release()
+
+
+def pip() -> None:
+    with pytest.raises(PipError):
+        Pip(["--no-index"]).resolve("no-such-package-anywhere")
+
+
+@pytest.mark.parametrize("start", [sandbox, preview, guard, pip])
+def test_no_child_runs_what_is_in_the_current_directory(here: Path, mark: Path, start: Callable[[], None]) -> None:
+    """Whoever may write to the current directory leaves modules there; a child of any kind must not import them."""
+    start()
+    assert not mark.exists(), mark.read_text()
+
+
+def test_no_child_is_started_in_another_way() -> None:
+    """Whoever adds a child that Python would look for in the current directory; the way of all others must be taken."""
+    package = Path(interpreter.__file__).parent
+    for file in package.rglob("*.py"):
+        if file.name != "interpreter.py":
+            assert not re.search(r"\[[\w.]+, \"-[mc]\"", file.read_text("utf-8")), file
+
+
+class InFolder(WorkerProcess):
+    """A worker that is started in a folder."""
+
+    def _command(self) -> list[str]:
+        return ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(self.directory / "evil"), *super()._command()]
+
+
+@pytest.mark.integration
+def test_no_process_of_a_worker_runs_what_is_in_its_directory(broker: Broker, tmp_path: Path, evil: Path, mark: Path) -> None:
+    """Whoever may write to the worker's directory leaves modules there; driver, daemon, hosts and sandbox must not run them."""
+    worker = InFolder(tmp_path, broker.bootstrap_servers, "children", properties=QUICK)
+    try:
+        worker.start()
+        (tmp_path / "in.txt").write_text("line\n")
+        config = {"connector.class": "FileStreamSource", "file": str(tmp_path / "in.txt"), "topic": "children-lines"}
+        worker.client.create("children", config)
+        wait_until(lambda: worker.client.status("children")["connector"]["state"] == "RUNNING")
+        assert not mark.exists(), mark.read_text()
+    finally:
+        worker.stop()
+    assert not mark.exists(), mark.read_text()
