@@ -30,7 +30,7 @@ _RESERVE = 32 * 2**20
 _SHORT = 0.1
 """Part of the machine's memory that is available when it is short of it: soon the system will end some process."""
 _SHARE, _LEAST = 0.75, 2**29
-"""What a host may take unless a setting says otherwise: part of the machine's or the container's memory, and bytes in any case."""
+"""What a host may take unless a setting says otherwise: part of the memory of machine or container, and bytes in any case."""
 _GROUP = Path("/sys/fs/cgroup")
 
 
