@@ -574,14 +574,18 @@ def test_a_refusal_is_shown_in_one_short_line(service: Hostile) -> None:
 
 def test_an_answer_that_no_topic_takes_ends_no_sink() -> None:
     """The service answers with more than a message of Kafka may have: the sink goes on, and keeps that there was an answer."""
-    config = {
-        "http.api.url": "http://127.0.0.1:1",
-        "reporter.result.topic.name": "r",
-        "reporter.bootstrap.servers": "127.0.0.1:1",
-    }
-    answers = Answers(settings.CONFIG.parse(config), config)
-    for body, key in ((b"a" * 5_000_000, "k"), (b"a", "k" * 5_000_000)):
-        answers.keep(Request([record(0, key, "v")], "POST", "http://127.0.0.1:1", {}, None), 200, body)
+    # Nobody answers there: what the producer says of a message's size it says before.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        brokers = f"127.0.0.1:{silent.getsockname()[1]}"
+        reporter = {"reporter.result.topic.name": "r", "reporter.bootstrap.servers": brokers}
+        config = {"http.api.url": "http://127.0.0.1:1", **reporter, "reporter.producer.log_level": "0"}
+        answers = Answers(settings.CONFIG.parse(config), config)
+        for body, key in ((b"a" * 5_000_000, "k"), (b"a", "k" * 5_000_000)):
+            answers.keep(Request([record(0, key, "v")], "POST", "http://127.0.0.1:1", {}, None), 200, body)
+        assert len(answers._producer) == 2
+        answers._producer.purge()
+        del answers
+        gc.collect()
 
 
 @pytest.mark.parametrize("mode", ["cursor", "link", "since"])
