@@ -578,7 +578,7 @@ def test_an_answer_that_no_topic_takes_ends_no_sink() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         brokers = f"127.0.0.1:{silent.getsockname()[1]}"
         reporter = {"reporter.result.topic.name": "r", "reporter.bootstrap.servers": brokers}
-        config = {"http.api.url": "http://127.0.0.1:1", **reporter, "reporter.producer.log_level": "0"}
+        config = {"http.api.url": "http://127.0.0.1:1", **reporter}
         answers = Answers(settings.CONFIG.parse(config), config)
         for body, key in ((b"a" * 5_000_000, "k"), (b"a", "k" * 5_000_000)):
             answers.keep(Request([record(0, key, "v")], "POST", "http://127.0.0.1:1", {}, None), 200, body)
