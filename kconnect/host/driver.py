@@ -27,6 +27,7 @@ from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader
 from kconnect.processes import logs, worker_file
 from kconnect.processes.levels import PythonLoggers
+from kconnect.processes.process import STDERR
 from kconnect.spark import session
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
@@ -57,6 +58,7 @@ def main() -> int:
         logging.shutdown()
         os._exit(1)
     up.set()
+    _write_directly()
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 
@@ -111,6 +113,15 @@ def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, b
         number: orjson.dumps({**plain, "host": number, **assignment_records.pack_spec(placement.spec(number))})
         for number in placement.hosts or ()
     }
+
+
+def _write_directly() -> None:
+    """Write to where the worker writes, and to the worker no more: what hosts say is much, and nothing that it wants."""
+    direct = os.environ.pop(STDERR, None)
+    if direct is not None:
+        sys.stderr.flush()
+        os.dup2(int(direct), 2)
+        os.close(int(direct))
 
 
 def _watch_parent() -> None:

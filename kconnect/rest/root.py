@@ -21,7 +21,7 @@ async def get_worker(call: Call) -> Response:
 
 async def get_health(call: Call) -> Response:
     try:
-        await call.ask(Health(), call.api.settings.health_timeout)
+        spark = await call.ask(Health(), call.api.settings.health_timeout)
     except UnavailableError:
         return _health(503, "starting", "Worker is still starting up.")
     except ConnectError as error:
@@ -31,10 +31,10 @@ async def get_health(call: Call) -> Response:
             text = f"{text} {error}"
         return _health(500, "unhealthy", text)
     gate = call.api.settings.gate
-    # Still 200: data goes on, and a worker that is ended for this could not start again.
-    trouble = None if gate is None else gate.file.trouble
+    login = None if gate is None else gate.file.trouble
+    # Still 200, whatever it says: a worker that is ended for this would do no better after a restart.
     text = "Worker has completed startup and is ready to handle requests."
-    return _health(200, "healthy", text if trouble is None else f"{text} {trouble}")
+    return _health(200, "healthy", " ".join(filter(None, (text, login, spark))))
 
 
 def _health(status: int, word: str, message: str) -> Response:

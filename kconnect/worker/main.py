@@ -3,7 +3,7 @@ The worker process: puts the parts together, runs until it is asked to end, and 
 
 `kconnect worker FILE.properties` calls `run`. One node runs one worker: REST, the loop that owns the herder, the readers and
 writers of the internal topics, the group's member, the sandbox for plugin code, and a Spark driver as a child process.
-Read next: `loop.py` and `world.py`, then `host/driver.py` and `host/main.py` for where the data flows.
+Read next: `loop.py`, `world.py` and `driver.py`, then `host/driver.py` and `host/main.py` for where the data flows.
 """
 
 from __future__ import annotations
@@ -12,21 +12,17 @@ import logging
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from kconnect import __version__, interpreter
+from kconnect import __version__
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
-from kconnect.core.settings import references
+from kconnect.core.settings import references, secrets
 from kconnect.core.settings.worker import WorkerSettings, converters, for_plugins
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
@@ -42,6 +38,7 @@ from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import process, worker_file
 from kconnect.worker import build
+from kconnect.worker.driver import Driver
 from kconnect.worker.loop import Loop
 from kconnect.worker.metrics import Feed
 from kconnect.worker.rest import Rest
@@ -49,8 +46,6 @@ from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
 
 log = logging.getLogger(__name__)
-
-_DRIVER_BACKOFF_S = (0.5, 2.0, 5.0, 15.0)
 
 
 def run(path: Path) -> int:
@@ -124,7 +119,7 @@ class Worker:
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
         order = {**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories}
-        self._driver = Driver(order, self._spark_ended)
+        self._driver = Driver(order, self._spark_ended, secrets.values(settings.raw))
         self._driver.start()
         identity = Identity(
             worker_id=settings.worker_id,
@@ -180,9 +175,9 @@ class Worker:
         if self._watch is not None:
             self._watch.close()
 
-    def _spark_ended(self) -> None:
+    def _spark_ended(self, reason: str) -> None:
         if self._loop is not None:
-            self._loop.post(events.SparkEnded())
+            self._loop.post(events.SparkEnded(reason))
 
     def _read(self, entrance: Entrance) -> None:
         """Feed the log to the herder for ever; join the group once it has been read, and then let the herder begin."""
@@ -240,64 +235,6 @@ class Worker:
             failed,
         )
         self._group.start()
-
-
-class Driver:
-    """The Spark driver as a child process that is started again when it ends, after `on_end` was called."""
-
-    def __init__(self, order: dict[str, Any], on_end: Callable[[], object]) -> None:
-        self._order = orjson.dumps(order)
-        self._on_end = on_end
-        self._child: subprocess.Popen[bytes] | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="driver", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def restart(self) -> None:
-        child = self._child
-        if child is not None:
-            _close(child)
-
-    def stop(self) -> None:
-        self._stopping.set()
-        child = self._child
-        if child is not None:
-            _close(child)
-            try:
-                child.wait(15)
-            except subprocess.TimeoutExpired:
-                log.warning("The Spark driver (pid %d) did not stop, so it is killed", child.pid)
-                child.kill()
-        self._thread.join(5)
-
-    def _keep(self) -> None:
-        failures = 0
-        while not self._stopping.is_set():
-            started = time.monotonic()
-            command = interpreter.command("kconnect.host.driver")
-            # A session of its own: Ctrl-C in a terminal must reach the worker only, which then ends the rest in order.
-            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-            assert self._child.stdin is not None
-            self._child.stdin.write(self._order + b"\n")
-            self._child.stdin.flush()
-            status = self._child.wait()
-            if self._stopping.is_set():
-                return
-            self._on_end()
-            failures = 0 if time.monotonic() - started > 60 else failures + 1
-            pause = _DRIVER_BACKOFF_S[min(failures, len(_DRIVER_BACKOFF_S) - 1)]
-            log.error("The Spark driver ended with status %s; it is started again in %.1f s", status, pause)
-            self._stopping.wait(pause)
-
-
-def _close(child: subprocess.Popen[bytes]) -> None:
-    try:
-        assert child.stdin is not None
-        child.stdin.close()
-    except BrokenPipeError:
-        log.debug("The Spark driver had ended before it was asked to")
 
 
 def _internal_topics(settings: WorkerSettings) -> dict[Topic, InternalTopic]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import queue
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
-from kconnect.worker.main import Driver, Worker
+from kconnect.worker.driver import Driver
+from kconnect.worker.main import Worker
 from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
 
@@ -35,14 +36,17 @@ def test_a_worker_that_did_not_start_can_be_stopped() -> None:
     Worker(WorkerSettings.from_properties(PROPERTIES, {}), {}).stop()
 
 
-def test_that_spark_has_ended_is_told_each_time() -> None:
+def test_that_spark_has_ended_is_told_each_time_with_the_reason() -> None:
     """It ends at once: its order says nothing of what it needs."""
-    told = threading.Semaphore(0)
-    driver = Driver({}, told.release)
+    reasons: queue.Queue[str] = queue.Queue()
+    driver = Driver({}, reasons.put, {"references"})
     driver.start()
     try:
-        assert told.acquire(timeout=120)
-        assert told.acquire(timeout=120)
+        for _ in range(2):
+            reason = reasons.get(timeout=120)
+            assert reason.startswith("the Spark driver ended with status 1: ")
+            assert "KeyError" in reason
+            assert "references" not in reason
     finally:
         driver.stop()
 

@@ -210,6 +210,7 @@ def _unit(unit: UnitId, status: Mapping[str, Any], past: changes.History | None)
     cause = causes.of(status.get("trace"))
     return {
         "state": state,
+        "waits_for": status.get("trace") if state == "UNASSIGNED" else None,
         "worker_id": status.get("worker_id"),
         "since_ms": None if past is None or state is None else past.since_if(unit, state),
         "error": None

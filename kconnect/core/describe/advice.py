@@ -70,7 +70,11 @@ def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
     waiting = [task["id"] for task in found["tasks"] if task["state"] in ("UNASSIGNED", "RESTARTING")]
     if not waiting and found["state"] not in ("UNASSIGNED", "RESTARTING"):
         return
-    if found["moving"]:
+    reasons = [unit.get("waits_for") or "" for unit in (found, *found["tasks"])]
+    stuck = next((reason for reason in reasons if "the Spark driver ended" in reason), None)
+    if stuck is not None:
+        yield f"It waits for Spark, which does not start: {stuck}. The worker's log has more"
+    elif found["moving"]:
         yield "A rebalance is under way: `kconnect cluster` shows what moves. This ends by itself."
     else:
         yield "It waits for a worker to start it. If that takes long, check that all workers are there: `kconnect cluster`"

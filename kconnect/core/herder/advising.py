@@ -53,6 +53,7 @@ def _unit(status: UnitStatus | None) -> dict[str, Any]:
     cause = None if status is None else causes.of(status.trace)
     return {
         "state": None if status is None else status.state.value,
+        "waits_for": status.trace if status is not None and status.state is State.UNASSIGNED else None,
         "error": None
         if status is None or cause is None or status.state is not State.FAILED
         else {"first_cause": cause.first, "reported_as": cause.reported},

@@ -70,6 +70,8 @@ class Desk:
         """As (worker, number, incarnation)."""
         self.term: Term | None = None
         """While this worker leads, or is about to."""
+        self.spark_trouble: str | None = None
+        """Why this worker has no Spark, until its next host is up."""
         self.refusal: str | None = None
         """Why nothing is to be written, if that is so: see `losses.py`."""
         self.busy: set[str] = set()

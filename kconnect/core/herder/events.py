@@ -103,6 +103,9 @@ class HostsDead:
 class SparkEnded:
     """This worker's Spark driver, or its JVM, is gone: the hosts end with it, and others come once there is another."""
 
+    reason: str | None = None
+    """What it said last, without secrets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tick:

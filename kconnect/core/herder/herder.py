@@ -105,8 +105,9 @@ class Herder:
                 self.placing.seen_dead(hosts)
                 desk.dead_hosts = hosts
                 desk.changed()
-            case events.SparkEnded():
+            case events.SparkEnded(reason):
                 self.placing.spark_ended()
+                desk.spark_trouble = reason
                 desk.changed()
             case events.ShutDown():
                 desk.leaving = True

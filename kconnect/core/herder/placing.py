@@ -90,6 +90,8 @@ class Placing:
         """Of one of this worker's hosts."""
         self._quarantine.read(held)
         mine = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
+        if mine:
+            self._desk.spark_trouble = None
         if mine and self._lost_hosts.came(held):
             self._desk.say("INFO", "This worker is ready: Spark and its first task host are up")
 

@@ -33,17 +33,22 @@ def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
     if owner is None:
         up = any(_is_up(desk, worker) for worker in desk.members)
         reason = "waiting to be assigned to a worker" if up else "waiting for Spark: no worker has a task host yet"
-        return desk.me, state.term, reason
+        return desk.me, state.term, reason if up else reason + _trouble(desk, desk.me)
     placement = state.placements.get(owner)
     placed = () if placement is None else (placement.hosts or {}).items()
     host = next((number for number, units in placed if unit in units), None)
     if not _is_up(desk, owner):
-        reason = f"waiting for Spark: the worker {owner} has no task host yet"
+        reason = f"waiting for Spark: the worker {owner} has no task host yet{_trouble(desk, owner)}"
     elif host is not None and (owner, host) not in state.held:
-        reason = f"waiting for Spark: task host {host} of the worker {owner} is not up yet"
+        reason = f"waiting for Spark: task host {host} of the worker {owner} is not up yet{_trouble(desk, owner)}"
     else:
         reason = f"waiting for a task host of the worker {owner} to start it"
     return owner, state.term, reason
+
+
+def _trouble(desk: Desk, worker: str) -> str:
+    """Why the worker has no Spark, which only that worker itself knows."""
+    return f" ({desk.spark_trouble})" if worker == desk.me and desk.spark_trouble else ""
 
 
 def _is_up(desk: Desk, worker: str) -> bool:

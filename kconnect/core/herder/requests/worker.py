@@ -32,12 +32,12 @@ class Root(Look[Body]):
 
 
 @dataclass(frozen=True, slots=True)
-class Health(Look[None]):
-    """`GET /health`: an error unless the worker has read its topics and is well."""
+class Health(Look["str | None"]):
+    """`GET /health`: an error unless the worker has read its topics and is well; else why it runs nothing, if that is so."""
 
     waits = False
 
-    def look(self, office: Office) -> None:
+    def look(self, office: Office) -> str | None:
         desk = office.desk
         if not desk.started:
             raise UnavailableError("Worker is still starting up.")
@@ -47,6 +47,7 @@ class Health(Look[None]):
         silent_s = desk.silent_ms // 1000
         if silent_s >= _SILENT_S:
             raise ConnectError(f"Kafka has not answered the worker for {silent_s} s.")
+        return desk.spark_trouble and f"No connector runs on it: {desk.spark_trouble}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,129 @@
+"""
+The Spark driver as the worker has it: a child process that is started again when it ends, and what it said before it ended.
+
+Held by `main.py`, which tells the herder why there is no Spark: `/health`, statuses and `kconnect describe` show that. Read
+next: `host/driver.py`, which is what runs in the process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Any
+
+import orjson
+
+from kconnect import interpreter
+from kconnect.core.settings.secrets import hide
+from kconnect.processes.process import STDERR
+
+log = logging.getLogger(__name__)
+
+_BACKOFF_S = (0.5, 2.0, 5.0, 15.0)
+_LINES = 3
+_LONGEST = 500
+
+
+class Driver:
+    """
+    The process, and the thread that keeps it. `on_end` is called with the reason each time that it ends. `hidden` are texts
+    that the reason must not have.
+    """
+
+    def __init__(self, order: dict[str, Any], on_end: Callable[[str], object], hidden: Collection[str] = ()) -> None:
+        self._order = orjson.dumps(order)
+        self._on_end = on_end
+        self._hidden = hidden
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="driver", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def restart(self) -> None:
+        child = self._child
+        if child is not None:
+            _close(child)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        child = self._child
+        if child is not None:
+            _close(child)
+            try:
+                child.wait(15)
+            except subprocess.TimeoutExpired:
+                log.warning("The Spark driver (pid %d) did not stop, so it is killed", child.pid)
+                child.kill()
+        self._thread.join(5)
+
+    def _keep(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            started = time.monotonic()
+            status, said = self._run()
+            if self._stopping.is_set():
+                return
+            reason = hide(f"the Spark driver ended with status {status}{said and ': '}{said}", self._hidden)[:_LONGEST]
+            self._on_end(reason)
+            failures = 0 if time.monotonic() - started > 60 else failures + 1
+            pause = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
+            log.error("The Spark driver ended with status %s; it is started again in %.1f s", status, pause)
+            self._stopping.wait(pause)
+
+    def _run(self) -> tuple[int, str]:
+        """Run one driver to its end. Return its status, and its last lines if it has not come to run hosts."""
+        read, write = os.pipe()
+        direct = os.dup(2)
+        try:
+            # A session of its own: Ctrl-C in a terminal must reach the worker only, which then ends the rest in order.
+            child = self._child = subprocess.Popen(
+                interpreter.command("kconnect.host.driver"),
+                stdin=subprocess.PIPE,
+                stderr=write,
+                pass_fds=(direct,),
+                env={**os.environ, STDERR: str(direct)},
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(read)
+            raise
+        finally:
+            os.close(write)
+            os.close(direct)
+        lines: deque[str] = deque(maxlen=_LINES)
+        reading = threading.Thread(target=_pass, args=(read, lines), name="driver-output", daemon=True)
+        reading.start()
+        try:
+            assert child.stdin is not None
+            child.stdin.write(self._order + b"\n")
+            child.stdin.flush()
+        except BrokenPipeError:
+            log.debug("The Spark driver ended before it could read its order")
+        status = child.wait()
+        reading.join(2)
+        return status, " / ".join(lines)
+
+
+def _pass(read: int, lines: deque[str]) -> None:
+    """Pass on what the driver says until its hosts can run: from then on it writes to where the worker does."""
+    with open(read, "rb") as pipe:
+        for line in iter(lambda: pipe.readline(1 << 16), b""):
+            os.write(2, line)
+            text = line.decode("utf-8", "replace").strip()
+            if text:
+                lines.append(text)
+
+
+def _close(child: subprocess.Popen[bytes]) -> None:
+    try:
+        assert child.stdin is not None
+        child.stdin.close()
+    except BrokenPipeError:
+        log.debug("The Spark driver had ended before it was asked to")
