@@ -25,9 +25,8 @@ from kconnect.core.state.records import LoggerLevel, Topic
 from kconnect.host import main as host
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader
-from kconnect.processes import logs, worker_file
+from kconnect.processes import logs, standard_error, worker_file
 from kconnect.processes.levels import PythonLoggers
-from kconnect.processes.process import STDERR
 from kconnect.spark import session
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
@@ -39,6 +38,7 @@ _JVM_CHECK_S = 0.5
 
 
 def main() -> int:
+    direct = standard_error.take()
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
     settings = worker_file.of_order(order)
     ended, up = threading.Event(), threading.Event()
@@ -58,7 +58,7 @@ def main() -> int:
         logging.shutdown()
         os._exit(1)
     up.set()
-    _write_directly()
+    standard_error.become(direct)
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 
@@ -113,15 +113,6 @@ def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, b
         number: orjson.dumps({**plain, "host": number, **assignment_records.pack_spec(placement.spec(number))})
         for number in placement.hosts or ()
     }
-
-
-def _write_directly() -> None:
-    """Write to where the worker writes, and to the worker no more: what hosts say is much, and nothing that it wants."""
-    direct = os.environ.pop(STDERR, None)
-    if direct is not None:
-        sys.stderr.flush()
-        os.dup2(int(direct), 2)
-        os.close(int(direct))
 
 
 def _watch_parent() -> None:

@@ -15,12 +15,6 @@ import psutil
 
 from kconnect.core.state.assignment_records import Held, Placement
 
-STDERR = "KCONNECT_STDERR"
-"""
-Environment variable of a worker's Spark driver: the descriptor of the worker's standard error, to which the driver writes once
-Spark is up. Until then the worker reads what it says.
-"""
-
 Identity = tuple[str, int, float]
 
 

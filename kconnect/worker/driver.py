@@ -20,7 +20,7 @@ import orjson
 
 from kconnect import interpreter
 from kconnect.core.settings.secrets import hide
-from kconnect.processes.process import STDERR
+from kconnect.processes import standard_error
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Driver:
                 stdin=subprocess.PIPE,
                 stderr=write,
                 pass_fds=(direct,),
-                env={**os.environ, STDERR: str(direct)},
+                env={**os.environ, standard_error.VARIABLE: str(direct)},
                 start_new_session=True,
             )
         except BaseException:
