@@ -95,7 +95,7 @@ class Rules:
     """
     How to replay. `run` is the chain to try each letter on; `partitions` gives those of a topic, none if it is not there.
     `reporters` are the connectors that name the queue, and `read_back` reads their records, without which no letter is proven.
-    `internal` are the topics that no replay may write to; BadRequestError if `to_topic` is one.
+    `internal` are the topics that no replay may write to; BadRequestError if `to_topic` is one, or empty.
     """
 
     queue: str
@@ -111,6 +111,9 @@ class Rules:
     limit: int = 10_000
 
     def __post_init__(self) -> None:
+        if self.to_topic is not None and not self.to_topic.strip():
+            # A script's variable that is empty. Taken for a topic's name, it would leave the choice to the letters.
+            raise BadRequestError("The topic to write to has an empty name: name it, or leave it out")
         if self.to_topic is not None and self.internal.protects(self.to_topic):
             raise BadRequestError(f"Nothing can be replayed there: {self.internal.refusal(self.to_topic)}")
 
@@ -201,7 +204,7 @@ def _to(
     timestamp: int | None,
     proof: Proof | None,
 ) -> Outgoing | Left:
-    target = rules.to_topic or topic
+    target = topic if rules.to_topic is None else rules.to_topic
     if target is None:
         return Left(letter, "its headers do not name the topic that it came from: name one")
     if target == rules.queue:

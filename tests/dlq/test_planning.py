@@ -199,3 +199,9 @@ def test_headers_that_a_record_brought_along_are_its_own_again() -> None:
     assert outgoing.headers[:3] == (("__connect.errors.topic", b"configs"), ("trace", b"1"), (BROUGHT + "x", b"2"))
     bare_one = bare(headers=tuple(brought))
     assert (bare_one.topic, bare_one.brought) == (None, True)
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_name_does_not_leave_the_topic_to_the_letters(empty: str) -> None:
+    with pytest.raises(BadRequestError, match="has an empty name"):
+        rules(to_topic=empty)
