@@ -246,6 +246,24 @@ def test_a_redirect_does_not_lead_elsewhere(catalog: Catalog, other: Hostile) ->
     assert other.asked == []
 
 
+def test_no_address_is_read_in_two_ways(catalog: Catalog, other: Hostile) -> None:
+    """Whoever is the catalog answers or redirects to an address whose host one parser sees as a user's name: never asked."""
+    double = f"{other.url}\\@127.0.0.1:{catalog.port}"
+    catalog.config["overrides"]["uri"] = double
+    with contextlib.suppress(ValueError):
+        load_catalog("lake", type="rest", uri=catalog.url, token="canary-33-secret").list_namespaces()
+    assert "canary-33-secret" in str(other.asked), "the control: pyiceberg takes the login there"
+    other.asked.clear()
+    given = of_rest(catalog, **{"iceberg.catalog.token": "canary-33-secret"})
+    [message] = problems(given)
+    assert "which is another address" in message
+    catalog.config["overrides"].clear()
+    catalog.paths["/v1/config"] = lambda asked: Reply(302, {"Location": f"{double}/internal"})
+    [message] = problems(given)
+    assert "a service redirected to" in message
+    assert other.asked == []
+
+
 LOCAL = ("file:///{}", "{}", "FILE:{}", "file://localhost{}")
 
 

@@ -51,6 +51,7 @@ _ADDRESS = re.compile(
     rf"uri|oauth2-server-uri|{_STORES}(?:.*[.\-_])?(?:ur[il]|endpoint|host|authority|proxy|proxy-uri|connection-string|account-host)",
     re.IGNORECASE,
 )
+_READ_DIFFERENTLY = re.compile(r"[\\\s\x00-\x20\x7f]")
 _PATHS = frozenset(("s3.signer.endpoint",))
 """Addresses by their names, but a path on a host that another property says."""
 _IDENTITY = re.compile(
@@ -209,7 +210,13 @@ def _local_path(location: str) -> str:
 
 
 def origin_of(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port of an address; None for a text that is none. A host alone counts as https."""
+    """
+    Return scheme, host and port of an address; None for a text that is none. A host alone counts as https.
+
+    None, too, for one that clients read differently: before a backslash, a blank or a second @ some see the host, others a user.
+    """
+    if _READ_DIFFERENTLY.search(url) or url.partition("://")[2].count("@") > 1:
+        return None
     try:
         parts = urlsplit(url if "://" in url else f"https://{url}")
         host, port = parts.hostname, parts.port
