@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 from sqlalchemy.engine import URL
 
@@ -95,9 +96,27 @@ def _remedy(url: URL, name: str, known: frozenset[str] | None) -> str:
 
 
 def _check_sqlite(setting: str, url: URL, files: HostFiles) -> None:
-    path = url.database or ""
-    if path.startswith("file:"):
-        path = path.removeprefix("file:").partition("?")[0]
-        path = re.sub("^//[^/]*", "", path)
-    if files.limited and path not in ("", ":memory:") and url.query.get("mode") != "memory":
-        files.check(setting, path)
+    """
+    Raise ConfigError for a file out of bounds: of the text that SQLite is given, by SQLite's own rules.
+
+    Those of `uri=true` hold only then; without it SQLAlchemy drops all parameters, `mode=memory` too.
+    """
+    name = url.database or ""
+    if name in ("", ":memory:"):
+        return
+    if not _has_uri(url):
+        files.check(setting, name)
+    elif not name.startswith("file:"):
+        # It is a path, and the parameters that stand behind it are part of it.
+        parameters = "".join(map(str, url.query.values()))
+        files.check(setting, "" if "/" in parameters and files.limited else name)
+    elif "?" in name or "#" in name:
+        # The path ends there, and what follows may be parameters that are not known here.
+        raise ConfigError(setting, "[hidden]", "The path of a SQLite database with uri=true has neither ? nor #")
+    elif url.query.get("mode") != "memory":
+        files.check(setting, unquote(re.sub("^//[^/]*", "", name.removeprefix("file:")), errors="surrogateescape"))
+
+
+def _has_uri(url: URL) -> bool:
+    """Whether SQLAlchemy has SQLite take the name for an address."""
+    return str(url.query.get("uri", "false")).strip().lower() not in ("false", "no", "off", "n", "f", "0")

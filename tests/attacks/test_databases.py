@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from kconnect.api import ConfigError
@@ -115,3 +118,32 @@ def test_files_of_a_url_are_below_the_allowed_folders(tmp_path: Path, form: str)
     databases.check(
         "s", make_url(form.format(f"{tmp_path}/in").replace("///x.db", f"///{tmp_path}/in/x.db")), {ALLOWED: str(tmp_path)}
     )
+
+
+SPELLINGS = (
+    "sqlite:///file:{}/secret.db#/../in/z?uri=true",
+    "sqlite:///file:{}/in/%252e%252e/secret.db?uri=true",
+    "sqlite:///{}/secret.db?mode=memory",
+    "sqlite:///{}/in/x?uri=true&cache=/../../secret.db",
+    "sqlite:///file:{}/in/../secret.db%3Fx?uri=true",
+)
+
+
+@pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning", "ignore::sqlalchemy.exc.SADeprecationWarning")
+@pytest.mark.parametrize("form", SPELLINGS)
+def test_sqlite_opens_the_file_that_was_looked_at(tmp_path: Path, form: str) -> None:
+    """Whoever may create connectors spells a file outside so that SQLite sees another than who checks: it is refused."""
+    (tmp_path / "in").mkdir()
+    with contextlib.closing(sqlite3.connect(tmp_path / "secret.db")) as made:
+        made.execute("create table canary (a)")
+    url = form.format(tmp_path)
+    with create_engine(url).connect() as opened:
+        assert opened.execute(text("select name from sqlite_master")).scalar() == "canary", "the control: it is that file"
+    with pytest.raises(ConfigError):
+        databases.check("s", make_url(url), {ALLOWED: f"{tmp_path}/in"})
+
+
+@pytest.mark.parametrize("form", ["sqlite:///file:{}/x.db?uri=true", "sqlite:///file:x?uri=true&mode=memory", "sqlite://"])
+def test_sqlite_within_the_folders(tmp_path: Path, form: str) -> None:
+    """Control: what is within, or in memory."""
+    databases.check("s", make_url(form.format(tmp_path)), {ALLOWED: str(tmp_path)})

@@ -188,6 +188,12 @@ JAVAS = (
     ("x.ssl.truststore.location", "{}/trust.jks"),
     ("connection.url", "jdbc:sqlite:{}/x.db"),
     ("any", "file:{}/x"),
+    ("store", "fi\tle://{}/x"),
+    ("store", "\x01file://{}/x"),
+    ("any", "url:file:{}/x"),
+    ("file", "{}/a://../x"),
+    ("connection.url", "jdbc:h2:{}/x"),
+    ("gcs.credentials.path", "{}/x"),
 )
 
 

@@ -23,10 +23,27 @@ _NAMES = re.compile(
     # Certificates, keys and stores, of Kafka's clients in Java and C, registries, and databases.
     r"|ssl\.(key|trust)store(\.location)?|ssl\.(ca|certificate|key|crl)\.location|https\.ca\.location|sasl\.kerberos\.keytab"
     r"|(key|trust)store\.(location|path|file)|ssl(rootcert|cert|key|crl)|ssl\.(root\.?cert|cert|key|ca)(\.file|\.path)?"
+    # Keys of clouds, and Camel's folders.
+    r"|credentials\.(file|path|location)|keyfile|directory\.?name"
     r")",
     re.IGNORECASE,
 )
 _SQLITE = re.compile(r"(?:jdbc:sqlite:|sqlite(?:\+\w+)?:/{3})(?P<path>[^?]*)", re.IGNORECASE)
+_EMBEDDED = re.compile(
+    # What is at an address, or in memory, is left out.
+    r"jdbc:(?:h2:(?!mem:|tcp:|ssl:)|derby:(?!//|memory:)|hsqldb:(?!mem:|hsqls?:|https?:|res:)|duckdb:(?!:memory:|$))"
+    r"(?:\w+:)*(?P<path>[^;?]*)",
+    re.IGNORECASE,
+)
+"""Databases in files of the process that opens them."""
+_NO_PATH = ("-----BEGIN", "{")
+"""A certificate or a key may be written where its file could be named."""
+_SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?<![\w+.\-])file:(?=[/\\])", re.IGNORECASE)
+"""An address of a file within a text: in a list, or behind `url:` and `jar:`, which Java's own addresses may begin with."""
+_BEHIND = re.compile(r"[\s,;!\"']")
+_IGNORED = re.compile(r"[\t\n\r]|^[\x00-\x20]+|[\x00-\x20]+$")
+"""Parsers of addresses drop these, so that what begins with `fi<tab>le:` is a file."""
 _STORE_OPTION = re.compile(r"\b(?:keytab|ticketCache)\s*=\s*[\"']?(?P<path>[^\"'\s;]+)", re.IGNORECASE)
 
 
@@ -36,25 +53,43 @@ def named(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         text = value.strip()
         if not text or setting in references.FOR_THE_WORKER:
             continue
-        for path in _paths(setting.strip(), text):
+        for path in dict.fromkeys(_paths(setting.strip(), text)):
             yield setting, path
 
 
 def _paths(setting: str, text: str) -> Iterator[str]:
-    sqlite = _SQLITE.match(text)
-    if sqlite is not None:
-        path = unquote(sqlite["path"])
-        if path and not path.startswith(":memory:"):
-            yield path.removeprefix("file:")
-    elif re.match(r"file:", text, re.IGNORECASE):
-        yield of_url(text)
-    elif "://" not in text and _NAMES.fullmatch(setting) and not text.startswith("-----BEGIN"):
+    address = _IGNORED.sub("", text)
+    database = _SQLITE.match(address) or _EMBEDDED.match(address)
+    if database is not None:
+        yield from _of_database(database["path"])
+    elif address[:5].lower() == "file:":
+        yield of_url(address)
+    elif not _SCHEME.match(text) and _NAMES.fullmatch(setting) and not text.startswith(_NO_PATH):
         yield text
+    for match in _ADDRESS.finditer(address, 1) if database is None else ():
+        yield of_url(address[match.start() :])
+        yield of_url(_BEHIND.split(address[match.start() :])[0])
     if setting.endswith("sasl.jaas.config"):
         for match in _STORE_OPTION.finditer(text):
             yield match["path"].removeprefix("file:")
 
 
+def _of_database(path: str) -> Iterator[str]:
+    """The path as it is and as it may be decoded: by who reads the URL, and by SQLite. In an address, # ends it."""
+    for _ in range(3):
+        if path and not path.startswith(":memory:"):
+            yield re.sub("^//[^/]*", "", path[5:].partition("#")[0]) if path.startswith("file:") else path
+        if (decoded := unquote(path)) == path:
+            break
+        path = decoded
+
+
 def of_url(url: str) -> str:
-    """The path of an address such as file:///var/data or file:/var/data, with its percent signs decoded."""
-    return unquote(urlsplit(url).path)
+    """
+    The path of an address such as file:///var/data or file:/var/data, with its percent signs decoded; the text itself, which is
+    no absolute path, if it can't be read.
+    """
+    try:
+        return unquote(urlsplit(url).path)
+    except ValueError:
+        return url

@@ -28,11 +28,36 @@ JAAS = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true key
         ("producer.override.ssl.truststore.location", "/certs/trust.jks", "/certs/trust.jks"),
         ("reporter.producer.ssl.ca.location", "/certs/ca.pem", "/certs/ca.pem"),
         ("database.sslrootcert", "/certs/ca.pem", "/certs/ca.pem"),
+        ("any", "fi\tle:///etc", "/etc"),
+        ("any", "\x01file:///etc", "/etc"),
+        ("any", "url:file:/etc/passwd", "/etc/passwd"),
+        ("any", "file://[/etc", "file://[/etc"),
+        ("file", "/data/a://../../etc/passwd", "/data/a://../../etc/passwd"),
+        ("connection.url", "jdbc:h2:file:/data/shop;MODE=MySQL", "/data/shop"),
+        ("connection.url", "jdbc:derby:/data/shop;create=true", "/data/shop"),
+        ("connection.url", "jdbc:hsqldb:file:/data/shop", "/data/shop"),
+        ("connection.url", "jdbc:duckdb:/data/shop", "/data/shop"),
+        ("gcs.credentials.path", "/keys/gcs.json", "/keys/gcs.json"),
+        ("keyfile", "/keys/bq.json", "/keys/bq.json"),
+        ("camel.source.path.directoryName", "/in", "/in"),
         ("x.sasl.jaas.config", JAAS, "/k/user.keytab"),
     ],
 )
 def test_what_names_a_file(setting: str, value: str, path: str) -> None:
     assert list(named({setting: value})) == [(setting, path)]
+
+
+@pytest.mark.parametrize(
+    ("value", "paths"),
+    [
+        ("http://h/x,file:///etc/passwd", ["/etc/passwd"]),
+        ("jar:file:/in/x.jar!/y, file:/z", ["/in/x.jar!/y, file:/z", "/in/x.jar", "/z"]),
+        ("sqlite:///file:/in/%252e%252e/x.db?uri=true", ["/in/%252e%252e/x.db", "/in/%2e%2e/x.db", "/in/../x.db"]),
+        ("sqlite:///file:/x.db#/../in/y?uri=true", ["/x.db"]),
+    ],
+)
+def test_a_text_in_which_several_parsers_see_several_files(value: str, paths: list[str]) -> None:
+    assert [path for _, path in named({"any": value})] == paths
 
 
 @pytest.mark.parametrize(
@@ -44,6 +69,12 @@ def test_what_names_a_file(setting: str, value: str, path: str) -> None:
         ("page.pointer", "/next"),
         ("connection.url", "jdbc:postgresql://h/shop"),
         ("connection.url", "jdbc:sqlite::memory:"),
+        ("connection.url", "jdbc:h2:mem:shop"),
+        ("connection.url", "jdbc:h2:tcp://h/~/shop"),
+        ("connection.url", "jdbc:derby://h:1527/shop"),
+        ("connection.url", "jdbc:hsqldb:hsql://h/shop"),
+        ("keyfile", '{"type": "service_account"}'),
+        ("query", "select 'file:' || name from files"),
         ("file", ""),
         ("ssl.keystore.key", "-----BEGIN PRIVATE KEY-----"),
         ("profile", "/x"),
