@@ -213,7 +213,7 @@ def origin_of(url: str) -> tuple[str, str, int] | None:
     """
     Return scheme, host and port of an address; None for a text that is none. A host alone counts as https.
 
-    None, too, for one that clients read differently: before a backslash, a blank or a second @ some see the host, others a user.
+    None, too, for one that clients read differently: before a backslash, a blank or a second @ some see a host, others a user.
     """
     if _READ_DIFFERENTLY.search(url) or url.partition("://")[2].count("@") > 1:
         return None
