@@ -7,7 +7,9 @@ import pytest
 from kconnect.core.herder import events
 from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus, ListConnectors
+from kconnect.core.herder.requests.own import GetOwn
 from kconnect.core.herder.requests.states import RestartConnector
+from kconnect.core.herder.requests.worker import Health
 from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import SOURCE, one_worker, states, with_connector
 
@@ -57,6 +59,22 @@ def test_what_ran_waits_for_its_worker_s_spark() -> None:
     assert states(cluster) == ("UNASSIGNED", ["UNASSIGNED"] * 3)
     assert reasons(cluster) == ["waiting for Spark: the worker a:1 has no task host yet"] * 4
     assert cluster.call("a:1", GetTaskStatus("x", 2))["trace"] == reasons(cluster)[3]
+
+
+def test_why_spark_does_not_start_is_told_until_it_has_started() -> None:
+    cluster = without_spark()
+    reason = "the Spark driver ended with status 1: Invalid maximum heap size"
+    cluster.workers["a:1"]._inbox.append(events.SparkEnded(reason))
+    cluster.settle()
+    cluster.call("a:1", CreateConnector("x", SOURCE))
+    assert reasons(cluster)[0] == f"waiting for Spark: no worker has a task host yet ({reason})"
+    assert cluster.call("a:1", Health()) == f"No connector runs on it: {reason}."
+    [said] = [text for text in cluster.call("a:1", GetOwn("x"))["advice"] if "Spark" in text]
+    assert said.startswith("It waits for Spark, which does not start: waiting for Spark: ")
+    cluster.without_spark.clear()
+    cluster.settle()
+    assert set(reasons(cluster)) == {None}
+    assert cluster.call("a:1", Health()) is None
 
 
 def test_what_waits_for_a_host_of_its_own_says_for_which(monkeypatch: pytest.MonkeyPatch) -> None:
