@@ -74,6 +74,24 @@ def test_a_reporter_loads_no_native_code(service: Hostile) -> None:
     assert UNSAFE in message
 
 
+_ENDS = """
+import confluent_kafka, time
+producer = confluent_kafka.Producer({"bootstrap.servers": "127.0.0.1:1", "internal.termination.signal": "9"})
+time.sleep(0.2)
+del producer
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("prefix", ["reporter.producer.", "consumer.override.", "producer.override."])
+def test_no_client_ends_its_process(service: Hostile, prefix: str) -> None:
+    """Whoever may create connectors has a client end its threads by SIGKILL, and so the host of others: it is refused."""
+    control = subprocess.run([sys.executable, "-c", _ENDS], capture_output=True, timeout=60)
+    assert control.returncode == -9, "the control: the client has killed its process"
+    found = validated({**http_sink(service), f"{prefix}internal.termination.signal": "9"})
+    assert "may end the process, with all that runs in it" in str(found), found
+
+
 @pytest.mark.process
 def test_a_reporter_asks_no_address_for_a_token(service: Hostile, other: Hostile) -> None:
     """Whoever may create connectors names an address for the login of HttpSink's producer: no process asks it."""

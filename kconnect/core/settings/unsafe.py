@@ -32,7 +32,13 @@ _KAFKAS = (
     "com.google.cloud.hosted.kafka.auth.",
 )
 """Packages whose classes a Kafka client may be told to load: its own, and the logins of the managed services."""
-_DRIVERS = ("org.postgresql.ssl.", "com.google.cloud.sql.", "com.azure.identity.extensions.jdbc.")
+_DRIVERS = (
+    "org.postgresql.ssl.",
+    "com.mysql.cj.",
+    "com.amazon.redshift.",
+    "com.google.cloud.sql.",
+    "com.azure.identity.extensions.jdbc.",
+)
 MODULES = (
     "org.apache.kafka.common.security.plain.PlainLoginModule",
     "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -92,6 +98,7 @@ _RULES = (
         # Of the task's own clients `client_config.unfit` says it, which no list overrides.
         java=True,
     ),
+    Rule(r"internal\.termination\.signal", "may end the process, with all that runs in it", lambda value: value in ("", "0")),
     Rule(r"offset\.store\.path", "writes files on the worker's machine"),
     Rule(
         r"offset\.store\.method", "writes files on the worker's machine", lambda value: value.lower() in ("", "broker", "none")
@@ -120,7 +127,9 @@ _RULES = (
 _JDBC = (
     Rule(
         r"socketfactory(arg|class|constructorarg)?|sslfactory|sslhostnameverifier|sslpasswordcallback|authenticationpluginclassname"
-        r"|trustmanagerclass|accesstokencallbackclass|propertiestransform|clientinfoprovider",
+        r"|trustmanagerclass|accesstokencallbackclass|propertiestransform|clientinfoprovider|xmlfactoryfactory|plugin_?name"
+        r"|loadbalance(strategy|exceptionchecker)|(parseinfo|serverconfig|queryinfo)cachefactory|profilereventhandler|logger"
+        r"|(default)?authenticationplugins?|authentication(fido|webauthn|openidconnect)callbackhandler|httpclient_(impl|factory)",
         "makes a database's driver load a class that is not its own",
         _of(*_DRIVERS),
         java=True,
@@ -139,7 +148,19 @@ _JDBC = (
         java=True,
     ),
     Rule(r"logger\.?file|tracefile", "writes files on the worker's machine", java=True),
+    Rule(r"idtokenfile|token_?file(_?path)?", "has a database's driver send one of the worker's files", java=True),
+    Rule(
+        "enable_load_extension",
+        "lets queries load native code",
+        lambda value: value.lower() in ("", "false"),
+        java=True,
+    ),
 )
+_LOADING = re.compile(r"jdbc:(sqlite::resource:|ignite:cfg:|calcite:|jcr:)")
+"""Of these the URL itself names what is fetched and loaded."""
+_SPELLINGS = str.maketrans("\u0130\u0131\u017f\u212a", "iisk", "\\")
+"""What Java takes for the same letter where it ignores case; and H2 drops backslashes."""
+_TRIMMED = "".join(map(chr, range(33)))
 _BETWEEN = re.compile(r"[?&;,()]")
 _INIT = Rule("init", "has the database run commands when it is connected to", java=True)
 
@@ -164,7 +185,7 @@ def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[D
     if setting in allowed:
         return
     # No client takes names with blanks or capitals, but a connector may tidy them up before it hands them on.
-    name, text = setting.strip().lower(), value.strip()
+    name, text = setting.strip().translate(_SPELLINGS).lower(), value.strip()
     ours = _OVERRIDE.match(name) is not None
     name = name[-_LONGEST:]
     for pattern, rule in _COMPILED:
@@ -178,8 +199,11 @@ def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[D
         module = _strange_module(text, ours)
         if module and "sasl.jaas.config" not in allowed:
             yield Danger(setting, "sasl.jaas.config", module)
-    if text.lower().startswith("jdbc:"):
-        for parameter, rule in _of_url(text):
+    url = value.strip().strip(_TRIMMED)
+    if url.lower().startswith("jdbc:"):
+        if _LOADING.match(url.lower()):
+            yield Danger(setting, setting, "makes a database's driver load what is at an address")
+        for parameter, rule in _of_url(url):
             if parameter not in allowed:
                 yield Danger(setting, parameter, f"has the parameter {parameter}, which {rule.reason}")
 
@@ -211,13 +235,17 @@ def _strange_module(line: str, ours: bool) -> str | None:
 
 
 def _of_url(url: str) -> Iterator[tuple[str, Rule]]:
-    """The dangerous parameters of a URL of JDBC. Drivers decode percent signs, so the text is looked at as they see it."""
-    text = unquote(url)
-    for part in _BETWEEN.split(text):
-        name, _, value = part.partition("=")
-        low = re.split("[.:/]", name.strip().lower())[-1]
-        for rule in _JDBC:
-            if re.fullmatch(rule.name, low) and not rule.harmless(value.strip()):
-                yield low, rule
-        if low == "init" and text.lower().startswith("jdbc:h2:"):
-            yield low, _INIT
+    """
+    The dangerous parameters of a URL of JDBC. Drivers decode percent signs, and some do so twice, so the text is looked at as
+    they see it.
+    """
+    once = unquote(url)
+    for text in dict.fromkeys((once, unquote(once))):
+        for part in _BETWEEN.split(text):
+            name, _, value = part.partition("=")
+            low = re.split("[.:/]", name.strip().translate(_SPELLINGS).lower())[-1]
+            for rule in _JDBC:
+                if re.fullmatch(rule.name, low) and not rule.harmless(value.strip()):
+                    yield low, rule
+            if low == "init" and text.lower().startswith("jdbc:h2:"):
+                yield low, _INIT

