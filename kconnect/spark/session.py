@@ -64,6 +64,7 @@ _OURS = {
 
 
 _AUTHENTICATE = "spark.authenticate"
+_ENCRYPT = "spark.network.crypto.enabled"
 _REDACTION = "spark.redaction.regex"
 _SPARK_REDACTS = "(?i)secret|password|token|access[.]?key"
 """Spark's own default."""
@@ -85,11 +86,23 @@ def settings(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable
     placed = {**_place(found["spark.master"], found, hosts), **found}
     if _AUTHENTICATE not in placed:
         log.warning(
-            "%s is not set: Spark at %s runs code for whoever reaches its ports. Set it to true and, "
-            "for a standalone cluster, spark.authenticate.secret to the secret of its master and workers",
+            "%s is not set: Spark at %s runs code for whoever reaches its ports, and what this worker sends to its hosts, "
+            "Kafka's passwords included, can be read on the network. Set it to true and, for a standalone cluster, "
+            "spark.authenticate.secret to the secret of its master and workers",
             _AUTHENTICATE,
             found["spark.master"],
         )
+    elif placed[_AUTHENTICATE].lower() == "true" and not found["spark.master"].startswith("local"):
+        # Without it who logs in is checked, and all that follows is sent in clear: the hosts' orders have Kafka's passwords.
+        # A master that does not have it is talked to as before.
+        placed = {_ENCRYPT: "true", **placed}
+        if placed[_ENCRYPT].lower() != "true":
+            log.warning(
+                "%s is %s: what this worker sends to its hosts, Kafka's passwords included, can be read on the network. Set it "
+                "to true here and for the master and workers of Spark",
+                _ENCRYPT,
+                placed[_ENCRYPT],
+            )
     return placed
 
 

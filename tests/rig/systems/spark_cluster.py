@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,19 @@ _UP_S = 240.0
 
 
 class SparkCluster:
-    """`start_master` may be called again after `kill_master`: same address, but it knows no application any more."""
+    """
+    `start_master` may be called again after `kill_master`: same address, but it knows no application any more. `properties` are
+    those of the master and of its worker.
+    """
 
-    def __init__(self, directory: Path, cores: int = 4) -> None:
+    def __init__(self, directory: Path, cores: int = 4, properties: Mapping[str, str] | None = None) -> None:
         self.directory = directory
         self.cores = cores
         self.port, self._ui_port = free_port(), free_port()
         self._running: dict[str, _Child] = {}
-        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "conf").mkdir(parents=True, exist_ok=True)
+        texts = (f"{name} {value}\n" for name, value in (properties or {}).items())
+        (directory / "conf" / "spark-defaults.conf").write_text("".join(texts), "utf-8")
 
     @property
     def master_url(self) -> str:
