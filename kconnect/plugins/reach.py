@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.core.settings import host_paths, unsafe
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
+from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.unsafe import UNSAFE_ALLOWLIST
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
@@ -22,21 +23,27 @@ from kconnect.errors import ConfigError
 
 @dataclass(frozen=True)
 class Reach:
-    """A worker's limits. `unsafe` are settings that it allows all the same, `folders` those whose files configs may name."""
+    """
+    A worker's limits. `unsafe` are settings that it allows all the same, `folders` those whose files configs may name, and
+    `internal` the topics that they may not.
+    """
 
     unsafe: Sequence[str] = ()
     folders: Sequence[str] = ()
+    internal: InternalTopics = field(default_factory=InternalTopics)
 
     @classmethod
     def of_settings(cls, settings: WorkerSettings) -> Reach:
         """Return the limits that a worker's file sets."""
-        return cls(settings.override_policy.unsafe, settings.connector_files_allowed_paths)
+        return cls(settings.override_policy.unsafe, settings.connector_files_allowed_paths, settings.internal_topics)
 
     @classmethod
     def of_worker(cls, worker: Mapping[str, Any]) -> Reach:
         """Return the limits from what a child process is told of its worker."""
         folders = worker.get("settings", {}).get(ALLOWED_PATHS, "")
-        return cls(worker.get("overrides", {}).get("unsafe", ()), [part.strip() for part in folders.split(",") if part.strip()])
+        paths = [part.strip() for part in folders.split(",") if part.strip()]
+        internal = InternalTopics(**worker.get("internal_topics", {}))
+        return cls(worker.get("overrides", {}).get("unsafe", ()), paths, internal)
 
     def problems(self, config: Mapping[str, str | None], beside: bool = False) -> Iterator[tuple[str, str]]:
         """
@@ -58,10 +65,16 @@ class Reach:
             yield from self._astray(host_paths.named(given))
 
     def check(self, *configs: Mapping[str, str | None]) -> None:
-        """Raise ConfigError for the first problem of any of these configs."""
+        """
+        Raise ConfigError for the first problem of any of these configs.
+
+        Internal topics count as well: what a reference stands for may be another topic than when the config was submitted.
+        """
         for config in configs:
             for _, message in self.problems(config):
                 raise ConfigError(message)
+            for setting, message in self.internal.problems(config):
+                raise ConfigError(f"The setting '{setting}' can't be used: {message}")
 
     def _astray(self, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         roots = [os.path.realpath(folder) for folder in self.folders]

@@ -51,7 +51,8 @@ def check_configs(target: Target, settings: WorkerSettings | None) -> Iterator[F
     for name, about in sorted(connectors.items()):
         config = {setting: value for setting, value in about["info"]["config"].items() if value is not None}
         limits = {} if settings is None else for_plugins(settings.raw)
-        for message in (*(text for _, text in reach.problems(config)), *_of_libraries(config, limits)):
+        problems = [*reach.problems(config), *reach.internal.problems(config)]
+        for message in (*(text for _, text in problems), *_of_libraries(config, limits)):
             remedy = "correct its config, or allow the setting, before the connector is started again"
             yield Finding(WARNING, "configs", f"Connector {name}", f"It would be refused. {message}", remedy)
 

@@ -3,11 +3,13 @@ Which topics are never data: the worker's internal topics, which hold configs an
 
 Whoever reads them as data has the cluster's secrets, and whoever writes to them has the cluster. So a config, a preview, a
 queue or a replay that names one is refused, and a pattern passes over them, unless the worker setting below allows it. Made
-from `WorkerSettings`; asked by `plugins/validation.py`, the tasks in `units/`, `kafka/sample.py` and `dlq/`.
+from `WorkerSettings`; asked by `plugins/validation.py` and `plugins/reach.py`, the tasks in `units/`, `kafka/sample.py` and
+`dlq/`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +17,9 @@ from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.errors import ConfigError
 
 SETTING = "connector.internal.topics.allowed"
+
+_LEFT_OUT = re.compile(r".*(exclude[sd]?|(black|deny|block)\.?list|ignored?)", re.IGNORECASE)
+"""Settings that say which topics are not meant, such as MirrorMaker's `topics.exclude`."""
 
 # By name: `__` alone says nothing, for connectors have such topics of their own (`__debezium-heartbeat.…`).
 _KAFKAS = frozenset(
@@ -61,7 +66,7 @@ class InternalTopics:
         `reporter.result.topic.name`.
         """
         for setting, text in config.items():
-            if text is None or "topic" not in setting.lower():
+            if text is None or "topic" not in setting.lower() or _LEFT_OUT.fullmatch(setting.strip()):
                 continue
             if setting == OFFSETS_STORAGE_TOPIC.key.name and text.strip() == self.offset:
                 continue

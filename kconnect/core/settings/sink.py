@@ -88,7 +88,7 @@ class SinkSettings(ConnectorSettings):
     @property
     def group_id(self) -> str:
         """The consumer group of this connector's tasks."""
-        return self.raw.get(GROUP_ID) or f"connect-{self.name}"
+        return self.raw.get(GROUP_ID, "").strip() or f"connect-{self.name}"
 
 
 def subscription(config: Mapping[str, str | None]) -> Callable[[str], bool] | None:
@@ -137,7 +137,8 @@ def _matches(pattern: str, topic: str) -> bool:
 
 def group_errors(config: Mapping[str, str | None], parsed: Mapping[str, Any], worker_group: str) -> dict[str, str]:
     """What is wrong with a sink's consumer group: setting -> message. The workers' own group must stay theirs."""
-    overridden = config.get(GROUP_ID)
+    # Clients are given it without the blanks around it.
+    overridden = (config.get(GROUP_ID) or "").strip()
     if overridden == worker_group:
         return {GROUP_ID: f"Consumer group {overridden} conflicts with Connect worker group {worker_group}"}
     name = parsed.get("name")

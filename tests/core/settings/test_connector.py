@@ -204,3 +204,4 @@ def test_a_sink_keeps_out_of_the_workers_group() -> None:
     assert group_errors({"consumer.override.group.id": "g"}, {"name": "c"}, "g") == {
         "consumer.override.group.id": "Consumer group g conflicts with Connect worker group g"
     }
+    assert group_errors({"consumer.override.group.id": " g\t"}, {"name": "c"}, "g"), "a client is given it without blanks"

@@ -1,0 +1,67 @@
+"""Attacks by whoever may create connectors on topics and groups that are the cluster's own, by other ways to name them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kconnect.core.settings.internal_topics import InternalTopics
+from kconnect.core.settings.sink import group_errors
+from kconnect.kafka.translation import translate
+from kconnect.plugins.reach import Reach
+from kconnect.plugins.registry import Registry
+from kconnect.units.unit import Unit
+from tests.integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
+
+SETTING = "reporter.result.topic.name"
+FILES = {"config.providers": "file", "config.providers.file.class": "FileConfigProvider"}
+
+
+class Installed(Plugins):
+    """The connectors of a test beside the providers that are installed."""
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(Registry.scan(None), name)
+
+
+@pytest.mark.parametrize("task", [None, 0])
+def test_a_reference_that_comes_to_name_an_internal_topic(tmp_path: Path, task: int | None) -> None:
+    """A file that a provider reads has another topic's name after validation: the connector does not start."""
+    started: list[str] = []
+
+    class Task(Numbers):
+        def start(self, props: dict[str, str]) -> None:
+            started.append(props[SETTING])
+            super().start(props)
+
+    class Watched(source_of(Task)):  # type: ignore[misc]
+        def start(self, props: dict[str, str]) -> None:
+            started.append(props[SETTING])
+            super().start(props)
+
+    file = tmp_path / "names"
+    config = {"name": "x", "connector.class": "Watched", "topic": "t", SETTING: f"${{file:{file}:answers}}"}
+    # A task would wait for its brokers, so the connector is the control.
+    for topic in ("answers", "c") if task is None else ("c",):
+        file.write_text(f"answers={topic}\n")
+        host = MemoryHost("127.0.0.1:1", Installed(Watched=Watched), **FILES)
+        unit: Unit = host.unit(config, task=task)
+        until(lambda host=host: host.states)
+        end(unit)
+    assert started == (["answers"] if task is None else [])
+    assert "is an internal topic of this Connect cluster" in (host.statuses[-1][1] or "")
+
+
+def test_the_workers_group_with_blanks() -> None:
+    """A sink's group is the workers', but for a blank that no client gets: it would take the cluster's work away."""
+    assert translate({"group.id": " workers "}, "consumer")["group.id"] == "workers", "the control"
+    assert group_errors({"consumer.override.group.id": " workers "}, {"name": "c"}, "workers")
+
+
+def test_topics_that_are_left_out_may_be_internal() -> None:
+    """Control: MirrorMaker leaves the cluster's topics out, by their names."""
+    internal = InternalTopics(frozenset(["configs"]))
+    for setting in ("topics.exclude", "source.topics.blacklist", "topic.creation.big.exclude"):
+        assert list(Reach(internal=internal).internal.problems({setting: "configs,.*[.-]internal"})) == []
+    assert list(internal.problems({"topics": "configs"}))
