@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -43,11 +44,12 @@ def test_a_reference_that_comes_to_name_an_internal_topic(tmp_path: Path, task: 
     file = tmp_path / "names"
     config = {"name": "x", "connector.class": "Watched", "topic": "t", SETTING: f"${{file:{file}:answers}}"}
     # A task would wait for its brokers, so the connector is the control.
+    hosts = [MemoryHost("127.0.0.1:1", Installed(Watched=Watched), **FILES) for _ in range(2)]
     for topic in ("answers", "c") if task is None else ("c",):
         file.write_text(f"answers={topic}\n")
-        host = MemoryHost("127.0.0.1:1", Installed(Watched=Watched), **FILES)
+        host = hosts.pop()
         unit: Unit = host.unit(config, task=task)
-        until(lambda host=host: host.states)
+        until(functools.partial(getattr, host, "states"))
         end(unit)
     assert started == (["answers"] if task is None else [])
     assert "is an internal topic of this Connect cluster" in (host.statuses[-1][1] or "")
