@@ -58,11 +58,11 @@ def main() -> int:
         logging.shutdown()
         os._exit(1)
     up.set()
-    standard_error.become(direct)
+    report = standard_error.become(direct)
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 
-    hosts = Hosts(context, host.run)
+    hosts = Hosts(context, host.run, report)
     jvm = context._gateway.proc if context._gateway is not None else None
     topics = clients.topics(settings)
     control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}

@@ -33,12 +33,16 @@ _ABANDONED_S = 15.0
 class Hosts:
     """
     `run` is called in the executor with one payload (it is pickled by reference, so it must be importable there). Payloads
-    travel inside the task, which neither Spark's UI nor its event log shows.
+    travel inside the task, which neither Spark's UI nor its event log shows. `on_end` is called with a host's number and the
+    reason when it has ended and is started again, from any thread.
     """
 
-    def __init__(self, context: SparkContext, run: Callable[[Iterable[bytes]], None]) -> None:
+    def __init__(
+        self, context: SparkContext, run: Callable[[Iterable[bytes]], None], on_end: Callable[[int, str], object]
+    ) -> None:
         self._context = context
         self._run = run
+        self._on_end = on_end
         self._wanted: dict[int, bytes] = {}
         self._jobs: dict[int, threading.Thread] = {}
         self._changed = threading.Condition()
@@ -89,6 +93,7 @@ class Hosts:
                     break
                 failures += 1
                 log.warning("Host %d ended and is restarted: %s", host, reason(error))
+                self._on_end(host, reason(error))
             with self._changed:
                 pause = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
                 self._changed.wait_for(lambda: self._closed or host not in self._wanted, pause)

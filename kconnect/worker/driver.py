@@ -31,13 +31,20 @@ _LONGEST = 500
 
 class Driver:
     """
-    The process, and the thread that keeps it. `on_end` is called with the reason each time that it ends. `hidden` are texts
-    that the reason must not have.
+    The process, and the thread that keeps it. `on_end` is called with the reason each time that it ends, and `on_host_end` with
+    a host's number and the reason each time that one of its hosts does. `hidden` are texts that no reason must have.
     """
 
-    def __init__(self, order: dict[str, Any], on_end: Callable[[str], object], hidden: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        order: dict[str, Any],
+        on_end: Callable[[str], object],
+        on_host_end: Callable[[int, str], object],
+        hidden: Collection[str] = (),
+    ) -> None:
         self._order = orjson.dumps(order)
         self._on_end = on_end
+        self._on_host_end = on_host_end
         self._hidden = hidden
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -98,7 +105,7 @@ class Driver:
             os.close(write)
             os.close(direct)
         lines: deque[str] = deque(maxlen=_LINES)
-        reading = threading.Thread(target=_pass, args=(read, lines), name="driver-output", daemon=True)
+        reading = threading.Thread(target=self._pass, args=(read, lines), name="driver-output", daemon=True)
         reading.start()
         try:
             assert child.stdin is not None
@@ -110,15 +117,22 @@ class Driver:
         reading.join(2)
         return status, " / ".join(lines)
 
-
-def _pass(read: int, lines: deque[str]) -> None:
-    """Pass on what the driver says until its hosts can run: from then on it writes to where the worker does."""
-    with open(read, "rb") as pipe:
-        for line in iter(lambda: pipe.readline(1 << 16), b""):
-            os.write(2, line)
-            text = line.decode("utf-8", "replace").strip()
-            if text:
-                lines.append(text)
+    def _pass(self, read: int, lines: deque[str]) -> None:
+        """
+        Pass on what the driver says until its hosts can run: from then on it writes to where the worker does, and here only
+        why a host ended.
+        """
+        with open(read, "rb") as pipe:
+            for line in iter(lambda: pipe.readline(1 << 16), b""):
+                text = line.decode("utf-8", "replace").rstrip("\n")
+                report = standard_error.report_in(text)
+                if report is not None:
+                    host, reason = report
+                    self._on_host_end(host, hide(reason, self._hidden)[:_LONGEST])
+                    continue
+                os.write(2, line)
+                if text.strip():
+                    lines.append(text.strip())
 
 
 def _close(child: subprocess.Popen[bytes]) -> None:

@@ -35,3 +35,21 @@ def test_a_driver_that_can_not_start_says_why(broker: Broker, tmp_path: Path) ->
         assert "canary-key-55" not in health["message"] + status["trace"] + shown.out
     finally:
         worker.stop()
+
+
+def test_hosts_that_can_not_start_say_why(broker: Broker, tmp_path: Path) -> None:
+    missing = str(tmp_path / "no-such-python")
+    worker = WorkerProcess(
+        tmp_path, broker.bootstrap_servers, "hostless", properties={**QUICK, "spark.pyspark.python": missing}
+    )
+    try:
+        worker.start()
+        wait_until(lambda: "Task host 0 has ended" in worker.client.health()["message"], 120)
+        assert missing in worker.client.health()["message"]
+        worker.client.create("waits", {"connector.class": "FileStreamSource", "file": "/dev/null", "topic": "hostless"})
+        wait_until(lambda: "the host has ended" in (worker.client.status("waits")["connector"].get("trace") or ""), 60)
+        assert missing in worker.client.status("waits")["connector"]["trace"]
+        shown = call("describe", "connector", "waits", "--url", worker.url)
+        assert "It waits for Spark, which does not start" in shown.out and missing in shown.out, shown
+    finally:
+        worker.stop()

@@ -71,7 +71,7 @@ def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
     if not waiting and found["state"] not in ("UNASSIGNED", "RESTARTING"):
         return
     reasons = [unit.get("waits_for") or "" for unit in (found, *found["tasks"])]
-    stuck = next((reason for reason in reasons if "the Spark driver ended" in reason), None)
+    stuck = next((reason for reason in reasons if "the Spark driver ended" in reason or "the host has ended" in reason), None)
     if stuck is not None:
         yield f"It waits for Spark, which does not start: {stuck}. The worker's log has more"
     elif found["moving"]:

@@ -72,6 +72,8 @@ class Desk:
         """While this worker leads, or is about to."""
         self.spark_trouble: str | None = None
         """Why this worker has no Spark, until its next host is up."""
+        self.host_troubles: dict[int, str] = {}
+        """Why hosts of this worker have ended, until they are up again."""
         self.refusal: str | None = None
         """Why nothing is to be written, if that is so: see `losses.py`."""
         self.busy: set[str] = set()

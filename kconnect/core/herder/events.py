@@ -108,6 +108,15 @@ class SparkEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class HostEnded:
+    """One of this worker's hosts has ended and is started again, as its driver says."""
+
+    host: int
+    reason: str
+    """Without secrets."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed."""
 
@@ -130,6 +139,7 @@ Event = (
     | Members
     | HostsDead
     | SparkEnded
+    | HostEnded
     | Tick
     | ShutDown
 )

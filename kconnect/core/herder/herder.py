@@ -108,6 +108,10 @@ class Herder:
             case events.SparkEnded(reason):
                 self.placing.spark_ended()
                 desk.spark_trouble = reason
+                desk.host_troubles.clear()
+                desk.changed()
+            case events.HostEnded(host, reason):
+                desk.host_troubles[host] = reason
                 desk.changed()
             case events.ShutDown():
                 desk.leaving = True

@@ -92,6 +92,7 @@ class Placing:
         mine = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
         if mine:
             self._desk.spark_trouble = None
+            self._desk.host_troubles.pop(held.host, None)
         if mine and self._lost_hosts.came(held):
             self._desk.say("INFO", "This worker is ready: Spark and its first task host are up")
 

@@ -40,15 +40,19 @@ def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
     if not _is_up(desk, owner):
         reason = f"waiting for Spark: the worker {owner} has no task host yet{_trouble(desk, owner)}"
     elif host is not None and (owner, host) not in state.held:
-        reason = f"waiting for Spark: task host {host} of the worker {owner} is not up yet{_trouble(desk, owner)}"
+        reason = f"waiting for Spark: task host {host} of the worker {owner} is not up yet{_trouble(desk, owner, host)}"
     else:
         reason = f"waiting for a task host of the worker {owner} to start it"
     return owner, state.term, reason
 
 
-def _trouble(desk: Desk, worker: str) -> str:
-    """Why the worker has no Spark, which only that worker itself knows."""
-    return f" ({desk.spark_trouble})" if worker == desk.me and desk.spark_trouble else ""
+def _trouble(desk: Desk, worker: str, host: int | None = None) -> str:
+    """Return why the worker has no Spark, or not this host. Only that worker itself knows it."""
+    if worker != desk.me:
+        return ""
+    told = desk.host_troubles.get(host) if host is not None else next(iter(desk.host_troubles.values()), None)
+    reason = desk.spark_trouble or (told and f"the host has ended: {told}")
+    return f" ({reason})" if reason else ""
 
 
 def _is_up(desk: Desk, worker: str) -> bool:

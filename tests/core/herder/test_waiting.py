@@ -77,6 +77,26 @@ def test_why_spark_does_not_start_is_told_until_it_has_started() -> None:
     assert cluster.call("a:1", Health()) is None
 
 
+def test_why_a_host_ends_is_told_until_it_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = one_worker(0)
+    cluster.settle()
+    allowed = {0, 1}
+    monkeypatch.setattr(cluster, "may_start", lambda worker, number: number in allowed)
+    cluster.call("a:1", CreateConnector("x", {**SOURCE, "tasks.isolation": "dedicated", "tasks.max": "1"}))
+    cluster.workers["a:1"]._inbox.append(events.HostEnded(2, "No module named 'kconnect'"))
+    cluster.workers["a:1"]._inbox.append(events.HostEnded(9, "of a host that nobody wants any more"))
+    cluster.settle()
+    waits = "waiting for Spark: task host 2 of the worker a:1 is not up yet (the host has ended: No module named 'kconnect')"
+    assert reasons(cluster) == [None, waits]
+    health = "Task host 2 has ended and is started again: No module named 'kconnect'."
+    assert cluster.call("a:1", Health()) == health
+    assert [text for text in cluster.call("a:1", GetOwn("x"))["advice"] if "No module named" in text]
+    allowed.add(2)
+    cluster.settle()
+    assert reasons(cluster) == [None, None]
+    assert cluster.call("a:1", Health()) is None
+
+
 def test_what_waits_for_a_host_of_its_own_says_for_which(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = one_worker(0)
     cluster.settle()

@@ -47,7 +47,16 @@ class Health(Look["str | None"]):
         silent_s = desk.silent_ms // 1000
         if silent_s >= _SILENT_S:
             raise ConnectError(f"Kafka has not answered the worker for {silent_s} s.")
-        return desk.spark_trouble and f"No connector runs on it: {desk.spark_trouble}."
+        if desk.spark_trouble:
+            return f"No connector runs on it: {desk.spark_trouble}."
+        placement = desk.log.assignment.placements.get(desk.me)
+        wanted = () if placement is None else placement.hosts or ()
+        ended = [
+            f"Task host {host} has ended and is started again: {why}."
+            for host, why in sorted(desk.host_troubles.items())
+            if host in wanted
+        ]
+        return " ".join(ended) or None
 
 
 @dataclass(frozen=True, slots=True)
