@@ -53,6 +53,7 @@ _HAVE_NAMES = {
     "VALUE",
     "MESSAGE",
 }
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LEAST = 12
 """Of a column of names. Numbers are shorter, and so they are never cut, though a heading may stand for either."""
 _LABEL = 12
@@ -106,8 +107,10 @@ def table(
     One line a row, never folded. Columns in which no row has anything are left out; those in `right` are aligned there.
 
     Names that a terminal has no room for are cut in the middle, unless `whole`: their end mostly tells them apart, as a task's
-    number, a port and a class without its package do. Each line begins with `lead`.
+    number, a port and a class without its package do. Each line begins with `lead`. What is in a cell comes from others, so
+    nothing of it is for the terminal.
     """
+    rows = [[unobeyed(text) for text in row] for row in rows]
     shown = [place for place in range(len(headings)) if place == 0 or any(row[place] for row in rows)]
     widths = {place: max(cell_len(text) for text in (headings[place], *(row[place] for row in rows))) for place in shown}
 
@@ -123,6 +126,11 @@ def table(
     if (room := width()) is not None and not whole:
         _narrow(widths, [place for place in shown if headings[place] in _HAVE_NAMES], room - len(lead))
     return [line(headings, True), *(line(row, False) for row in rows)]
+
+
+def unobeyed(text: str) -> str:
+    """Write what a terminal would obey, and what ends a line or turns its direction, as JSON does it."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _narrow(widths: dict[int, int], names: Sequence[int], room: int) -> None:

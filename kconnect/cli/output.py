@@ -31,7 +31,11 @@ def text_of(found: Any, form: str) -> str:
         return yaml_file.dump(found)
     import orjson
 
-    return orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()
+    from kconnect.cli import layout
+
+    lines = orjson.dumps(found, option=orjson.OPT_INDENT_2).decode().split("\n")
+    # Such characters are within texts only, and JSON's own form of them is what readers of JSON expect.
+    return "\n".join(map(layout.unobeyed, lines))
 
 
 def note(found: Any, form: str, text: Callable[[Any], Iterable[str]]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
-from kconnect.cli import asking
+from kconnect.cli import asking, layout
 from kconnect.cli.topics import topics
 from kconnect.core.state.records import Topic
 
@@ -155,7 +155,8 @@ class _Lines:
         from kconnect.internal_topics.meaning import time_text
 
         if self._form == "json":
-            click.echo(orjson.dumps(self._data(record, told, mask), option=orjson.OPT_NON_STR_KEYS))
+            line = orjson.dumps(self._data(record, told, mask), option=orjson.OPT_NON_STR_KEYS).decode()
+            click.echo(layout.unobeyed(line))
             return
         if not self._begun:
             self._begun = True
