@@ -91,6 +91,11 @@ class Chains:
         reporter = self._reporters.of(letter)
         return self._chain(reporter.connector, reporter.is_source(letter)).shown(outcome)
 
+    def shown_text(self, letter: Letter, text: str) -> str:
+        """Return a text about a letter that has been through its chain for others to read, as `shown` does it."""
+        reporter = self._reporters.of(letter)
+        return self._chain(reporter.connector, reporter.is_source(letter)).shown_text(text)
+
     def _chain(self, connector: str, of_source: bool) -> Preview:
         asked = connector, of_source
         if asked in self._refused:

@@ -128,6 +128,12 @@ def _replay(
             sender.send(left, done, lambda _: None)
             written = len(left)
     rows = {**dict.fromkeys(sorted(chosen), "there is no such letter, or not any more"), **_rows(letters, made)}
+    for letter in letters:
+        row = rows[_place(letter)]
+        if _place(letter) in tried and not isinstance(row, str):
+            rows[_place(letter)] = {
+                name: chains.shown_text(letter, value) if isinstance(value, str) else value for name, value in row.items()
+            }
     return {
         "queue": queue.name,
         "replayed": written,

@@ -200,6 +200,10 @@ class Preview:
         """Return the outcome for others to read: without the secrets of the config and of its providers."""
         return hiding.hide(outcome, self._secrets)
 
+    def shown_text(self, text: str) -> str:
+        """Return a text about an outcome for others to read: a topic's name may be a secret that a transform has put there."""
+        return secrets.hide(text, self._secrets)
+
     def record(self, record: SourceRecord | SinkRecord) -> Outcome:
         """A record as the task gave it, or, of a sink, as its converters made it."""
         body = envelopes.to_record(record, original=False)

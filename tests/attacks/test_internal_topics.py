@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka as ck
 import pytest
 
 from kconnect.core.settings.worker import WorkerSettings
@@ -165,3 +166,34 @@ def test_a_preview_that_puts_secrets_into_records(worker: WorkerProcess) -> None
     answer = worker.client.preview(source, [{"topic": "t", "value": {"n": 1}}])
     assert "canary" not in json.dumps(answer)
     assert 'request="POST /kconnect/preview" connector="looks" status=200' in worker.log.read_text()
+
+
+def test_a_replay_whose_chain_makes_a_secret_of_the_topic(
+    worker: WorkerProcess, bootstrap: str, connector: str, unique: Callable[[str], str]
+) -> None:
+    """An administrator has a source's transform name the topic by a provider's secret: why a letter stays does not tell it."""
+    queue = unique("secret-letters")
+    units.create(bootstrap, queue)
+    config = {
+        "connector.class": "FileStreamSource",
+        "file": "/dev/null",
+        "topic": "t",
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": queue,
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": ".*",
+        "transforms.route.replacement": "x-${env:KCONNECT_TEST_CANARY}",
+    }
+    worker.client.create(connector, config)
+    names = {"topic": "t", "connector.name": connector, "source.partition": "{}", "source.offset": "{}"}
+    headers: dict[str, str | bytes | None] = {f"__connect.errors.{name}": text for name, text in names.items()}
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    producer.produce(queue, b'{"schema": {"type": "string"}, "payload": "line"}', None, 0, headers=headers)
+    assert producer.flush(LIMIT_S) == 0
+    places = [{"partition": 0, "offset": 0}]
+    answer = worker.client.replay_dead_letters(connector, places, through_chain=True, dry_run=True)
+    [letter] = answer["letters"]
+    assert "is no topic that the connector" in letter["left"], "the control: the chain was run"
+    assert "canary-env-6d0b" not in json.dumps(answer)
