@@ -32,6 +32,7 @@ _MARK = "KCONNECT_SANDBOX"
 _MOST_LINES = 1000
 _MOST_BYTES = 8 << 20
 _LONGEST_LINE = 8192
+_LONGEST_REASON = 300
 _GREETING_S = 10.0
 _SWEEPS = 5
 _ENDING_S = 5.0
@@ -76,8 +77,12 @@ class Child:
         self._received = bytearray()
         for pipe in (stdin, stdout):
             os.set_blocking(pipe.fileno(), False)
-        threading.Thread(target=self._log_output, args=(stderr,), name="sandbox-output", daemon=True).start()
-        self._write(frame(greeting), time.monotonic() + _GREETING_S)
+        self._last_line = ""
+        self._output = threading.Thread(target=self._log_output, args=(stderr,), name="sandbox-output", daemon=True)
+        self._output.start()
+        # One that could not even start is found out by whoever asks it.
+        with suppress(BrokenPipeError):
+            self._write(frame(greeting), time.monotonic() + _GREETING_S)
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -174,6 +179,10 @@ class Child:
             status = self._process.wait(_ENDING_S)
         except subprocess.TimeoutExpired:
             return "it closed its pipe"
+        if status > 0 and self.stage is None:
+            # No plugin code was at work, so that the stage would tell nothing: why it could not start, or ended, does.
+            self._output.join(1)
+            return f"exit status {status}{self._last_line and ': '}{self._last_line}"
         if status >= 0:
             return f"exit status {status}"
         name = signal.Signals(-status).name
@@ -187,7 +196,9 @@ class Child:
                 read += len(line)
                 if number < _MOST_LINES and read <= _MOST_BYTES:
                     # Hidden before it is cut: of a secret that is cut in two neither half would be found.
-                    log.info("%s", secrets.hide(line.decode("utf-8", "replace").rstrip(), self._hidden)[:_LONGEST_LINE])
+                    text = secrets.hide(line.decode("utf-8", "replace").rstrip(), self._hidden)
+                    log.info("%s", text[:_LONGEST_LINE])
+                    self._last_line = text.strip()[:_LONGEST_REASON] or self._last_line
                 else:
                     log.warning("A plugin prints too much in its sandbox (pid %d): the rest is not logged", self._process.pid)
                     break

@@ -17,6 +17,7 @@ import pytest
 
 from kconnect.core.settings.overrides import Policy
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError
+from kconnect.plugins.child import Child, ChildEndedError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from tests.plugins.conftest import CONNECTORS
@@ -427,3 +428,12 @@ _SHARED: set[int] = set()
 def _know_the_shared_children(sandbox: Sandbox) -> None:
     _SHARED.clear()
     _SHARED.update(child.pid for child in psutil.Process().children())
+
+
+def test_a_child_that_can_not_start_says_why() -> None:
+    child = Child((), {"canary": "x" * 200_000}, "kconnect.no_such_module")
+    try:
+        with pytest.raises(ChildEndedError, match=r"exit status 1: .*No module named kconnect\.no_such_module"):
+            child.ask({}, time.monotonic() + 60)
+    finally:
+        child.kill()
