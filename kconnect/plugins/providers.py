@@ -71,7 +71,7 @@ def resolve_worker(registry: Registry, texts: Mapping[str, str], announce: Annou
         listed = "\n".join(f"  {setting}: {text}" for setting in sorted(problems) for text in problems[setting])
         raise ConfigError(f"The worker's configuration is invalid:\n{listed}")
     resolved = {**complete, **{name: found.text(text) for name, text in others.items()}}
-    return WorkerTexts(resolved, {**parameters.cover(), **found.cover()}, holding)
+    return WorkerTexts(resolved, {**parameters.cover(), **found.cover(others)}, holding)
 
 
 class Providers:

@@ -284,13 +284,13 @@ class Call:
         """Settings of a connector with their references replaced, and what logs must show instead. As `resolve` otherwise."""
         found = self._resolve(config)
         try:
-            return {"config": found.config(config), "covered": found.cover()}
+            return {"config": found.config(config), "covered": found.cover(config)}
         except ConfigError as error:
             return {"error": str(error)}
 
     def _resolve(self, config: Mapping[str, str]) -> Resolved:
         found = self._providers.resolve([config])
-        self._channel.hide({form for value in found.cover() for form in secrets.forms(value)})
+        self._channel.hide({form for value in found.cover(config) for form in secrets.forms(value)})
         return found
 
 

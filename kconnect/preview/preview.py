@@ -339,7 +339,9 @@ def _resolved(config: Mapping[str, str], settings: WorkerSettings, plugins: Regi
     found = Providers(plugins, settings.raw).resolve([used, client])
     for problems in found.problems(used).values():
         raise ConfigError(f"{problems[0]}; give the worker's file with -w, and run where its secrets are")
-    return {**config, **found.config(used), **{name: found.text(text) for name, text in client.items()}}, found.cover()
+    return {**config, **found.config(used), **{name: found.text(text) for name, text in client.items()}}, found.cover(
+        used, client
+    )
 
 
 _CHAIN = ("transforms", "predicates", "key.converter", "value.converter", "header.converter", "errors.")

@@ -256,7 +256,7 @@ class Unit(ABC):
         """
         self.resolved = self.ports.providers.resolve(configs, self.stopping.is_set)
         plain = {value: HIDDEN for config in configs for value in secrets.plain(config)}
-        logs.cover({**plain, **self.resolved.cover()})
+        logs.cover({**plain, **self.resolved.cover(*configs)})
         found = [self.resolved.config(config) for config in configs]
         ttl_ms = self.resolved.ttl_ms
         if ttl_ms is not None and RELOAD_ACTION.read(found[0]).lower() != "none":

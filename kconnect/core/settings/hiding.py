@@ -22,7 +22,7 @@ class Submitted:
         self.config = {
             setting: text if setting in references.FOR_THE_WORKER else resolved.text(text) for setting, text in raw.items()
         }
-        self.covered = {form: ref for value, ref in resolved.cover().items() for form in secrets.forms(value)}
+        self.covered = {form: ref for value, ref in resolved.cover(raw).items() for form in secrets.forms(value)}
         """By what no message may quote: the reference that is put there instead."""
         self._values = resolved.values
         self._holding = {setting: references.find(text) for setting, text in raw.items() if references.find(text)}

@@ -16,7 +16,8 @@ from kconnect.core.settings import operation
 from kconnect.core.settings.setting import LIST
 from kconnect.errors import ConfigError
 
-_WORD = re.compile(r"\w{1,7}")
+_LONGEST_WORD = 7
+_WORD = re.compile(rf"\w{{1,{_LONGEST_WORD}}}")
 
 PROVIDERS = "config.providers"
 PROVIDER_NAMES = LIST(PROVIDERS, [])
@@ -105,13 +106,42 @@ class Resolved:
         }
         return {setting: problems for setting, problems in found.items() if problems}
 
-    def cover(self) -> dict[str, str]:
-        """By each value that is no mere word, in any of its forms: the reference that is to be shown instead."""
-        covered: dict[str, str] = {}
+    def cover(self, *raw: Mapping[str, str]) -> dict[str, str]:
+        """
+        By each value that is no mere word, in any of its forms: the reference that is to be shown instead. Of the configs that
+        are given, also the words that values have become a part of.
+        """
+        covered = {word: shown for config in raw for text in config.values() for word, shown in self.words(text)}
         for ref, value in self.values.items():
             for form in _long_forms(value):
                 covered.setdefault(form, ref.text)
         return covered
+
+    def words(self, text: str) -> Iterator[tuple[str, str]]:
+        """
+        Yield the words of a resolved text of which a short value is a part, `xhunter2` of `x${env:PW}`, with what is shown for
+        them. What is longer than `_WORD` is found within any other, so no more than that is looked at on either side.
+        """
+        pieces, enough = list(_split(text)), _LONGEST_WORD + 1
+        for at, (literal, ref) in enumerate(pieces):
+            value = "" if ref is None else self.values.get(ref, "")
+            if ref is None or not _WORD.fullmatch(value) or not telling(value):
+                continue
+            before = pieces[at - 1][1] if at else None
+            following, behind = pieces[at + 1]
+            left = _word_at_end((self.values.get(before, "") if before else "") + literal, enough)
+            right = _word_at_start(following + (self.values.get(behind, "") if behind else ""), enough)
+            if left or right:
+                shown = _word_at_end(literal, enough) + ref.text + _word_at_start(following, enough)
+                yield left + value + right, shown
+
+
+def _word_at_end(text: str, most: int) -> str:
+    return re.split(r"\W", text[-most:])[-1]
+
+
+def _word_at_start(text: str, most: int) -> str:
+    return re.split(r"\W", text[:most])[0]
 
 
 def _long_forms(value: str) -> list[str]:
@@ -139,6 +169,7 @@ def put_back(configs: Sequence[Mapping[str, str]], raw: Mapping[str, str], resol
     if not own:
         return [dict(config) for config in configs]
     by_value = {value: ref.text for ref, value in resolved.values.items() if _long_forms(value)}
+    by_value |= {word: shown for text in own.values() for word, shown in resolved.words(text)}
     return [
         {setting: own[setting] if setting in own else substitute(text, by_value) for setting, text in config.items()}
         for config in configs

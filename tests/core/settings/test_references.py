@@ -123,6 +123,29 @@ def test_what_is_covered_has_every_form_that_texts_have() -> None:
     assert set(covered.values()) == {FILE.text}
 
 
+@pytest.mark.parametrize(
+    ("raw", "quoted", "shown"),
+    [
+        ("/tmp/x${env:PW}", "no file /tmp/xhunter2", "no file /tmp/x${env:PW}"),
+        ("pw_${env:PW}y/z", "pw_hunter2y", "pw_${env:PW}y"),
+        ("${env:PW}${env:PW}", "ahunter2hunter2", "a${env:PW}"),
+        ("averylongprefix${env:PW}", "averylongprefixhunter2behind", "averylongprefix${env:PW}behind"),
+        ("é${env:PW}", "éhunter2", "é${env:PW}"),
+    ],
+)
+def test_a_short_secret_within_a_word(raw: str, quoted: str, shown: str) -> None:
+    (ref,) = set(references.find(raw))
+    resolved = Resolved({ref: "hunter2"})
+    assert "hunter2" in references.substitute(quoted, resolved.cover()), "the control: as a word of its own it is not there"
+    assert references.substitute(quoted, resolved.cover({"file": raw})) == shown
+    assert references.put_back([{"path": quoted}], {"file": raw}, resolved) == [{"path": shown}]
+
+
+def test_a_short_secret_is_not_looked_for_in_other_words() -> None:
+    (ref,) = references.find("${env:PW}")
+    assert references.substitute("reorders", Resolved({ref: "order"}).cover({"topic": "${env:PW}"})) == "reorders"
+
+
 def test_texts_of_what_is_resolved_show_no_values() -> None:
     assert "canary" not in f"{RESOLVED!r} {RESOLVED}"
     (vault,) = references.declared(WORKER).values()
