@@ -18,7 +18,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from kconnect.errors import ConnectError
-from kconnect.kafka.codes import AWAY, STARTING
+from kconnect.kafka.codes import AWAY, MAY_NOT_CREATE, STARTING, sentence
 from kconnect.kafka.group import Member
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,10 @@ def ensure_topic(
         log.info("Created the topic %s", topic)
     except ck.KafkaException as error:
         if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
-            raise ConnectError(f"The topic {topic} could not be created: {error.args[0].str()}. {remedy}") from error
+            cause = error.args[0]
+            if cause.code() in MAY_NOT_CREATE:
+                remedy = f"Grant the user Create on the topic {topic} or on the cluster, or create it yourself."
+            raise ConnectError(f"The topic {topic} could not be created: {sentence(cause)}. {remedy}") from error
 
 
 def committed(client: Mapping[str, Any], group_id: str) -> list[tuple[str, int, int]]:
@@ -170,7 +173,7 @@ class Admin:
                     continue  # Another worker was quicker.
                 prefix = by_name[name].numbers or by_name[name].setting.removesuffix(".topic")
                 raise ConnectError(
-                    f"The topic '{name}' of the '{by_name[name].setting}' property could not be created: {cause.str()}. "
+                    f"The topic '{name}' of the '{by_name[name].setting}' property could not be created: {sentence(cause)}. "
                     f"Check `{prefix}.replication.factor` ({by_name[name].replication_factor}) against the number of "
                     "brokers, and what this user may do, or create the topic with cleanup.policy=compact yourself."
                 ) from error

@@ -30,3 +30,11 @@ whether they are `retriable()` (confluent-kafka 2.16).
 
 FORBIDDEN = (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 """The user may not use the transactional id."""
+
+MAY_NOT_CREATE = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+"""The user may not create a topic."""
+
+
+def sentence(error: KafkaError) -> str:
+    """Return what the error says, without the full stop that brokers put at the end of some texts, and of others not."""
+    return error.str().rstrip(". ")

@@ -13,7 +13,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.errors import ConflictError, ConnectError, RequestTimeoutError
-from kconnect.kafka.codes import FENCED, FORBIDDEN
+from kconnect.kafka.codes import FENCED, FORBIDDEN, sentence
 from kconnect.kafka.positions import Place
 from kconnect.kafka.transactions import TransactionalProducer
 
@@ -68,7 +68,7 @@ class ReplayProducer(TransactionalProducer):
             return ConflictError(f"Another replay of {self._queue} has begun: this one ends, and its last batch does not count")
         if error.code() in FORBIDDEN:
             return ConnectError(
-                f"The user may not write with the transactional id {self._id}: {error.str()}. "
+                f"The user may not write with the transactional id {self._id}: {sentence(error)}. "
                 "A replay needs the operations Write and Describe on it, and Read on the group of the same name"
             )
         return ConnectError(f"The replay could not be written: {error.str()}")

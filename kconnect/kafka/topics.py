@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
 from kconnect.errors import ConnectError
 from kconnect.kafka import servers
-from kconnect.kafka.codes import AWAY
+from kconnect.kafka.codes import AWAY, sentence
 
 log = logging.getLogger(__name__)
 
@@ -127,4 +127,4 @@ def _of(settings: TopicSettings) -> str:
 def _failure(problem: str, remedy: str, cause: ck.KafkaError) -> Exception:
     if cause.code() in _PASSING:
         return _Away(cause.str())
-    return ConnectError(f"{problem}: {cause.str()}. {remedy}; then restart the task.")
+    return ConnectError(f"{problem}: {sentence(cause)}. {remedy}; then restart the task.")

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kconnect.errors import ConnectError
+from kconnect.kafka import admin as admin_module
 from kconnect.kafka.admin import Admin
 from kconnect.kafka.codes import STARTING
 
@@ -43,3 +44,24 @@ def test_a_client_that_is_refused_for_another_reason_stays(bootstrap: str) -> No
     with pytest.raises(ck.KafkaException):
         admin.members("workers")
     assert admin._client is stale
+
+
+class Refusing:
+    """A client whose user may not create topics."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.list_topics = AdminClient(settings).list_topics
+
+    def create_topics(self, topics: list[Any], request_timeout: float) -> dict[str, Future[None]]:
+        refused: Future[None] = Future()
+        cause = ck.KafkaError(ck.KafkaError.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+        refused.set_exception(ck.KafkaException(cause))
+        return {topic.topic: refused for topic in topics}
+
+
+def test_a_topic_that_may_not_be_created_names_the_right(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_module, "AdminClient", Refusing)
+    with pytest.raises(ConnectError) as refused:
+        admin_module.ensure_topic({"bootstrap.servers": bootstrap}, "dead", 1, 1, "Set the replication factor.")
+    right = "Grant the user Create on the topic dead or on the cluster, or create it yourself."
+    assert str(refused.value) == f"The topic dead could not be created: Authorization failed. {right}"
