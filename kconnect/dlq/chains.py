@@ -8,6 +8,7 @@ of a record can't be tried here. Read next: `planning.py`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ import orjson
 from kconnect.api.record import Header, SourceRecord
 from kconnect.converters.json import JsonConverter
 from kconnect.dlq.letters import Letter
-from kconnect.dlq.origins import Reporters
+from kconnect.dlq.origins import Reporter, Reporters
 from kconnect.errors import ConnectError
 from kconnect.preview.preview import Outcome, Preview
 
@@ -52,16 +53,37 @@ class Consumed:
         return (0, -1) if at is None else (1, at)
 
 
+def anywhere(reporter: Reporter, topic: str) -> bool:
+    """Letters of any topic are converted: the caller names the topic to write to."""
+    return True
+
+
+def nowhere(reporter: Reporter, topic: str) -> bool:
+    """No letter is converted: somebody only looks at it."""
+    return False
+
+
+def own(reporter: Reporter, topic: str) -> bool:
+    """Letters are converted for a topic of their connector: for another they stay, whatever comes of the conversion."""
+    return reporter.has_topic(topic)
+
+
 class Chains:
     """
     The chains of the connectors that wrote letters, made when the first letter comes. Use it in a `with`.
 
     `reporters` are the connectors that name the queue: no letter reaches the chain of another. `build` makes the chain of a
     connector, as a `source` or `sink`; it may raise a ConnectError, which is told of each letter that needs the chain.
+    `converts` says for which topics a source's letters are converted, too, and their schemas registered.
     """
 
-    def __init__(self, reporters: Reporters, build: Callable[[str, str], Preview]) -> None:
-        self._reporters, self._build = reporters, build
+    def __init__(
+        self,
+        reporters: Reporters,
+        build: Callable[[str, str], Preview],
+        converts: Callable[[Reporter, str], bool] = own,
+    ) -> None:
+        self._reporters, self._build, self._converts = reporters, build, converts
         self._made: dict[tuple[str, bool], Preview] = {}
         self._refused: dict[tuple[str, bool], ConnectError] = {}
 
@@ -80,7 +102,8 @@ class Chains:
         of_source = reporter.is_source(letter)
         chain = self._chain(reporter.connector, of_source)
         if of_source:
-            return chain.record(_record(letter))
+            # What a letter says must not name what schemas are registered under.
+            return chain.record(_record(letter), functools.partial(self._converts, reporter))
         topic = letter.topic or (chain.config.get("topics") or "").strip()
         if not topic or "," in topic:
             raise ConnectError(f"The headers of {letter.place} do not name the topic that it came from")

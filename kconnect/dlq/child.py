@@ -16,7 +16,7 @@ import orjson
 from kconnect.core.settings.errors import DEAD_LETTERS_TOPIC
 from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.worker import WorkerSettings
-from kconnect.dlq.chains import Chains
+from kconnect.dlq.chains import Chains, anywhere, own
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.memory import includes
@@ -53,7 +53,8 @@ def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
         )
         if request["letters"] is None:
             return _read(queue, reporters, Choice(**request["choice"]), request["limit"], request["oldest"])
-        with Chains(reporters, _Builder(settings, configs, memory).build) as chains:
+        converts = own if request["to_topic"] is None else anywhere
+        with Chains(reporters, _Builder(settings, configs, memory).build, converts) as chains:
             return _replay(connect, queue, chains, reporters, settings.internal_topics, request)
 
 

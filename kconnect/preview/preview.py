@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,13 +204,16 @@ class Preview:
         """Return a text about an outcome for others to read: a topic's name may be a secret that a transform has put there."""
         return secrets.hide(text, self._secrets)
 
-    def record(self, record: SourceRecord | SinkRecord) -> Outcome:
-        """A record as the task gave it, or, of a sink, as its converters made it."""
+    def record(self, record: SourceRecord | SinkRecord, converts: Callable[[str], bool] | None = None) -> Outcome:
+        """
+        A record as the task gave it, or, of a sink, as its converters made it. A source's has no bytes if `converts` is false
+        of its topic: converters register schemas under the topic's name.
+        """
         body = envelopes.to_record(record, original=False)
         if self.kind == "sink":
             return self._run(record, body, record)
         outcome = self._run(record, body, record)
-        if outcome.out is None:
+        if outcome.out is None or (converts is not None and not converts(self._last.topic)):
             return outcome
         self._failure = None
         (message,) = self._source.apply([self._last], [record])

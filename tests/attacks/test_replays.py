@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import pytest
 
+from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.core.settings.internal_topics import InternalTopics
+from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.task.letter_headers import CONTEXT
+from kconnect.dlq.chains import Chains, anywhere, own
 from kconnect.dlq.letters import Letter
-from kconnect.dlq.origins import Reporters, reporter
+from kconnect.dlq.origins import Reporter, Reporters, reporter
 from kconnect.dlq.planning import Plan, Rules, plan
 from kconnect.errors import BadRequestError
+from kconnect.plugins.registry import Registry
+from kconnect.preview.preview import Preview
+from tests.core.settings.test_worker import MINIMAL
 
 
 def forged(topic: str) -> Letter:
@@ -33,3 +42,41 @@ def test_an_empty_name_leaves_nothing_to_the_letters(topic: str, empty: str) -> 
     assert not planned(forged(topic), None).outgoing
     with pytest.raises(BadRequestError, match="has an empty name: name it, or leave it out"):
         planned(forged(topic), empty)
+
+
+def test_a_letter_names_no_subject_in_a_registry() -> None:
+    """Whoever may write to a source's queue forges a letter for another topic: a replay registers no schema under its name."""
+    scope = "attacks-replays"
+    config = {
+        "connector.class": "FileStreamSource",
+        "topic": "orders",
+        "file": "/dev/null",
+        "value.converter": "AvroConverter",
+        "value.converter.schema.registry.url": f"mock://{scope}",
+    }
+    known = Reporters([reporter("source", "source", config, ["orders"])])
+    plugins, settings = Registry.scan(None), WorkerSettings.from_properties(MINIMAL, {})
+    schema = {"type": "struct", "name": "Evil", "fields": [{"field": "a", "type": "int32", "optional": False}]}
+    value = json.dumps({"schema": schema, "payload": {"a": 1}}).encode()
+    registry = MemoryRegistry.of(scope)
+
+    def build(connector: str, kind: str) -> Preview:
+        return Preview(config, kind, settings, plugins)
+
+    def run(topic: str, converts: Callable[[Reporter, str], bool] = own) -> list[str]:
+        headers = {"topic": topic, "connector.name": "source", "source.partition": "{}", "source.offset": "{}"}
+        told = tuple((CONTEXT + name, text.encode()) for name, text in headers.items())
+        letter = Letter("source-dead", 0, 0, 1, None, value, told)
+        with Chains(known, build, converts) as chains:
+            rules = Rules("source-dead", lambda _: [0], known, lambda *_: {}, InternalTopics(), None, chains.run)
+            return [each.topic for each in plan([letter], {}, rules).outgoing]
+
+    try:
+        assert run("payments") == []
+        assert list(registry.subjects) == []
+        assert run("orders") == ["orders"], "the control: for a topic of the connector, the schema is registered"
+        assert list(registry.subjects) == ["orders-value"]
+        run("payments", anywhere)
+        assert list(registry.subjects) == ["orders-value", "payments-value"], "the control: letters alone decide"
+    finally:
+        MemoryRegistry.drop(scope)

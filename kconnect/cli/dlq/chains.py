@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from kconnect.cli import connector_file
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
-from kconnect.dlq.chains import Chains
+from kconnect.dlq.chains import Chains, anywhere, nowhere, own
 from kconnect.dlq.origins import Reporter, Reporters, reporter
 from kconnect.dlq.queue import owners_in
 from kconnect.errors import NotFoundError
@@ -52,9 +52,14 @@ def _used_topics(client: ConnectClient, connector: str) -> list[str]:
         return []
 
 
-def chains(brokers: Brokers, target: Target, known: Reporters, whole: bool = True) -> Chains:
-    """Make the chains of `known` connectors. `whole` false leaves out transforms and predicates."""
-    return Chains(known, _Asked(brokers, target, whole).build)
+def chains(brokers: Brokers, target: Target, known: Reporters, named: bool = False) -> Chains:
+    """Make the chains of `known` connectors, for a replay. `named`: the caller names the topic to write to."""
+    return Chains(known, _Asked(brokers, target, True).build, anywhere if named else own)
+
+
+def readers(brokers: Brokers, target: Target, known: Reporters) -> Chains:
+    """Make the converters of `known` connectors, without transforms and predicates, to look at letters."""
+    return Chains(known, _Asked(brokers, target, False).build, nowhere)
 
 
 class _Asked:

@@ -107,7 +107,7 @@ def replay(
         queues.require_queue(queue)
         # Without a worker, where a letter goes is for the caller alone to say.
         known = Reporters(()) if to_topic and not through_chain else reporters(target, queue.name, chain_of)
-        tried = stack.enter_context(chains(brokers, target, known)) if through_chain else None
+        tried = stack.enter_context(chains(brokers, target, known, to_topic is not None)) if through_chain else None
         rules = Rules(
             queue.name,
             functools.cache(queue.partitions),

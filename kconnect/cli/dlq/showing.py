@@ -14,7 +14,7 @@ from kconnect.cli import connection, outcome_text, output
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.cli.dlq import options, queues
-from kconnect.cli.dlq.chains import chains, reporters
+from kconnect.cli.dlq.chains import readers, reporters
 from kconnect.cli.outcome_text import bytes_text, echo, printable
 from kconnect.dlq.chains import Chains
 from kconnect.dlq.choice import Choice
@@ -68,7 +68,7 @@ def show(
         found = queue.some(choice, limit, oldest)
         tried = None
         if decode:
-            tried = stack.enter_context(chains(brokers, target, reporters(target, queue.name, chain_of), whole=False))
+            tried = stack.enter_context(readers(brokers, target, reporters(target, queue.name, chain_of)))
         bodies = [_decoded(letter, tried) for letter in found]
     if form in ("json", "yaml"):
         output.write([_json(letter, body, done) for letter, body in zip(found, bodies)], form)
