@@ -10,12 +10,14 @@ answered with no, 1 anything else, 130 Ctrl-C. Read next: the module named after
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import traceback
 from typing import Any
 
 import click
 
+from kconnect import interpreter
 from kconnect.cli import interrupt
 from kconnect.cli.lazy import LazyGroup
 from kconnect.errors import TABLE, ConnectError
@@ -125,6 +127,7 @@ def cli(verbose: bool) -> None:
 def main(arguments: list[str] | None = None) -> Any:
     arguments = sys.argv[1:] if arguments is None else arguments
     verbose = "-v" in arguments or "--verbose" in arguments
+    interpreter.forget_empty(os.environ, sys.path)
     try:
         with interrupt.heard_at_once():
             status = cli.main(args=arguments, prog_name="kconnect", standalone_mode=False)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from kconnect.spark import archive
+from kconnect.spark import archive, home
 from kconnect.spark.daemon import KCONNECTS, PRELOAD, SAFE_PATH
 from kconnect.spark.errors import SparkLost, reason
 from kconnect.spark.output import Output
@@ -156,6 +156,7 @@ def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hid
     from pyspark.sql import SparkSession
 
     conf = settings({_DRIVER_JVM: JVM + archive.options(), **user}, preload, hosts, hidden)
+    home.name_it(os.environ)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)
     if conf["spark.master"].startswith("local"):

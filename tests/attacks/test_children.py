@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
+from pyspark.find_spark_home import _find_spark_home
 
 from kconnect import interpreter
 from kconnect.core.settings.worker import WorkerSettings
@@ -18,6 +20,7 @@ from kconnect.local.broker import Broker
 from kconnect.local.guard import Guard
 from kconnect.plugins.child import Child
 from kconnect.plugins.pip import Pip, PipError
+from kconnect.spark import home
 from kconnect.testing.processes import WorkerProcess
 from kconnect.worker.errands import Errands
 from tests.conftest import QUICK
@@ -89,6 +92,55 @@ def test_what_the_operator_names_counts(here: Path, mark: Path, tmp_path: Path, 
         command = interpreter.command("chosen_module", python=python)
         assert subprocess.run(command, capture_output=True, text=True).stdout == "chosen\n"
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("given", ["{empty}:{chosen}", "{chosen}:", "{chosen}::{chosen}", ":"])
+def test_an_empty_element_of_the_path_names_no_directory(here: Path, mark: Path, tmp_path: Path, given: str) -> None:
+    """Whoever may write to the current directory, where the operator's PYTHONPATH has an empty element, must run nothing."""
+    (tmp_path / "chosen").mkdir()
+    (tmp_path / "chosen" / "chosen_module.py").write_text("print('chosen')")
+    environment = {**os.environ, "PYTHONPATH": given.format(empty="", chosen=tmp_path / "chosen")}
+    (here / "chosen_late.py").write_text((here / "profile.py").read_text())
+    subprocess.run([sys.executable, "-P", "-c", "import chosen_late"], env=environment, capture_output=True)
+    assert mark.exists(), "the control: by Python's own rule it is found there"
+    mark.unlink()
+    path = [*environment["PYTHONPATH"].split(os.pathsep), *sys.path]
+    interpreter.forget_empty(environment, path := [place or str(here) for place in path])
+    assert str(here) not in path
+    done = subprocess.run(interpreter.command("chosen_late"), env=environment, capture_output=True, text=True)
+    assert "chosen_late" in done.stderr
+    if "chosen" in given:
+        done = subprocess.run(interpreter.command("chosen_module"), env=environment, capture_output=True, text=True)
+        assert done.stdout == "chosen\n"
+    assert not mark.exists()
+
+
+def test_no_spark_is_run_that_lies_beside_the_current_directory(
+    here: Path, mark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write to the directory above the current one leaves a `spark-submit` there; it must not be run."""
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    (tmp_path / "jars").mkdir()
+    program = tmp_path / "bin" / "spark-submit"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho $0 >> {mark}\nexit 1\n")
+    program.chmod(0o755)
+    assert _find_spark_home() == str(tmp_path), "the control: PySpark would run it"
+    environment = dict(os.environ)
+    home.name_it(environment)
+    assert environment["SPARK_HOME"] == str(Path(pyspark.__file__).parent)
+    code = "from kconnect.spark import session, output; session.settings = lambda *_: {'spark.master': 'none://'}; "
+    code += "session.start({}, '', 1, output.Output())"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120)
+    assert "Spark did not start" in done.stderr
+    assert not mark.exists()
+
+
+def test_the_operator_s_spark_counts(tmp_path: Path) -> None:
+    """The control: what `SPARK_HOME` names is the operator's own choice."""
+    environment = {"SPARK_HOME": str(tmp_path)}
+    home.name_it(environment)
+    assert environment == {"SPARK_HOME": str(tmp_path)}
 
 
 def settings() -> WorkerSettings:
