@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from urllib.parse import unquote, urlsplit
 
 from kconnect.core.settings import references
@@ -41,6 +42,7 @@ _NO_PATH = ("-----BEGIN", "{")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<![\w+.\-])file:(?=[/\\])", re.IGNORECASE)
 """An address of a file within a text: in a list, or behind `url:` and `jar:`, which Java's own addresses may begin with."""
+_MOST = 50
 _BEHIND = re.compile(r"[\s,;!\"']")
 _IGNORED = re.compile(r"[\t\n\r]|^[\x00-\x20]+|[\x00-\x20]+$")
 """Parsers of addresses drop these, so that what begins with `fi<tab>le:` is a file."""
@@ -66,12 +68,22 @@ def _paths(setting: str, text: str) -> Iterator[str]:
         yield of_url(address)
     elif not _SCHEME.match(text) and _NAMES.fullmatch(setting) and not text.startswith(_NO_PATH):
         yield text
-    for match in _ADDRESS.finditer(address, 1) if database is None else ():
-        yield of_url(address[match.start() :])
-        yield of_url(_BEHIND.split(address[match.start() :])[0])
+    if database is None:
+        yield from _within(address)
     if setting.endswith("sasl.jaas.config"):
         for match in _STORE_OPTION.finditer(text):
             yield match["path"].removeprefix("file:")
+
+
+def _within(text: str) -> Iterator[str]:
+    """The paths of addresses that do not begin the text: up to what may end one, and to the text's end."""
+    for match in islice(_ADDRESS.finditer(text, 1), _MOST + 1):
+        rest = text[match.start() :]
+        yield of_url(rest)
+        yield of_url(_BEHIND.split(rest, maxsplit=1)[0])
+    if sum(1 for _ in islice(_ADDRESS.finditer(text, 1), _MOST + 1)) > _MOST:
+        # Nobody looks at all of them, and no such path is allowed.
+        yield ""
 
 
 def _of_database(path: str) -> Iterator[str]:

@@ -243,7 +243,10 @@ def _of_url(url: str) -> Iterator[tuple[str, Rule]]:
     for text in dict.fromkeys((once, unquote(once))):
         for part in _BETWEEN.split(text):
             name, _, value = part.partition("=")
-            low = re.split("[.:/]", name.strip().translate(_SPELLINGS).lower())[-1]
+            plain = name.strip().strip(_TRIMMED).translate(_SPELLINGS)[-_LONGEST:].lower()
+            low = re.split("[.:/]", plain)[-1]
+            if not low:
+                continue
             for rule in _JDBC:
                 if re.fullmatch(rule.name, low) and not rule.harmless(value.strip()):
                     yield low, rule

@@ -60,6 +60,12 @@ def test_a_text_in_which_several_parsers_see_several_files(value: str, paths: li
     assert [path for _, path in named({"any": value})] == paths
 
 
+def test_more_addresses_than_anybody_looks_at_are_one_that_is_allowed_nowhere() -> None:
+    found = [path for _, path in named({"any": "a,file:/in" * 100_000})]
+    assert len(found) < 110
+    assert "" in found
+
+
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
