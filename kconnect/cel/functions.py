@@ -54,9 +54,15 @@ _OPTIONS.log_errors = False
 _OPTIONS.never_capture = True
 
 
+_LONGEST_PATTERN = 4096
+"""As long as an expression may be. RE2 bounds what it makes of a pattern, but not the tree that it reads it to."""
+
+
 @lru_cache(maxsize=256)
 def regex(pattern: str) -> tuple[Any, int]:
     """A pattern of RE2, whose memory is bounded, and how long a program it is: time is at most that times the text's length."""
+    if len(pattern) > _LONGEST_PATTERN:
+        raise CelError(f"matches() takes a pattern of {_LONGEST_PATTERN} characters at most, and this one has {len(pattern)}")
     try:
         compiled = re2.compile(pattern, _OPTIONS)
         return compiled, compiled.programsize

@@ -183,34 +183,55 @@ def settled(found: Schema | None) -> Schema | None:
     return None if found is None or found == NULL else _settled(found)
 
 
+class Parts:
+    """Counts the parts of a value. CelError for too many: a list may hold one item many times over, in each level of it."""
+
+    LIMIT = 200_000
+
+    def __init__(self) -> None:
+        self._left = self.LIMIT
+
+    def count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise CelError(f"it has more than {self.LIMIT} parts")
+
+
 def of_value(value: Any) -> Schema | None:
     """The schema of a value of CEL's. None for null, or if it holds nothing that tells. CelError if there is none."""
-    value = plain(value)
-    found = _OF_CLASS.get(type(value))
-    if found is not None or value is None:
-        return found
-    if type(value) is Struct:
-        return value.schema.optional_copy()
-    if type(value) is list:
-        items = _of_all(value, "items of the list")
-        return None if items is None else schema.array(items, optional=True)
-    if isinstance(value, dict):
-        keys = _of_all(list(value), "keys of the map")
-        if keys == STRING:
-            kinds = {name: kind for name, item in value.items() if (kind := of_value(item)) is not None}
-            return schema.struct(kinds, optional=True) if len(kinds) == len(value) else None
-        items = _of_all(list(value.values()), "values of the map")
-        return None if keys is None or items is None else schema.mapping(keys, items, optional=True)
-    raise CelError(
-        f"a value of type {type_name(value)} has no schema; convert it to a text or a number, for example with string(...)"
-    )
+    return _Telling().of(value)
 
 
-def _of_all(values: list[Any], what: str) -> Schema | None:
-    kinds = {of_value(value) for value in values} - {None}
-    if len(kinds) > 1:
-        raise CelError(f"the {what} have different types, so they have no schema")
-    return kinds.pop() if kinds else None
+class _Telling(Parts):
+    """Asks a value's parts for their schemas."""
+
+    def of(self, value: Any) -> Schema | None:
+        self.count()
+        value = plain(value)
+        found = _OF_CLASS.get(type(value))
+        if found is not None or value is None:
+            return found
+        if type(value) is Struct:
+            return value.schema.optional_copy()
+        if type(value) is list:
+            items = self._of_all(value, "items of the list")
+            return None if items is None else schema.array(items, optional=True)
+        if isinstance(value, dict):
+            keys = self._of_all(list(value), "keys of the map")
+            if keys == STRING:
+                kinds = {name: kind for name, item in value.items() if (kind := self.of(item)) is not None}
+                return schema.struct(kinds, optional=True) if len(kinds) == len(value) else None
+            items = self._of_all(list(value.values()), "values of the map")
+            return None if keys is None or items is None else schema.mapping(keys, items, optional=True)
+        raise CelError(
+            f"a value of type {type_name(value)} has no schema; convert it to a text or a number, for example with string(...)"
+        )
+
+    def _of_all(self, values: list[Any], what: str) -> Schema | None:
+        kinds = {self.of(value) for value in values} - {None}
+        if len(kinds) > 1:
+            raise CelError(f"the {what} have different types, so they have no schema")
+        return kinds.pop() if kinds else None
 
 
 _INTEGERS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
@@ -226,22 +247,11 @@ def fit(wanted: Schema | None, value: Any) -> Any:
     return Fit()(wanted, value)
 
 
-class Fit:
-    """
-    Makes values of CEL's fit a schema: numbers its width, maps its structs. CelError for one that it does not take.
-
-    What it makes is limited, because a list may hold one item many times over.
-    """
-
-    LIMIT = 200_000
-
-    def __init__(self) -> None:
-        self._left = self.LIMIT
+class Fit(Parts):
+    """Makes values of CEL's fit a schema: numbers its width, maps its structs. CelError for one that it does not take."""
 
     def __call__(self, wanted: Schema | None, value: Any) -> Any:
-        self._left -= 1
-        if self._left < 0:
-            raise CelError(f"it has more than {self.LIMIT} parts")
+        self.count()
         if value is None:
             return None
         value = plain(value)

@@ -4,7 +4,9 @@ Arrow: the types of schemas, and columns of values as arrays. Used by `objects/f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import decimal
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +28,8 @@ _LOGICAL = {schema.DATE: pa.date32(), schema.TIME: pa.time32("ms"), schema.TIMES
 _FAR = "a date is not in the years 1 to 9999"
 _DIGITS = 38
 """The most that a decimal of 128 bits has."""
+_FARTHEST = 1000
+"""Arrow looks up the power of ten of a scale in a table, without a look at where that ends: 1E-999999999 ended the process."""
 
 
 def arrow_schema(own: Schema) -> pa.Schema:
@@ -39,7 +43,10 @@ def _field(name: str, own: Schema) -> pa.Field:
 
 def _type(own: Schema) -> pa.DataType:
     if own.name == schema.DECIMAL:
-        return pa.decimal128(_DIGITS, schema.decimal_scale(own))
+        scale = schema.decimal_scale(own)
+        if abs(scale) > _DIGITS:
+            raise DataError(f"a decimal has a scale of {scale}, but files have decimals of {_DIGITS} digits")
+        return pa.decimal128(_DIGITS, scale)
     if own.name in _LOGICAL:
         return _LOGICAL[own.name]
     if own.type is SchemaType.STRUCT:
@@ -80,6 +87,8 @@ def conversion(own: Schema) -> Callable[[Any], Any] | None:
         return lambda value: _near(value).time()
     if own.name == schema.TIMESTAMP:
         return _near
+    if own.name == schema.DECIMAL:
+        return checked_decimal
     if own.type is SchemaType.STRUCT:
         fields = [(each.name, _nullable(each.schema)) for each in own.fields]
         return lambda value: {name: convert(each) for (name, convert), each in zip(fields, value.values)}
@@ -90,6 +99,26 @@ def conversion(own: Schema) -> Callable[[Any], Any] | None:
         inner = _nullable(own.value_schema)
         return lambda value: {key: inner(each) for key, each in value.items()}
     return bytes if own.type is SchemaType.BYTES and own.name is None else None
+
+
+def checked_decimal(value: decimal.Decimal) -> decimal.Decimal:
+    """Return the same. DataError for one whose first digit is so far from the point that Arrow would end the process."""
+    if abs(value.adjusted()) > _FARTHEST:
+        raise DataError(f"a decimal has its first digit {value.adjusted()} places from the point: files have {_DIGITS} digits")
+    return value
+
+
+def check_free(column: Iterable[Any]) -> None:
+    """Raise DataError for such a decimal in values without a schema, however deep."""
+    column = list(column)
+    kinds = set(map(type, column))
+    if decimal.Decimal in kinds:
+        for each in column:
+            if type(each) is decimal.Decimal:
+                checked_decimal(each)
+    if kinds & {dict, list, tuple}:
+        items = [each.values() if type(each) is dict else each for each in column if type(each) in (dict, list, tuple)]
+        check_free(itertools.chain.from_iterable(items))
 
 
 def _near(value: Any) -> Any:

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import kconnect
@@ -20,11 +20,12 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.connector import SinkConnector
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkBatch, SinkTask
+from kconnect.connectors.common import MISFITS, bad_record
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.libraries import Informed
 from kconnect.data.column import Column
 from kconnect.data.values import column_texts, to_text
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, DataError
 
 FILE = "file"
 
@@ -109,16 +110,40 @@ class FileStreamSinkTask(Informed, SinkTask):
         if not records:
             return
         values, schemas = [record.value for record in records], [record.value_schema for record in records]
-        if schemas.count(schemas[0]) == len(schemas):
-            self._write(column_texts(Column(schemas[0], values)))
-        else:
-            self._write([to_text(value, schema) for value, schema in zip(values, schemas)])
+        try:
+            if schemas.count(schemas[0]) == len(schemas):
+                lines = column_texts(Column(schemas[0], values))
+            else:
+                lines = [to_text(value, schema) for value, schema in zip(values, schemas)]
+        except MISFITS:  # One by one it shows which.
+            lines = self._lines(records)
+        self._write(lines)
 
     def put_batch(self, batch: SinkBatch) -> None:
-        self._write(column_texts(batch.value))
+        try:
+            lines = column_texts(batch.value)
+        except MISFITS:
+            lines = self._lines(batch.records())
+        self._write(lines)
+
+    def _lines(self, records: Sequence[SinkRecord]) -> list[str]:
+        """The lines of all records that have a text; the others, such as values nested too deeply, are reported."""
+        found = []
+        for record in records:
+            try:
+                found.append(to_text(record.value, record.value_schema))
+            except MISFITS as error:
+                problem = DataError(f"it has no text: {type(error).__name__}")
+                reporter = self.context.errant_record_reporter()
+                if reporter is None:
+                    raise bad_record(record, problem) from error
+                reporter.report(record, problem)
+        return found
 
     def _write(self, lines: list[str]) -> None:
         # Half a surrogate pair has no UTF-8; Java puts a question mark too.
+        if not lines:
+            return
         data = memoryview("\n".join([*lines, ""]).encode("utf-8", "replace"))
         written = writes = 0
         try:

@@ -92,7 +92,25 @@ def parse(text: str, references: Iterable[str] = ()) -> Avro:
     named: dict[str, Avro] = {}
     for reference in references:
         _Parser(named).parse(_loads(reference), "")
-    return _Parser(named).parse(_loads(text), "")
+    made = _Parser(named).parse(_loads(text), "")
+    if _parts(made, {}) > _MOST_PARTS:
+        raise DataError(f"Not an Avro schema that can be read: with all that it names it has over {_MOST_PARTS} parts")
+    return made
+
+
+_MOST_PARTS = 100_000
+
+
+def _parts(avro: Avro, known: dict[int, int]) -> int:
+    """
+    How many types a type has in it, where each that is named counts again: a schema of Connect has them so. Two fields of the
+    type above them, again and again, are a million of them after twenty.
+    """
+    if id(avro) not in known:
+        known[id(avro)] = 1
+        inner = [*avro.branches, *([] if avro.items is None else [avro.items]), *(field.type for field in avro.fields)]
+        known[id(avro)] = 1 + sum(_parts(each, known) for each in inner)
+    return known[id(avro)]
 
 
 def _loads(text: str) -> Any:

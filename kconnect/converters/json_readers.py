@@ -17,6 +17,7 @@ from typing import Any
 from kconnect.converters.json_text import MISSING, wrapped
 from kconnect.data import schema as schemas
 from kconnect.data.column import Column, Unusual
+from kconnect.data.conversion import convert_to_long
 from kconnect.data.schema import Field, Schema, SchemaType, Struct
 from kconnect.errors import DataError
 from kconnect.java.moments import DAY_MS, date_of
@@ -169,6 +170,9 @@ def _reader_of_integer(bits: int) -> Convert:
     def read(plain: Any) -> int:
         if not _is_number(plain):
             return 0
+        if isinstance(plain, decimal.Decimal):
+            _check_scale(plain)
+            plain = convert_to_long(None, plain)
         # 1e400 was read as infinity; what Connect makes of its lowest bits is 0.
         return (int(plain) + half) % whole - half if abs(plain) != _INFINITY else 0
 

@@ -48,7 +48,8 @@ _WORDS = {int, float, bool, type(None)}
 _BLANKS = " \t\r\n"
 _OF_A_NUMBER = re.compile(r"[^ \t\r\n]")
 _OF_A_WORD = re.compile(r"[0-9A-Za-z_\x7f-\U0010ffff]|\\u")
-_STRING_OR_ZEROS = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![0-9.eE+])(-?)0+(?=[0-9])')
+_STRING_OR_ZEROS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|(?<![0-9.eE+])(-?)0+(?=[0-9])', re.DOTALL)
+"""A text without an end goes to the end: if it were none, each quote in it would be tried as the begin of another."""
 
 
 # --- writing ---
@@ -228,7 +229,7 @@ def _read(data: bytes, fraction: Callable[[str], Any]) -> Any:
         if not isinstance(value, str | list | dict) and runs_on.match(text, end):
             raise ValueError("a value is followed by something else")
         return value
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise DataError("Converting byte[] to Kafka Connect data failed due to serialization error: ") from error
 
 

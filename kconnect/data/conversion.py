@@ -21,6 +21,9 @@ from kconnect.java.moments import DAY_MS, milliseconds_of
 
 _LIST, _MAP = Schema(SchemaType.ARRAY), Schema(SchemaType.MAP)
 _TEMPORAL = (schemas.DATE, schemas.TIME, schemas.TIMESTAMP)
+_DIGITS_AT_ONCE = 1000
+_EXACT = decimal.Context(prec=decimal.MAX_PREC, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+"""Nothing is rounded."""
 
 
 def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
@@ -183,6 +186,10 @@ def _decimal_long(number: decimal.Decimal) -> int:
     if exponent >= 64 or number.adjusted() < 0:
         # Nothing is left in the lowest 64 bits, or nothing before the point.
         return 0
+    if len(number.as_tuple().digits) > _DIGITS_AT_ONCE:
+        # Of a million digits Python takes most of a minute to make an integer, and a moment for what is left of a division.
+        with decimal.localcontext(_EXACT):
+            number = number.to_integral_value(decimal.ROUND_DOWN) % (1 << 64)
     return wrapped(int(number), 64)
 
 

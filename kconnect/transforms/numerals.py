@@ -14,7 +14,7 @@ import unicodedata
 from kconnect.data import values
 
 _BLANKS = "".join(map(chr, range(33)))
-_DECIMAL = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)[fd]?", re.ASCII | re.IGNORECASE)
+_DECIMAL = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)[fd]?", re.ASCII | re.IGNORECASE)
 _HEX = re.compile(r"([+-]?0x(?:[0-9a-f]+\.?|[0-9a-f]*\.[0-9a-f]+)p[+-]?\d+)[fd]?", re.ASCII | re.IGNORECASE)
 _WORDS = {f"{sign}{word}": float(f"{sign}{word}") for sign in ("", "+", "-") for word in ("NaN", "Infinity")}
 

@@ -28,6 +28,7 @@ def made(value: Column) -> pa.Table:
             raise DataError("a row is made of a struct or an object")
         # Arrow would look at the first one only for the names of columns.
         names = dict.fromkeys(name for each in value.values for name in each)
+        arrow.check_free(value.values)
         return _widened(pa.table({name: pa.array([each.get(name) for each in value.values]) for name in names}))
     if own.type is not SchemaType.STRUCT:
         raise DataError(f"a row is made of a struct or an object, but its schema is {own.type.value}")

@@ -13,7 +13,7 @@ import json
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import fastavro
 import pyarrow as pa
@@ -27,6 +27,7 @@ _LONGEST_HEAD = 16 * 1024 * 1024
 _RECORDS_IN_A_BLOCK = 4
 """A block has room for so many of the longest records."""
 _DEEPEST = 100
+_MOST_PARTS = 100_000
 _LEAST = 64
 
 
@@ -163,38 +164,49 @@ _DECODERS: Mapping[str, Callable[[bytes], Iterator[bytes]]] = {
 
 
 def check_elements(schema: Any) -> None:
-    """Raise DataError for a schema whose lists may have elements without bytes, or that is nested too deeply."""
-    _least(schema, {}, 0)
+    """
+    Raise DataError for a schema whose lists may have elements without bytes, that is nested too deeply, or whose types name
+    each other so often that there is no end of parts.
+    """
+    _size(schema, {}, 0)
 
 
-def _least(schema: Any, named: dict[str, int], depth: int) -> int:
-    """How many bytes a value has at least."""
+class _Size(NamedTuple):
+    """How many bytes a value has at least, and how many types are in its type, where each that is named counts again."""
+
+    least: int
+    parts: int = 1
+
+
+def _size(schema: Any, named: dict[str, _Size], depth: int) -> _Size:
     if depth > _DEEPEST:
         raise DataError(f"its schema is nested more than {_DEEPEST} times")
+    found = _size_of(schema, named, depth)
+    if found.parts > _MOST_PARTS:
+        raise DataError(f"its schema has more than {_MOST_PARTS} parts, with all the types that it names")
+    if isinstance(schema, dict) and "name" in schema:
+        named[str(schema["name"])] = found
+    return found
+
+
+def _size_of(schema: Any, named: dict[str, _Size], depth: int) -> _Size:
     if isinstance(schema, list):
         # A branch has a number.
-        for each in schema:
-            _least(each, named, depth + 1)
-        return 1
+        return _Size(1, 1 + sum(_size(each, named, depth + 1).parts for each in schema))
     if isinstance(schema, str):
-        return named.get(schema, 0 if schema == "null" else 1)
+        return named.get(schema, _Size(0 if schema == "null" else 1))
     if not isinstance(schema, dict):
         raise DataError("its schema has a type that is none")
     kind = schema.get("type")
-    if isinstance(kind, dict | list):
-        return _least(kind, named, depth + 1)
     if kind in ("array", "map"):
-        if _least(schema.get("items" if kind == "array" else "values"), named, depth + 1) == 0 and kind == "array":
+        inner = _size(schema.get("items" if kind == "array" else "values"), named, depth + 1)
+        if inner.least == 0 and kind == "array":
             raise DataError("its schema has lists whose elements have no bytes, so that they may have any number of them")
-        return 1
-    least = 1
+        return _Size(1, 1 + inner.parts)
     if kind == "fixed":
-        least = 1 if schema.get("size") else 0
-    elif kind in ("record", "error"):
-        named[str(schema.get("name"))] = 1
-        least = sum(_least(field.get("type"), named, depth + 1) for field in schema.get("fields") or ())
-    elif isinstance(kind, str):
-        return _least(kind, named, depth + 1)
-    if "name" in schema:
-        named[str(schema["name"])] = least
-    return least
+        return _Size(1 if schema.get("size") else 0)
+    if kind in ("record", "error"):
+        named[str(schema.get("name"))] = _Size(1)
+        fields = [_size(field.get("type"), named, depth + 1) for field in schema.get("fields") or ()]
+        return _Size(sum(each.least for each in fields), 1 + sum(each.parts for each in fields))
+    return _size(kind, named, depth + 1) if isinstance(kind, str | dict | list) and kind != "enum" else _Size(1)

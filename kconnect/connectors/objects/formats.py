@@ -98,7 +98,13 @@ def _bytes(value: Any) -> bytes:
 class _Parquet(Writer):
     def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
         self._schema, self._arrow = own, arrow.arrow_schema(own)
-        self._writer = parquet.ParquetWriter(path, self._arrow, compression=config[settings.PARQUET_CODEC])
+        try:
+            self._writer = parquet.ParquetWriter(path, self._arrow, compression=config[settings.PARQUET_CODEC])
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            # Not of the disk, but of a type, such as a decimal of a scale below 0.
+            raise DataError(f"Parquet has no such type: {error}") from None
         self._path = path
         self._kept: list[pa.RecordBatch] = []
         self._kept_bytes = 0
@@ -159,8 +165,11 @@ def _is_no_cell(own: Schema) -> bool:
 
 class _Avro(Writer):
     def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
+        try:
+            made = fastavro.parse_schema(_avro(own, "Record"))
+        except fastavro.schema.SchemaParseException as error:
+            raise DataError(f"Avro has no such schema: {error}") from None
         self._file = open(path, "wb")  # noqa: SIM115 - closed by `close`
-        made = fastavro.parse_schema(_avro(own, "Record"))
         # A mark that is random would make another file each time.
         self._writer = fastavro.write.Writer(
             self._file, made, codec=config[settings.AVRO_CODEC], sync_marker=b"kconnect-objects"

@@ -1,0 +1,232 @@
+"""
+Attacks by texts that cost more than they are long: headers, numbers, JSON, schemas and expressions that take hours of a host.
+
+Each is of the size that a topic takes. The time that is allowed is many times what is needed, and a small part of what was.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect import cel
+from kconnect.api import DataError, SinkConnector, SinkRecord, Struct, schema
+from kconnect.cel import CelError
+from kconnect.connectors.file_sink import FileStreamSinkConnector
+from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.objects.avro_blocks import check_elements
+from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
+from kconnect.converters.avro import AvroConverter
+from kconnect.converters.json import JsonConverter
+from kconnect.converters.schema_registry import MemoryRegistry
+from kconnect.converters.simple_header import SimpleHeaderConverter
+from kconnect.data import values
+from kconnect.testing import SinkRunner
+from kconnect.transforms import numerals
+from kconnect.transforms.expression import Expression
+
+LONG = 100_000
+"""A tenth of what a record may have: what grows with the square takes minutes of it, all else a moment."""
+
+
+@contextmanager
+def soon(seconds: float = 15) -> Iterator[None]:
+    begin = time.monotonic()
+    yield
+    assert time.monotonic() - begin < seconds
+
+
+# Numbers.
+
+
+@pytest.mark.parametrize("text", ["{0}x", "[{0}x]", '{{"a":{0}x}}', "{0}e{0}x", "-{0}.{0}x"])
+def test_a_header_takes_no_hours(text: str) -> None:
+    """Who may write to a topic sends a header of digits that is no number after all; each way to split it was tried."""
+    data = text.format("1" * LONG).encode()
+    with soon():
+        found = SimpleHeaderConverter().to_connect_header("t", "h", data)
+    assert found.value == data.decode()
+
+
+def test_a_text_that_is_cast_takes_no_hours() -> None:
+    """Who may write to a topic sends a text of digits with a letter behind them, which Cast is to make a number of."""
+    with soon(), pytest.raises(numerals.NotANumber):
+        numerals.float64_of("1" * LONG + "x")
+
+
+def test_a_number_of_a_million_digits_is_cut_to_64_bits_at_once() -> None:
+    """Who may write to a topic sends a text of a million digits, of which the lowest bits are to be an integer."""
+    with soon():
+        assert values.convert_to_long(None, "1" * (10 * LONG)) == values.convert_to_long(
+            None, decimal.Decimal("1" * (10 * LONG))
+        )
+    for text in ("7" * 1500, "-" + "7" * 1500 + ".99", "9" * 1200 + "e5", "-1e63"):
+        whole = int(decimal.Decimal(text))
+        assert values.convert_to_long(None, text) == (whole + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def test_an_integer_in_json_has_no_billion_digits() -> None:
+    """Who may write to a topic sends 1e999999 as an integer, beside a decimal for which all numbers are read exactly."""
+    scale = {"scale": "1"}
+    of_decimal = {"field": "d", "type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": scale}
+    own = json.dumps({"type": "struct", "fields": [{"field": "i", "type": "int32"}, of_decimal]})
+
+    def read(number: str) -> Any:
+        return JsonConverter().to_connect_data("t", f'{{"schema":{own},"payload":{{"i":{number},"d":1.5}}}}'.encode()).value
+
+    assert read("3.7").get("i") == 3
+    for exponent in ("999999", "99999999", "999999999"):
+        with soon(), pytest.raises(DataError):
+            read(f"1e{exponent}")
+
+
+# JSON.
+
+
+@pytest.mark.parametrize("text", ['"{0}', '{{"a":00,"b{0}', "[00,{0}"])
+def test_a_text_in_json_that_does_not_end_takes_no_hours(text: str) -> None:
+    """Who may write to a topic sends JSON that is one text of quotes behind backslashes, and does not end it."""
+    made = JsonConverter()
+    made.configure({"schemas.enable": "false"})
+    with soon(), pytest.raises(DataError):
+        made.to_connect_data("t", text.format('\\"' * LONG).encode())
+    assert made.to_connect_data("t", b'{"a":007,"b":"0\\"01"}').value == {"a": 7, "b": '0"01'}
+
+
+# Schemas that name each other.
+
+
+def doubling(levels: int) -> Any:
+    made: Any = {"type": "record", "name": "R0", "fields": [{"name": "x", "type": "int"}]}
+    for level in range(1, levels):
+        fields = [{"name": "a", "type": made}, {"name": "b", "type": f"R{level - 1}"}]
+        made = {"type": "record", "name": f"R{level}", "fields": fields}
+    return made
+
+
+def test_a_schema_in_the_registry_is_no_tree_without_an_end() -> None:
+    """Who may register a schema has each of 40 types twice in the next one: 4 kilobytes, and a million million fields."""
+    scope = "attacks-texts"
+    registry = MemoryRegistry.of(scope)
+    try:
+        made = AvroConverter()
+        made.configure({"schema.registry.url": f"mock://{scope}"})
+        small, large = (registry.register(f"t{each}-value", json.dumps(doubling(each))) for each in (6, 40))
+        found = made.to_connect_data("t6", b"\0" + small.to_bytes(4, "big") + b"\2" * 32)
+        assert found.value.get("a").get("b").schema.name == "R3"
+        with soon(), pytest.raises(DataError, match="parts"):
+            made.to_connect_data("t40", b"\0" + large.to_bytes(4, "big") + b"\2" * 32)
+    finally:
+        MemoryRegistry.drop(scope)
+
+
+def test_a_schema_in_a_file_is_no_tree_without_an_end() -> None:
+    """Who may put a file into a store writes such a schema into it."""
+    check_elements(doubling(12))
+    with soon(), pytest.raises(DataError, match="parts"):
+        check_elements(doubling(40))
+
+
+# Expressions.
+
+
+def evaluated(text: str, value: Any) -> Any:
+    made = Expression()
+    made.configure({"header.h": text})
+    return made.apply(SinkRecord("t", 0, None, None, None, value, 0))
+
+
+def test_an_expression_makes_no_list_that_holds_itself_over_and_over() -> None:
+    """Who may submit an expression doubles a list forty times: little work to make, and no end to what is in it."""
+    assert evaluated("[value]" + ".map(x, [x, x])" * 2, "a").headers[0].value == [[["a", "a"], ["a", "a"]]]
+    with soon(), pytest.raises(DataError, match="parts"):
+        evaluated("[value]" + ".map(x, [x, x])" * 40, "a")
+
+
+def test_a_record_brings_no_pattern_that_takes_gigabytes() -> None:
+    """Who may write to a topic brings a pattern of a megabyte, of which RE2 made a tree of 3 GB before it refused it."""
+    program = cel.compile("'a'.matches(value)", {"value": lambda record: record})
+    assert program("[a-z]") is True
+    with soon(), pytest.raises(CelError, match="pattern of"):
+        program("\\pL" * LONG)
+
+
+# Decimals, of which a text of eleven characters is enough.
+
+FAR = [decimal.Decimal(text) for text in ("1E-999999999", "0E-999999999", "1E-2147483640", "1E+999999999")]
+SCALES = (2_000_000_000, -2_000_000_000, 100)
+
+
+def sink(connector: type[SinkConnector], **more: str) -> SinkRunner:
+    config = {"name": "attacked", "topics": "t", "errors.tolerance": "all", "max.retries": "0"}
+    return SinkRunner(connector, {**config, **{name.replace("__", "."): value for name, value in more.items()}})
+
+
+def decimals() -> list[SinkRecord]:
+    """A good record, and others behind it."""
+    rows: list[Any] = [(schema.decimal_schema(2), decimal.Decimal("1.00"))]
+    rows += [(schema.decimal_schema(2), each) for each in FAR]
+    rows += [(schema.array(schema.decimal_schema(2)), [each]) for each in FAR]
+    rows += [(schema.decimal_schema(scale), decimal.Decimal(1)) for scale in SCALES]
+    found = []
+    for offset, (own, value) in enumerate(rows):
+        row = schema.struct({"a" if own.name else "b": own.optional_copy()})
+        found.append(
+            SinkRecord("t", 0, None, None, row, Struct(row, dict.fromkeys([each.name for each in row.fields], value)), offset)
+        )
+    return found
+
+
+@pytest.mark.parametrize("kind", ["ParquetFormat", "AvroFormat", "CsvFormat"])
+def test_no_decimal_ends_the_process(tmp_path: Path, kind: str) -> None:
+    """Who may write to a topic sends a decimal so small, or of such a scale, that Arrow ended the host with all tasks."""
+    store = tmp_path / "lake"
+    settings = {"store": f"file://{store}", "format__class": kind, "flush__size": "1", "schema__compatibility": "none"}
+    with sink(ObjectStoreSinkConnector, **settings) as runner:
+        for each in decimals():
+            runner.put([each])
+        runner.put([])
+        bad = [each.original_offset for each, _ in runner.reported]
+    assert bad == list(range(1, len(decimals())))
+    assert len([each for each in store.rglob("*") if each.is_file()]) == 1
+
+
+def test_no_decimal_of_a_table_ends_the_process(tmp_path: Path) -> None:
+    """Who may write to a topic sends such decimals to a table, with a schema and without."""
+    (tmp_path / "lake").mkdir()
+    settings = {
+        "iceberg.catalog.type": "sql",
+        "iceberg.catalog.uri": f"sqlite:///{tmp_path}/catalog.db",
+        "iceberg.catalog.warehouse": f"file://{tmp_path}/lake",
+        "iceberg.tables": "shop.orders",
+        "iceberg.tables.auto-create-enabled": "true",
+        "iceberg.tables.evolve-schema-enabled": "true",
+        "iceberg.control.commit.interval-ms": "0",
+    }
+    given = decimals()
+    free = [{"a": each} for each in FAR] + [{"c": [{"d": each}]} for each in FAR]
+    given += [SinkRecord("t", 0, None, None, None, value, len(given) + at) for at, value in enumerate(free)]
+    with sink(IcebergSinkConnector, **settings) as runner:
+        for each in given:
+            runner.put([each])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == list(range(1, len(given)))
+
+
+def test_a_value_that_has_no_text_ends_no_file(tmp_path: Path) -> None:
+    """Who may write to a topic nests a value so deeply that it has no text: that record is bad, and the next one is a line."""
+    nested: Any = 1
+    for _ in range(5000):
+        nested = [nested]
+    rows = [SinkRecord("t", 0, None, None, None, value, at) for at, value in enumerate(["a", {"b": nested}, "c"])]
+    with sink(FileStreamSinkConnector, file=str(tmp_path / "lines")) as runner:
+        runner.put(rows)
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert (tmp_path / "lines").read_text() == "a\nc\n"
