@@ -81,8 +81,11 @@ def check(setting: str, url: URL, worker: Mapping[str, str]) -> None:
                 raise ConfigError(setting, "[hidden]", "Its parameter sslkey names an engine: name a file")
             if name in _FILES and text not in _NO_FILES:
                 files.check(f"{setting} ({name})", text)
-            if name == "host" and text.startswith("/"):
-                files.check(f"{setting} ({name})", text)
+            if name == "host":
+                # libpq tries one after the other; what begins with a slash is the folder of a socket.
+                for host in text.split(","):
+                    if host.startswith("/"):
+                        files.check(f"{setting} ({name})", host)
     if url.get_backend_name() == "sqlite":
         _check_sqlite(setting, url, files)
     elif url.host and url.host.startswith("/"):

@@ -103,6 +103,7 @@ def test_what_is_ordinary(url: str) -> None:
         "sqlite:///x.db",
         "postgresql://h/x?sslrootcert={}/ca.pem",
         "postgresql://h/x?host={}",
+        "postgresql://h/x?host=h,{}",
         "mysql://h/x?unix_socket={}/x.sock",
         "mysql://h/x?ssl_ca={}/ca.pem",
     ],
