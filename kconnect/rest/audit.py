@@ -1,6 +1,6 @@
 """
 The audit log: one line for every request that may change something, also for those that were refused, and for every request
-that was answered with records' data.
+that was answered with records' data. Of strangers, who are refused, some have a line, and all are counted.
 
 `app.py` wraps the application in it. Lines go to the logger `kconnect.audit`, and to a file where the worker setting
 `audit.log.file` names one; `GET /kconnect/audit` (`upkeep.py`) has the last ones. A line says who, from where, what, about
@@ -14,6 +14,7 @@ import logging
 import time
 from collections import deque
 from functools import partial
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +29,8 @@ SETTING = "audit.log.file"
 AuditFile = access_log.LineFile
 
 _LONGEST = 1000
+_REFUSED_CHANGES = 10
+"""So many refused changes of strangers have lines of their own, of a user who is tried and an address in a minute."""
 
 
 def open_file(path: str) -> AuditFile:
@@ -43,6 +46,7 @@ class Audit:
         self._file = file
         self._recent = deque[str](maxlen=0) if recent is None else recent
         self._failed_logins = FailedLogins()
+        self._refused_changes = FailedLogins(at_once=_REFUSED_CHANGES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,11 +60,12 @@ class Audit:
         def write(status: int) -> None:
             nonlocal written
             written = True
-            if notes.get("changes") or notes.get("reveals"):
+            is_written = notes.get("changes") or notes.get("reveals")
+            if is_written and not _is_strangers(notes, status):
                 write_line(line(scope, status, time.time()))
-            elif notes.get("failed_login"):
-                failed = partial(write_failure, status)
-                self._failed_logins.failed(notes.get("tried", "-"), access_log.client(scope), failed)
+            elif is_written or notes.get("failed_login"):
+                failures = self._refused_changes if is_written else self._failed_logins
+                failures.failed(notes.get("tried", "-"), access_log.client(scope), partial(write_failure, status))
 
         def write_failure(status: int, repeated: int) -> None:
             text = line(scope, status, time.time())
@@ -84,6 +89,11 @@ class Audit:
         finally:
             if not written:
                 write(500)
+
+
+def _is_strangers(notes: dict[str, Any], status: int) -> bool:
+    """Whether somebody who has not proved who they are was refused: anybody can cause any number of such lines."""
+    return "user" not in notes and status >= 400 and (notes.get("needs_login", False) or status in (401, 403))
 
 
 def line(scope: Scope, status: int, now: float) -> str:

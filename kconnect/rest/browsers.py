@@ -71,7 +71,27 @@ def check_origin(http: HTTPConnection, cors: Cors | None, by_cookie: bool = Fals
         return
     if origin is not None and (_is_own(http, origin) or (not by_cookie and cors is not None and _is_allowed(cors, origin))):
         return
-    raise ForbiddenError(
+    raise _foreign(origin)
+
+
+def check_site(http: HTTPConnection, cors: Cors | None) -> None:
+    """
+    ForbiddenError for a read that takes a process of the worker, or shows records, if a page of another site asks: it can't see
+    the answer, but would have its visitor do it, as often as it likes. A link that the visitor follows is no such read.
+    """
+    headers = http.headers
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if origin is None and (site not in ("cross-site", "same-site") or headers.get("sec-fetch-dest") == "document"):
+        return
+    if origin is not None and (
+        site == "same-origin" or _is_own(http, origin) or (cors is not None and _is_allowed(cors, origin))
+    ):
+        return
+    raise _foreign(origin)
+
+
+def _foreign(origin: str | None) -> ForbiddenError:
+    return ForbiddenError(
         f"Pages of {(origin or 'another origin')[:200]} may not send requests to this worker. To allow them, name their origin "
         f"in the worker setting {ORIGINS}."
     )

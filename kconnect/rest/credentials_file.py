@@ -132,8 +132,8 @@ class CredentialsFile:
         return content, mode
 
     def _parse(self, content: bytes) -> Credentials:
-        # What is not UTF-8 is a line that can't be read; it spoils no other.
-        return parse(content.decode("utf-8", "surrogateescape"), self._methods)
+        # What is not UTF-8 is a line that can't be read; it spoils no other. Editors of Windows begin with a byte order mark.
+        return parse(content.decode("utf-8-sig", "surrogateescape"), self._methods)
 
     def _warn_of(self, mode: int) -> None:
         if mode & stat.S_IWOTH:

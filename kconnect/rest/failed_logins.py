@@ -1,8 +1,8 @@
 """
-Failed logins of requests that change nothing, for the audit log: enough to see who tries, and never so many that a disk fills.
+What strangers are refused, for the audit log: enough lines to see who tries what, and never so many that a disk fills.
 
-A user who is tried from an address has a line at once, and within the next minute one more, which says how many there were.
-`audit.py` asks for both; `authentication.py` notes which logins failed.
+A user who is tried from an address has some lines at once, and within the next minute one more, which says how many there were.
+`audit.py` asks for both: for failed logins of requests that change nothing, and for refused changes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,20 @@ Write = Callable[[int], None]
 
 @dataclass
 class _Window:
+    lines: int
     repeated: int
     write: Write
 
 
 class FailedLogins:
-    """Those of one application, on its event loop."""
+    """
+    Those of one application and kind, on its event loop. The first `at_once` of a user and an address within a window have
+    lines of their own.
+    """
 
-    def __init__(self, window_s: float = _WINDOW_S) -> None:
+    def __init__(self, window_s: float = _WINDOW_S, at_once: int = 1) -> None:
         self._window_s = window_s
+        self._at_once = at_once
         self._windows: dict[tuple[str, str], _Window] = {}
 
     def failed(self, user: str, address: str, write: Write) -> None:
@@ -39,13 +44,15 @@ class FailedLogins:
         if key not in self._windows and len(self._windows) >= _MOST:
             key = _OTHERS
         window = self._windows.get(key)
-        if window is not None:
+        if window is None:
+            window = self._windows[key] = _Window(0, 0, write)
+            asyncio.get_running_loop().call_later(self._window_s, self._end, key)
+        if window.lines < self._at_once:
+            window.lines += 1
+            write(0)
+        else:
             window.repeated += 1
             window.write = write
-            return
-        self._windows[key] = _Window(0, write)
-        asyncio.get_running_loop().call_later(self._window_s, self._end, key)
-        write(0)
 
     def _end(self, key: tuple[str, str]) -> None:
         window = self._windows.pop(key)

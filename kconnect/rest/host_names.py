@@ -58,7 +58,9 @@ def _is_browser(http: HTTPConnection) -> bool:
     `Accept-Language` off. Node's own `fetch` sends `Sec-Fetch-Mode` alone, which no browser does and no page can do.
     """
     headers = http.headers
-    if "origin" in headers or "cookie" in headers or "mozilla/" in headers.get("user-agent", "").lower():
+    agent = headers.get("user-agent", "").lower()
+    # PowerShell says that it is Mozilla, too. What a page says so is given away by what it can't leave out.
+    if "origin" in headers or "cookie" in headers or ("mozilla/" in agent and "powershell/" not in agent):
         return True
     marks = {name for name in headers if name.startswith("sec-") or name == "accept-language"}
     return bool(marks) and ("sec-fetch-mode" not in marks or not marks <= {"sec-fetch-mode", "accept-language"})

@@ -14,6 +14,7 @@ def noted(scope: MutableMapping[str, Any]) -> dict[str, Any]:
     One object for all copies of a request's scope, as long as the outermost application has asked for it.
 
     user and role: who has proved to call; tried: a known user whose password was wrong;
+    needs_login: whether nobody may without a login, or a signature;
     failed_login: whether a password or token was wrong, or there were too many at once; connector: which one it is about;
     changes: False if the request can't change anything; reveals: whether it may be answered with records' data; forwarded_to:
     the worker that answered; targets: the topics that a replay has written to; topic: the topic that a preview has read.

@@ -7,7 +7,8 @@ Reading the bodies of requests: within a length, a time, and one budget for all 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
 from starlette.exceptions import HTTPException
@@ -27,19 +28,27 @@ class BusyError(Exception):
 
 
 class Reading:
-    """Used on one event loop. `budget` in bytes."""
+    """
+    Used on one event loop. `budget` in bytes. What is signed has a budget of its own, of the same size: anybody can send it,
+    and only the whole body tells whether a worker has signed it. No caller has more than half of a budget.
+    """
 
     def __init__(self, budget: int | None = None) -> None:
-        self._free = _BUDGET if budget is None else budget
+        self._most = _BUDGET if budget is None else budget
+        self._free = {False: self._most, True: self._most}
+        self._of_callers: Counter[tuple[Hashable, bool]] = Counter()
 
     @asynccontextmanager
-    async def body(self, http: Request, most: int, timeout: float) -> AsyncIterator[bytes]:
+    async def body(
+        self, http: Request, most: int, timeout: float, caller: Hashable = None, signed: bool = False
+    ) -> AsyncIterator[bytes]:
         """
-        A request's body, which counts for the budget until the request has been answered.
+        A request's body, which counts for the budget, and its caller's half, until the request has been answered.
 
         TooLargeError, BusyError, or 408 if it does not come in time. What is left of it then, the server throws away.
         """
         taken = 0
+        key = caller, signed
 
         async def read() -> bytes:
             nonlocal taken
@@ -51,9 +60,11 @@ class Reading:
                 if len(found) > most:
                     raise TooLargeError
                 more = max(0, len(found) - _SMALL - taken)
-                if more > self._free:
+                others = 0 if caller is None else self._most // 2
+                if more > self._free[signed] or self._of_callers[key] + more > self._most - others:
                     raise BusyError
-                self._free -= more
+                self._free[signed] -= more
+                self._of_callers[key] += more
                 taken += more
             return bytes(found)
 
@@ -64,4 +75,7 @@ class Reading:
                 raise HTTPException(408, headers={"Connection": "close"}) from None
             yield body
         finally:
-            self._free += taken
+            self._free[signed] += taken
+            self._of_callers[key] -= taken
+            if not self._of_callers[key]:
+                del self._of_callers[key]

@@ -127,7 +127,7 @@ class Api:
 _LARGE_BODY = 2**16
 """In bytes. Less is parsed sooner than a thread is found for it."""
 _NO_BODY = 2**16
-"""So much is read where nothing is asked for."""
+"""So much is read where nothing is asked for, and of those who are yet to say who they are."""
 _TURN_S = 25.0
 """How long a request waits for others that take a process, too: less than clients wait as a rule."""
 _AGAIN_S = 0.25
@@ -345,6 +345,7 @@ class _Resource:
         changes = operation is not None and operation.changes and method not in ("GET", "HEAD")
         # Strangers could fill the log: of what workers send only what is signed, be it wrongly, is written down.
         notes["changes"] = changes and not (operation is not None and operation.signed)
+        notes["needs_login"] = self._api.settings.gate is not None or (operation is not None and operation.signed)
         try:
             if operation is None or not operation.probe:
                 refusal = await self._api.refusal(http, _needed(http, operation))
@@ -353,6 +354,8 @@ class _Resource:
             notes["reveals"] = operation is not None and operation.reveals
             if notes["changes"]:
                 browsers.check_origin(http, self._api.settings.cors, OPENED in http.scope)
+            elif operation is not None and operation.errand is not None:
+                browsers.check_site(http, self._api.settings.cors)
             if operation is None:
                 if method == "OPTIONS":
                     # Not as media_type, to which Starlette would add a charset.
@@ -368,8 +371,10 @@ class _Resource:
                 if is_read:
                     return await self._answer(http, operation, b"")
                 settings = self._api.settings
-                most = settings.max_body_bytes if operation.body else min(_NO_BODY, settings.max_body_bytes)
-                async with self._api.reading.body(http, most, settings.request_timeout) as body:
+                takes_much = operation.body is not None and (operation.role is not Role.ANYONE or operation.signed)
+                most = settings.max_body_bytes if takes_much else min(_NO_BODY, settings.max_body_bytes)
+                caller = places.caller_of(http)
+                async with self._api.reading.body(http, most, settings.request_timeout, caller, operation.signed) as body:
                     return await self._answer(http, operation, body)
         except NoPlaceError:
             return errors.crowded()

@@ -8,7 +8,7 @@ by `resource.py` before anybody asks who is calling, handed out by `console.py`.
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
+from contextlib import suppress
 
 from cryptography.fernet import Fernet, InvalidToken
 from starlette.requests import HTTPConnection
@@ -48,8 +48,13 @@ class Sessions:
         return {**scope, "headers": [*scope["headers"], (b"authorization", authorization)], OPENED: True}
 
     def _authorization(self, given: str, name: str) -> bytes | None:
-        try:
-            value = SimpleCookie(given)[name].value
-            return self._fernet.decrypt(value.encode("ascii"), self._lifetime_s) if len(value) <= _MOST else None
-        except (CookieError, KeyError, UnicodeError, InvalidToken):
-            return None
+        """
+        Of the cookies with that name the first that is good. A program on another port of the host may have set any others,
+        with whatever in them: none of these logs anybody out.
+        """
+        for cookie in given.split(";"):
+            key, _, value = cookie.strip().partition("=")
+            if key == name and len(value) <= _MOST:
+                with suppress(UnicodeError, InvalidToken):
+                    return self._fernet.decrypt(value.strip('"').encode("ascii"), self._lifetime_s)
+        return None
