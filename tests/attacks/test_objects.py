@@ -16,15 +16,18 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from obstore import exceptions
 from pyarrow import parquet
 
 from kconnect.api import ConnectError, SinkRecord, Struct, schema
 from kconnect.connectors.limits import TooMuchError
-from kconnect.connectors.objects import readers
+from kconnect.connectors.objects import hadoop, readers, settings
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
+from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.objects.readers import Budget
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner
+from tests.attacks.hostile import Answer, Hostile, Reply, bomb
 
 MB = 1024 * 1024
 RECORD = MB
@@ -442,3 +445,51 @@ def test_a_time_that_is_none_is_one_records_fault(tmp_path: Path, moment: Any) -
         runner.put([])
         assert [each.original_offset for each, _ in runner.reported] == [1]
     assert len(list((tmp_path / "store").rglob("*.json"))) == 2
+
+
+# WebHDFS.
+
+
+def hdfs(service: Hostile, **more: str) -> HadoopStore:
+    given = {"store": f"webhdfs://{service.host}:{service.port}/lake", "hdfs.user": "me", **more}
+    props = {"name": "n", "topics": "t", "format.class": "JsonFormat", "flush.size": "1", **given}
+    return HadoopStore(settings.CONFIG.parse(props), 2)
+
+
+def leading(place: str) -> Answer:
+    return lambda asked: Reply(307, {"Location": place, "Content-Length": "0"}, b"")
+
+
+def test_a_name_node_leads_to_data_nodes_only(tmp_path: Path) -> None:
+    """Who is the name node leads us to another service inside: it is not asked, and what it says is in no file."""
+    local = tmp_path / "a"
+    local.write_bytes(b"mine")
+    with Hostile() as node, Hostile() as inside:
+        inside.default = lambda asked: Reply(201 if asked.method == "PUT" else 200, {}, b"secret")
+        for place in ("/latest/meta-data", "/webhdfs/v1/../../latest", "/webhdfs/v1/%2e%2e/admin", "/webhdfs/v10/x"):
+            node.default = leading(inside.url + place)
+            with pytest.raises(exceptions.BaseError):
+                hdfs(node).get("a", io.BytesIO())
+            with pytest.raises(exceptions.BaseError):
+                hdfs(node).put("a", local)
+            with pytest.raises(exceptions.BaseError):
+                list(hdfs(node).names(""))
+        assert inside.asked == []
+        node.default = leading(inside.url + "/webhdfs/v1/lake/a?op=OPEN")
+        found = io.BytesIO()
+        hdfs(node).get("a", found)
+        assert found.getvalue() == b"secret"
+
+
+def test_an_answer_of_a_name_node_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is the name node answers without an end, slowly or quickly, packs an answer a thousandfold, or leads in a circle."""
+    monkeypatch.setattr(hadoop, "_MOST_BYTES", MB)
+    monkeypatch.setattr(hadoop, "_TIMES", 1)
+    with Hostile() as node:
+        for answer in (node.dripping(), node.endless(), bomb(16 * MB), leading(f"{node.url}/webhdfs/v1/lake?op=LISTSTATUS")):
+            node.default = answer
+            with pytest.raises(exceptions.BaseError):
+                list(hdfs(node, **{"store.timeout.ms": "1000"}).names(""))
+        node.default = bomb(MB)
+        with pytest.raises(exceptions.BaseError):
+            hdfs(node).get("a", io.BytesIO())

@@ -12,6 +12,8 @@ import posixpath
 import re
 import socket
 import threading
+import time
+import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +32,13 @@ _URL = re.compile(r"(s?)webhdfs://([^/?#@]+)(/[^?#]*)?")
 _PORT = {"": "9870", "s": "9871"}
 _PART = ".part"
 _CONNECT_S = 10.0
-_CHUNK = 1 << 20
+_CHUNK, _PIECE = 1 << 20, 1 << 16
+_API = "/webhdfs/v1/"
+_MOST_REDIRECTS = 3
+_MOST_BYTES = 256 * 1024 * 1024
+"""A folder of half a million files."""
+_TIMES = 10
+"""How many times the timeout of one answer's part all of it may take."""
 _KINDS = {
     "FileNotFoundException": exceptions.NotFoundError,
     "AccessControlException": exceptions.PermissionDeniedError,
@@ -56,7 +64,7 @@ class HadoopStore(Store):
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         named = [host if ":" in host else f"{host}:{_PORT[secure]}" for host in hosts.split(",")]
         addresses = ";".join(f"http{secure}://{host}" for host in named)
-        session = requests.Session()
+        session = _Session()
         if config[settings.TOKEN].value:
             session.params = {"delegation": config[settings.TOKEN].value}
         elif config[settings.USER]:
@@ -112,7 +120,49 @@ class HadoopStore(Store):
         return posixpath.relpath(path, self._folder)
 
 
+class _Session(requests.Session):
+    """
+    Follows a name node to data nodes only: it may name any host, for they are its own, but no other service there. Answers are
+    not packed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.max_redirects = _MOST_REDIRECTS
+        self.headers["Accept-Encoding"] = "identity"
+
+    def request(self, method: str, url: str | bytes, *arguments: Any, **more: Any) -> requests.Response:
+        _check_place(str(url))
+        return super().request(method, url, *arguments, **more)
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        target = super().get_redirect_target(resp)
+        if target is not None:
+            _check_place(urllib.parse.urljoin(resp.url, target))
+        return target
+
+
+def _check_place(url: str) -> None:
+    """Raise GenericError for an address at which there is no WebHDFS."""
+    parts = urllib.parse.urlsplit(url)
+    path = urllib.parse.unquote(parts.path)
+    if parts.scheme not in ("http", "https") or not f"{path}/".startswith(_API) or "/../" in f"{path}/":
+        raise exceptions.GenericError("the name node names an address that is no data node's")
+
+
 class _Client(client.Client):  # type: ignore[misc]
+    def _request(self, method: str, url: str, **more: Any) -> requests.Response:
+        """As its own, but answers that are not files are read within limits of size and time."""
+        is_file = more.pop("stream", False)
+        answer: requests.Response = super()._request(method, url, stream=True, **more)
+        packed = answer.headers.get("Content-Encoding", "identity").strip().lower()
+        if packed != "identity":
+            answer.close()
+            raise exceptions.GenericError(f"its answer is packed ({packed[:20]!a}), which was not asked for")
+        if not (is_file and answer.ok):
+            answer._content = _whole(answer, time.monotonic() + self._timeout[1] * _TIMES)
+        return answer
+
     def resolve(self, hdfs_path: str) -> str:
         """As it is: the folder of a field may have what the client replaces."""
         return hdfs_path
@@ -120,6 +170,18 @@ class _Client(client.Client):  # type: ignore[misc]
     def replace(self, path: str, destination: str) -> None:
         """Rename it, over what is there."""
         self._rename(path, destination=destination, renameoptions="OVERWRITE")
+
+
+def _whole(answer: requests.Response, end: float) -> bytes:
+    found = bytearray()
+    with answer:
+        for piece in answer.iter_content(_PIECE):
+            found += piece
+            if len(found) > _MOST_BYTES:
+                raise exceptions.GenericError(f"its answer has more than {_MOST_BYTES} bytes")
+            if time.monotonic() > end:
+                raise exceptions.GenericError(f"its answer takes more than {_TIMES} times what {settings.TIMEOUT} says")
+    return bytes(found)
 
 
 def _time(ms: int) -> datetime.datetime:
