@@ -12,6 +12,7 @@ import http.client
 import os
 import re
 import shutil
+import ssl
 import tempfile
 import time
 import urllib.error
@@ -19,7 +20,8 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.java import versions
@@ -40,6 +42,7 @@ _TIMEOUT_S = 60.0
 _CHUNK = 2**18
 _SHOWN = 6
 _SMALL = 2**16
+_METADATA = 2**22
 _MOST = 4 * 2**30
 """Bytes of an archive. The largest known have some hundred million."""
 _LONGEST_S = 3600.0
@@ -109,8 +112,15 @@ def archive(wanted: Coordinates, directory: Path, tell: Tell) -> Path | None:
 def small_file(name: str) -> str | None:
     """The text of a file of the repository, such as a checksum; None if there is no such file."""
     with suppress(_AbsentError), _open(name) as answer:
-        return answer.read(_SMALL).decode("utf-8", "replace")
+        return _text(answer, _SMALL)
     return None
+
+
+def _text(answer: IO[bytes], most: int) -> str:
+    try:
+        return answer.read(most).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException) as error:
+        raise _unreachable(error) from None
 
 
 def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
@@ -137,7 +147,8 @@ def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
 def _absent(wanted: Coordinates) -> str:
     there: list[str] = []
     with suppress(_AbsentError), _open(f"{wanted.folder}/maven-metadata.xml") as answer:
-        there = re.findall(r"<version>\s*([^<\s]+)\s*</version>", answer.read(2**22).decode("utf-8", "replace"))
+        # Of what the repository says only what may be a version gets to somebody's terminal.
+        there = re.findall(r"<version>\s*([\w.+-]{1,100})\s*</version>", _text(answer, _METADATA), re.ASCII)
     if not there:
         return (
             f"{repository()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that has it "
@@ -154,6 +165,21 @@ class _AbsentError(Exception):
     """The repository answers that it has no such file."""
 
 
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """
+    Follows none from https to anything else: who asks for https wants nobody on the way to choose what comes, or its checksum.
+    """
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        old, new = (urlsplit(url).scheme.lower() for url in (req.full_url, newurl))
+        if new not in ("http", "https") or (old == "https" and new != "https"):
+            raise ConnectError(
+                f"{_without_login(req.full_url)} leads to {_without_login(newurl)[:200]!r}, where others can change what "
+                "comes: name a repository in KCONNECT_MAVEN that has its files itself, or keeps to https"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def _open(name: str) -> IO[bytes]:
     root = os.environ.get("KCONNECT_MAVEN") or jars.CENTRAL
     if not re.match(r"(https?|file)://", root):
@@ -162,14 +188,14 @@ def _open(name: str) -> IO[bytes]:
         )
     request = urllib.request.Request(f"{root.rstrip('/')}/{name}", headers={"User-Agent": "kconnect"})
     try:
-        answer: IO[bytes] = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
+        answer: IO[bytes] = urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in (404, 410):
             raise _AbsentError from None
         raise ConnectError(
-            f"{repository()}{name} can't be fetched: the repository answers {error.code} {error.reason}. KCONNECT_MAVEN names "
-            "another one"
+            f"{repository()}{name} can't be fetched: the repository answers {error.code} {_printable(error.reason)}. "
+            "KCONNECT_MAVEN names another one"
         ) from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
@@ -179,9 +205,15 @@ def _open(name: str) -> IO[bytes]:
     return answer
 
 
+def _printable(text: object) -> str:
+    """What a repository says, on somebody's terminal."""
+    return "".join(letter for letter in str(text)[:100] if letter.isprintable())
+
+
 def _save(answer: IO[bytes], target: Path, tell: Tell) -> None:
     done, ends_at = 0, time.monotonic() + _LONGEST_S
-    length = getattr(answer, "headers", {}).get("Content-Length")
+    length = getattr(answer, "headers", {}).get("Content-Length") or ""
+    length = length if re.fullmatch("[0-9]{1,18}", length) else ""
     total = f" of {int(length) / 1e6:.0f}" if length else ""
     with target.open("wb") as file:
         try:
@@ -194,7 +226,7 @@ def _save(answer: IO[bytes], target: Path, tell: Tell) -> None:
                     )
                 file.write(data)
                 tell(f"Fetching {target.name}: {done / 1e6:.0f}{total} MB")
-        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
             raise _unreachable(error) from None
     if length and done != int(length):
         raise ConnectError(f"{target.name} was cut off after {done} of {length} bytes: run this again")

@@ -195,6 +195,9 @@ def _members(archive: Path, limit: _Limit) -> Iterator[tuple[str, IO[bytes]]]:
         with gzip.open(archive) as file, tarfile.open(fileobj=_Unzipped(file, limit), mode="r:") as opened:  # type: ignore[call-overload]
             for member in opened:
                 limit.member(member.name)
+                if member.size < 0:
+                    # Some readers would go back and come here for ever.
+                    limit.refuse(f"its member {member.name!r} has less than no bytes")
                 _refuse(archive, member.name, not (member.isreg() or member.isdir()) or member.issparse())
                 content = opened.extractfile(member) if member.isreg() else None
                 if content is not None and not _is_rubbish(member.name):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
+import ssl
 import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,10 +19,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kconnect.errors import BadRequestError, ConnectError
+from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.jvm import maven, unpacking
 from kconnect.jvm.maven import Coordinates
 from kconnect.plugins import installation, java_installation
+from tests.tls.authority import Authority, write
 
 ACME = Coordinates("org.example", "acme", "1.0")
 NAME = f"{ACME.stem}-plugin.zip"
@@ -115,6 +119,94 @@ def test_a_safe_repository_that_sends_on_to_http_is_none(
         prepare(tmp_path / "plugins")
 
 
+@pytest.fixture
+def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A repository with https and a certificate; what begins with `/moved` is sent on to plain http."""
+    authority = Authority("authority")
+    issued = authority.issue("repository")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(write(tmp_path / "chain.pem", issued.pem), write(tmp_path / "key.pem", issued.key_pem))
+    folder = tmp_path / "secure"
+    folder.mkdir()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("SSL_CERT_FILE", write(tmp_path / "ca.pem", authority.root.pem))
+    for name in ("KCONNECT_MAVEN", "SECURE"):
+        monkeypatch.setenv(name, f"https://127.0.0.1:{server.server_address[1]}/")
+    monkeypatch.setenv("no_proxy", "*")
+    yield folder
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_control_a_repository_with_https(secure: Path, tmp_path: Path) -> None:
+    """The control: over https the repository vouches for what it sends, with or without a checksum."""
+    (secure / NAME).parent.mkdir(parents=True)
+    with zipfile.ZipFile(secure / NAME, "w") as packed:
+        packed.writestr("acme-1.0.jar", b"harmless")
+    assert prepare(tmp_path / "plugins") == ["acme-1.0.jar"]
+
+
+class Downgrade(Quiet):
+    """Sends every request on to a plain address."""
+
+    to = ""
+
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", self.to + self.path)
+        self.end_headers()
+
+
+@pytest.mark.parametrize("scheme", ["http", "ftp", "HTTP"])
+def test_https_leads_nowhere_else(
+    secure: Path, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """A repository with https is made to send on to http, where archive and checksums are forged; neither must be fetched."""
+    for kind in ("sha512", "sha256", "sha1"):
+        checksum(repository, kind)
+    plain = os.environ["KCONNECT_MAVEN"].partition("://")[2].rstrip("/")
+    assert prepare(tmp_path / "control") == ["acme-1.0.jar"], "the control: forged checksums fit"
+    monkeypatch.setattr(Quiet, "do_GET", Downgrade.do_GET)
+    monkeypatch.setattr(Quiet, "to", f"{scheme}://{plain}", raising=False)
+    monkeypatch.setenv("KCONNECT_MAVEN", os.environ["SECURE"])
+    with pytest.raises(ConnectError, match="others can change what comes"):
+        prepare(tmp_path / "plugins")
+    assert list((tmp_path / "plugins").rglob("*")) == []
+
+
+ESCAPE = "\x1b]0;owned\x07"
+
+
+def test_what_a_repository_says_is_no_command_of_a_terminal(repository: Path, tmp_path: Path) -> None:
+    """A repository names versions with escape sequences; they must not get to the terminal of whoever installs."""
+    text = f"<metadata><version>1{ESCAPE}</version><version> 2.0 </version></metadata>"
+    (repository / ACME.folder / "maven-metadata.xml").write_text(text)
+    (repository / NAME).unlink()
+    with pytest.raises(NotFoundError) as caught:
+        prepare(tmp_path / "plugins")
+    assert "it has 2.0" in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("length", ["rubbish", "-1", "9" * 5000, "\u0661"])
+def test_a_length_that_is_none(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: str) -> None:
+    """A repository sends a length that is no number; that must end in one sentence, or be passed over."""
+    checksum(repository, "sha1")
+
+    def answer(self: Quiet) -> None:
+        file = repository / self.path.lstrip("/")
+        if not file.exists():
+            self.send_error(404, f"none{ESCAPE}")
+            return
+        self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: " + length.encode() + b"\r\n\r\n" + file.read_bytes())
+
+    monkeypatch.setattr(Quiet, "do_GET", answer)
+    with suppress(ConnectError):
+        assert prepare(tmp_path / "plugins") == ["acme-1.0.jar"]
+
+
 # -- bombs ------------------------------------------------------------------------------------------------------------
 
 
@@ -155,6 +247,17 @@ def padding(path: Path) -> None:
             packed.write(bytes(MIB))
 
 
+def backwards(path: Path) -> None:
+    """A member of less than no bytes: what follows it is itself, for ever, and each time all before it is unpacked."""
+    with gzip.open(path, "wb", compresslevel=1) as packed:
+        large = tarfile.TarInfo("large")
+        large.size = 30 * MIB
+        packed.write(large.tobuf() + bytes(large.size))
+        info = tarfile.TarInfo("again")
+        info.size = -512
+        packed.write(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+
+
 def many_files(path: Path) -> None:
     with tarfile.open(path, "w:gz") as packed:
         for number in range(1001):
@@ -174,6 +277,7 @@ def long_name(path: Path) -> None:
         (tar_bomb, ".tar.gz", "holds more than 67108864 bytes"),
         (padding, ".tar.gz", "holds more than 67108864 bytes"),
         (long_header, ".tar.gz", "header in it has more than 1048576 bytes"),
+        (backwards, ".tar.gz", "has less than no bytes"),
         (many_files, ".tar.gz", "holds more than 1000 files"),
         (long_name, ".zip", "a name in it has more than 1024 bytes"),
     ],
