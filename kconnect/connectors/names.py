@@ -18,6 +18,8 @@ _ROUNDS = 5
 """How many times a server behind a proxy behind a proxy may decode a path."""
 _ODD = re.compile(r"%u00([0-9a-f]{2})|%(?:c0|e0%80)%(ae|af)", re.IGNORECASE)
 """Spellings of a byte that old servers understand: by its number in UTF-16, and longer than UTF-8 has it."""
+_LONGEST_SEGMENT = 8192
+"""Servers take less. To bring marks above letters in order takes time that grows with their square."""
 _SEPARATORS = re.compile(r"[/\\]")
 _SHOWN = 60
 _LONGEST_LINE = 500
@@ -66,6 +68,8 @@ def check_segment(text: str, empty: bool = False) -> None:
 
 def _forms(text: str) -> list[str]:
     """The text, and what decoders make of it, one after the other. DataError if there is no end to that, or no UTF-8."""
+    if len(text) > _LONGEST_SEGMENT:
+        raise DataError(f"{shown(text)} can't be a part of a path: it has {len(text)} of {_LONGEST_SEGMENT} characters")
     try:
         text.encode()
     except UnicodeEncodeError:

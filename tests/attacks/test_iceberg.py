@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,11 @@ import orjson
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
-from kconnect.api import INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, SinkRecord, Struct, TopicPartition, schema
-from kconnect.connectors.iceberg import staging
+from kconnect.api import INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, ConfigError, Schema, SinkRecord, Struct, TopicPartition, schema
+from kconnect.connectors.iceberg import answers, catalogs, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.testing import SinkRunner
+from tests.attacks.hostile import Hostile, Reply, bomb, given
 
 ROW = schema.struct({"id": INT32_SCHEMA, "to": OPTIONAL_STRING_SCHEMA})
 
@@ -163,3 +166,24 @@ def test_a_stage_that_is_none_of_ours_is_left(place: dict[str, str], catalog: Ca
     # The control: one of ours is seen.
     stage = {"snapshot": 1, "manifests": f"{table.location()}/metadata/x.avro", "parts": [["t", 0, 0, 5]]}
     assert len(tell(orjson.dumps(stage))) == 1
+
+
+def test_an_answer_of_a_catalog_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is the catalog drips an answer without an end, sends one as quickly as it is taken, packs it, or says nothing."""
+    props = {"name": "n", "topics": "t", "iceberg.tables": "shop.orders", "iceberg.catalog.type": "rest"}
+    ordinary = given({"defaults": {}, "overrides": {}})
+    with Hostile() as service:
+        props["iceberg.catalog.uri"] = service.url
+        config = settings.CONFIG.parse(props)
+        packed = gzip.compress(b'{"defaults": {}, "overrides": {}}')
+        for answer in (ordinary, lambda asked: Reply(200, {"Content-Encoding": "gzip"}, packed)):
+            service.default = answer
+            assert catalogs.made_catalog(config, props, {}).properties["uri"] == service.url
+        for name, value in (("SILENT_S", 1.0), ("WHOLE_S", 1.0), ("MOST_BYTES", 1_000_000)):
+            monkeypatch.setattr(answers, name, value)
+        for answer in (service.dripping(), service.endless(), service.silent(), bomb(16_000_000)):
+            service.default = answer
+            begin = time.monotonic()
+            with pytest.raises(ConfigError):
+                catalogs.made_catalog(config, props, {})
+            assert time.monotonic() - begin < 30

@@ -19,6 +19,7 @@ import pytest
 from kconnect import cel
 from kconnect.api import DataError, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
+from kconnect.connectors import names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.objects.avro_blocks import check_elements
@@ -85,6 +86,14 @@ def test_an_integer_in_json_has_no_billion_digits() -> None:
     for exponent in ("999999", "99999999", "999999999"):
         with soon(), pytest.raises(DataError):
             read(f"1e{exponent}")
+
+
+@pytest.mark.parametrize("text", ["a" + "\u0315\u0300" * 2 * LONG, "%25" * LONG, "\ufdfa" * LONG, "." * LONG])
+def test_a_key_in_a_path_takes_no_hours(text: str) -> None:
+    """Who may write to a topic sends a key of marks above a letter, which take the square of their number to sort."""
+    with soon(), pytest.raises(DataError):
+        names.check_segment(text)
+    names.check_segment("\u0915\u094d\u0937 e\u0301" * 100)
 
 
 # JSON.

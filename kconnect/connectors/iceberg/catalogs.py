@@ -30,7 +30,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import guard, settings
+from kconnect.connectors.iceberg import answers, guard, settings
 
 # It warns of each commit that it tries again.
 logging.getLogger("pyiceberg").setLevel(logging.ERROR)
@@ -71,7 +71,8 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         rules.check_own(given)
         if kind in ("sql", "in-memory") and given.get("uri"):
             properties["uri"] = _database(given["uri"], worker)
-        return guard.guarded(kind, rules)(config[settings.NAME], **properties)
+        made = guard.guarded(kind, rules)
+        return (answers.bounded(made) if kind == "rest" else made)(config[settings.NAME], **properties)
     except (NotInstalledError, ImportError) as error:
         text = f"What this kind of catalog needs is not installed here: {error}"
         raise ConfigError(settings.KIND, config[settings.KIND], text) from None
