@@ -20,6 +20,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
+from kconnect.core.settings import lent_logins
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError
@@ -167,7 +168,7 @@ def topic_admin(settings: WorkerSettings, connector: str, config: Mapping[str, s
     """The same, for topics that the connector's producer is to write to: they must be where that one is."""
     asked = _asked(settings, "admin.", config)
     target = _connection(_asked(settings, "producer.", config))
-    asked.update(_following(target, _connection(asked), _shared(settings)))
+    asked.update(_following(target, _connection(asked), _shared(settings), _overridden("admin", config)))
     return {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
 
 
@@ -189,7 +190,7 @@ def offsets(settings: WorkerSettings, connector: str, config: Mapping[str, str |
     elsewhere = _servers(target) != _servers(shared)
     made: dict[str, Client] = {}
     for kind, own in asked.items():
-        wanted = _following(target, own, shared)
+        wanted = _following(target, own, shared, _overridden(kind, config))
         size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
         base = _base(f"connector-offsets-{connector}-{kind}", wanted)
         made[kind] = {**base, **translate(size), **translate(wanted)}
@@ -208,7 +209,14 @@ def _asked(settings: WorkerSettings, prefix: str, config: Mapping[str, str | Non
         # Whoever wrote the config into its topic, or when: another worker may have had another policy.
         for problem in settings.override_policy.problems(name, value):
             raise ConfigError(f"{override}{name} can't be used: {problem}")
-    return {**_shared(settings), **settings.with_prefix(prefix), **own}
+    inherited = {**_shared(settings), **settings.with_prefix(prefix)}
+    if lent_logins.SERVERS not in settings.override_policy.unsafe:
+        refusal = lent_logins.problem(settings.raw, prefix, own)
+        if refusal is not None:
+            raise ConfigError(refusal)
+        for name in lent_logins.lent(settings.raw, prefix, own):
+            inherited.pop(name, None)
+    return {**inherited, **own}
 
 
 def _shared(settings: WorkerSettings) -> dict[str, str]:
@@ -219,14 +227,27 @@ def _connection(asked: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in asked.items() if _SHARED.fullmatch(name)}
 
 
-def _following(target: Mapping[str, str], wanted: Mapping[str, str], shared: Mapping[str, str]) -> Mapping[str, str]:
+def _following(
+    target: Mapping[str, str], wanted: Mapping[str, str], shared: Mapping[str, str], overridden: frozenset[str]
+) -> Mapping[str, str]:
     """
     How a client connects whose topics are where the producer writes (`target`), if only that one was redirected: it would look
     for them where they are not. How it logs in is its own setting where it has one.
     """
     if _servers(target) == _servers(shared) or _servers(wanted) != _servers(shared):
         return wanted
-    return {**target, **{name: text for name, text in wanted.items() if text != shared.get(name)}}
+    # A login of the worker's own for this kind of client is for the worker's brokers.
+    own = {name: text for name, text in wanted.items() if text != shared.get(name)}
+    return {
+        **target,
+        **{name: text for name, text in own.items() if name in overridden or not lent_logins.LOGIN.fullmatch(name)},
+    }
+
+
+def _overridden(kind: str, config: Mapping[str, str | None]) -> frozenset[str]:
+    """Return the names of the settings that a connector overrides of a kind of client."""
+    prefix = f"{kind}.override."
+    return frozenset(name[len(prefix) :] for name, text in config.items() if name.startswith(prefix) and text is not None)
 
 
 def _servers(asked: Mapping[str, str]) -> frozenset[str]:

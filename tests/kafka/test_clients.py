@@ -201,6 +201,49 @@ def test_who_creates_topics_logs_in_as_the_producer_does_unless_it_says_otherwis
     assert clients.topic_admin(worker(), "c", own)["sasl.username"] == "maker"
 
 
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="{}";'
+LOGIN = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "PLAIN",
+    "sasl_jaas_config": JAAS.format("worker", "canary-pw"),
+    "admin_sasl_jaas_config": JAAS.format("maker", "canary-admin"),
+}
+MAKERS = {
+    "producer": lambda settings, config: clients.producer(settings, "c", 0, config),
+    "consumer": lambda settings, config: clients.consumer(settings, "c", 0, config),
+    "admin": lambda settings, config: clients.admin(settings, "c", config),
+}
+
+
+@pytest.mark.parametrize("name", ["bootstrap.servers", "metadata.broker.list"])
+@pytest.mark.parametrize("kind", sorted(MAKERS))
+def test_the_worker_s_login_does_not_go_to_brokers_that_a_connector_names(kind: str, name: str) -> None:
+    evil = {f"{kind}.override.{name}": "a:1,evil:9092"}
+    with pytest.raises(
+        ConfigError, match=rf"{kind}\.override\.bootstrap\.servers names brokers that are not the worker's"
+    ) as refused:
+        MAKERS[kind](worker(**LOGIN), evil)
+    assert "canary" not in str(refused.value)
+    control = worker(**LOGIN, **{"connector_client_config_override_unsafe_allowlist": "bootstrap.servers"})
+    assert "canary" in str(MAKERS[kind](control, evil))
+    own = {**evil, f"{kind}.override.sasl.jaas.config": JAAS.format("own", "pw")}
+    assert "canary" not in str(MAKERS[kind](worker(**LOGIN), own))
+    plain = {**evil, f"{kind}.override.security.protocol": "PLAINTEXT"}
+    assert "canary" not in str(MAKERS[kind](worker(**LOGIN), plain))
+    half = {**evil, f"{kind}.override.sasl.username": "worker"}
+    with pytest.raises(ConfigError):
+        MAKERS[kind](worker(**LOGIN), half)
+    same = {f"{kind}.override.{name}": "b:2"}
+    assert "canary" in str(MAKERS[kind](worker(**LOGIN), same))
+
+
+def test_what_follows_a_producer_to_other_brokers_takes_no_login_of_the_worker_s_along() -> None:
+    config = {"producer.override.bootstrap.servers": "c:3", "producer.override.sasl.jaas.config": JAAS.format("own", "pw")}
+    assert "canary" not in str(clients.topic_admin(worker(**LOGIN), "c", config))
+    made = clients.offsets(worker(**LOGIN), "c", config)
+    assert "canary" not in str((made.producer, made.consumer, made.admin))
+
+
 def test_buffer_memory_is_counted_in_kibibytes() -> None:
     found = clients.producer(worker(), "c", 0, {"producer.override.buffer.memory": "4194304"})
     assert found["queue.buffering.max.kbytes"] == "4096"

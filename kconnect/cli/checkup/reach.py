@@ -16,6 +16,7 @@ from kconnect.cli.connection import Target
 from kconnect.cli.findings import OK, WARNING, Finding
 from kconnect.connectors import passthrough
 from kconnect.connectors.host_files import HostFiles
+from kconnect.core.settings import lent_logins
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
 from kconnect.core.settings.worker import WorkerSettings, for_plugins
 from kconnect.errors import ConfigError
@@ -52,9 +53,21 @@ def check_configs(target: Target, settings: WorkerSettings | None) -> Iterator[F
         config = {setting: value for setting, value in about["info"]["config"].items() if value is not None}
         limits = {} if settings is None else for_plugins(settings.raw)
         problems = [*reach.problems(config), *reach.internal.problems(config)]
-        for message in (*(text for _, text in problems), *_of_libraries(config, limits)):
+        lent = () if settings is None else _of_logins(config, settings)
+        for message in (*(text for _, text in problems), *_of_libraries(config, limits), *lent):
             remedy = "correct its config, or allow the setting, before the connector is started again"
             yield Finding(WARNING, "configs", f"Connector {name}", f"It would be refused. {message}", remedy)
+
+
+def _of_logins(config: Mapping[str, str], settings: WorkerSettings) -> Iterator[str]:
+    if lent_logins.SERVERS in settings.override_policy.unsafe:
+        return
+    for kind in ("producer", "consumer", "admin"):
+        override = f"{kind}.override."
+        own = {name[len(override) :]: text for name, text in config.items() if name.startswith(override)}
+        refusal = lent_logins.problem(settings.raw, f"{kind}.", own)
+        if refusal is not None:
+            yield f"{refusal}."
 
 
 def _of_libraries(config: Mapping[str, str], limits: Mapping[str, str]) -> Iterator[str]:

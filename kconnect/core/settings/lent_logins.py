@@ -1,0 +1,59 @@
+"""
+Logins that a connector would carry away: the worker's own, to brokers that only the connector names.
+
+A client of a task inherits how the worker logs in to Kafka. Whoever may create connectors could name brokers of their own in
+`producer.override.bootstrap.servers`, and would be sent the worker's password. So other brokers need a login of the config's
+own, unless the worker's file says otherwise. Asked by `kafka/clients.py` where a client is made, and by `kconnect doctor`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kconnect.core.settings.unsafe import UNSAFE_ALLOWLIST
+
+LOGIN = re.compile(r"sasl\.(jaas\.config|username|password|oauthbearer\..*)")
+"""Settings by which a client proves who it is. A certificate stays with its client."""
+SERVERS = "bootstrap.servers"
+# librdkafka has two names for them.
+_NAMES = (SERVERS, "metadata.broker.list")
+
+
+def leads_elsewhere(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> bool:
+    """
+    Return whether a connector's overrides `own` of a client name brokers that the worker's file does not. `prefix` is that of
+    the worker's settings of such clients, such as `producer.`.
+    """
+    known = _servers(worker.get(SERVERS)) | _servers(worker.get(prefix + SERVERS))
+    return any(not _servers(own.get(name)) <= known for name in _NAMES)
+
+
+def lent(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> frozenset[str]:
+    """Return the parts of the worker's login that a client with these overrides would take to brokers of others."""
+    if not leads_elsewhere(worker, prefix, own):
+        return frozenset()
+    inherited = {*worker, *(name.removeprefix(prefix) for name in worker if name.startswith(prefix))}
+    return frozenset(name for name in inherited if LOGIN.fullmatch(name) and name not in own)
+
+
+def problem(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> str | None:
+    """Return why a connector's overrides of a client can't be used, or None if it has a login of its own, or needs none."""
+    names = lent(worker, prefix, own)
+    protocol = own.get("security.protocol") or worker.get(f"{prefix}security.protocol") or worker.get("security.protocol", "")
+    if not names or _has_login(own) or not protocol.strip().upper().startswith("SASL"):
+        return None
+    return (
+        f"{prefix}override.{SERVERS} names brokers that are not the worker's, and the client would log in there as the worker "
+        f"does ({', '.join(sorted(names))}). Give the login for these brokers in {prefix}override.sasl.jaas.config, or, if "
+        f"they may have the worker's, add {SERVERS} to the worker's {UNSAFE_ALLOWLIST}"
+    )
+
+
+def _has_login(own: Mapping[str, str]) -> bool:
+    by_token = any(name.startswith("sasl.oauthbearer.") and "client" in name for name in own)
+    return "sasl.jaas.config" in own or {"sasl.username", "sasl.password"} <= own.keys() or by_token
+
+
+def _servers(text: str | None) -> frozenset[str]:
+    return frozenset(part.strip().lower() for part in (text or "").split(",") if part.strip())
