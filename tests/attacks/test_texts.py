@@ -19,9 +19,10 @@ import pytest
 from kconnect import cel
 from kconnect.api import DataError, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
-from kconnect.connectors import names
+from kconnect.connectors import limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects.avro_blocks import check_elements
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.converters.avro import AvroConverter
@@ -107,6 +108,19 @@ def test_a_text_in_json_that_does_not_end_takes_no_hours(text: str) -> None:
     with soon(), pytest.raises(DataError):
         made.to_connect_data("t", text.format('\\"' * LONG).encode())
     assert made.to_connect_data("t", b'{"a":007,"b":"0\\"01"}').value == {"a": 7, "b": '0"01'}
+
+
+def test_to_measure_how_deeply_a_text_is_nested_takes_no_hours() -> None:
+    """Who is a service nests lists of all depths beside each other, so that each level is another look at all of it."""
+    stairs = b"".join(b"[" * depth + b"]" * depth for depth in range(1, 450)) * 5
+    with soon():
+        limits.check_depth(stairs, "s", 449)
+    for deepest in (1, 15, 16, 17, 200, 448):
+        with soon(), pytest.raises(TooMuchError):
+            limits.check_depth(stairs, "s", deepest)
+    limits.check_depth(b'[{"a":[[]]},[[[]]]]' * 100, "s", 4)
+    with pytest.raises(TooMuchError):
+        limits.check_depth(b'[{"a":[[]]},[[[]]]]' * 100, "s", 3)
 
 
 # Schemas that name each other.
