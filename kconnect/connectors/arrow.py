@@ -67,13 +67,16 @@ def arrays(own: Schema, columns: Sequence[Sequence[Any]], made: pa.Schema) -> li
 
 def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
     # Whether dates are such as Arrow has, the whole column is asked below.
-    convert = None if own.name == schema.TIMESTAMP else conversion(own)
+    convert = None if own.name in (schema.TIMESTAMP, schema.DECIMAL) else conversion(own)
     if own.default is not None and None in column:
         column = [own.default if each is None else each for each in column]
     if not own.optional and None in column:
         raise DataError("a value that is required is null")
     if own.name is not None and values.FarDate in set(map(type, column)):
         raise DataError(_FAR)
+    if own.name == schema.DECIMAL:
+        for far in [each for each in column if each is not None and not -_FARTHEST <= each.adjusted() <= _FARTHEST]:
+            checked_decimal(far)
     if convert is not None:
         column = [None if each is None else convert(each) for each in column]
     return pa.array(column, kind)
