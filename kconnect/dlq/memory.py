@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kconnect.core.settings.sink import REPLAYS_GROUP
 from kconnect.errors import ConflictError
 
 _PREFIX = "done:"
@@ -22,7 +23,7 @@ _LONGEST = 4000
 
 
 def group_of(queue: str) -> str:
-    return f"kconnect-dlq-{queue}"
+    return f"{REPLAYS_GROUP}{queue}"
 
 
 @dataclass(frozen=True)

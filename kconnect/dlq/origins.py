@@ -49,7 +49,7 @@ class Reporter:
 
 def reporter(connector: str, kind: str, config: Config, used: Collection[str]) -> Reporter:
     """Describe a connector by its config and by the topics that it has used (KIP-558)."""
-    reads = None if kind == "source" else subscription(config)
+    reads = None if kind == "source" else subscription(config, if_late=False)
     topics = frozenset(used)
     return Reporter(connector, kind, lambda topic: topic in topics or (reads is not None and reads(topic)))
 

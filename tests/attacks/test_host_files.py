@@ -14,7 +14,7 @@ from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.file_sink import FileStreamSinkTask
 from kconnect.connectors.file_source import FileStreamSourceTask
 from kconnect.connectors.host_files import HostFiles
-from kconnect.connectors.objects import stores
+from kconnect.connectors.objects import options, stores
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.settings import CONFIG
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
@@ -236,3 +236,10 @@ def test_validation_says_so_at_the_setting(place: Path) -> None:
         assert fine["error_count"] == 0
     finally:
         sandbox.close()
+
+
+@pytest.mark.parametrize("url", ["fi\tle:///etc", "\x01file:///etc", " file:///etc", "FILE:///etc", "f\nile:///etc"])
+def test_a_store_of_this_machine_is_known_in_any_spelling(url: str) -> None:
+    """Whoever may create connectors spells a store's address so that only a parser of addresses takes it for a folder."""
+    assert options.local_path(url) == "/etc"
+    assert options.local_path("s3://bucket/file:/etc") is None

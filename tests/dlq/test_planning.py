@@ -156,6 +156,11 @@ def test_a_topic_that_only_the_letter_names_is_the_connector_s_own() -> None:
         rules(to_topic="configs")
 
 
+def test_a_pattern_that_takes_too_long_matches_nothing() -> None:
+    slow = Reporters([reporter("sink", "sink", {"topics.regex": "(a*)*(a*)*(a*)*b"}, ())])
+    assert "is no topic that the connector sink reads" in whys(letter(topic="a" * 200), reporters=slow)[0]
+
+
 def test_a_source_s_letter_goes_only_to_a_topic_that_the_source_has_written() -> None:
     source = Reporters([reporter("sink", "source", {"topics": "retry"}, ["orders"])])
     run = {"run": lambda _: outcome(), "reporters": source}

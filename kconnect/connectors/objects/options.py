@@ -83,6 +83,8 @@ def given(props: Mapping[str, str], files: HostFiles) -> dict[str, str]:
 
 def local_path(url: str) -> str | None:
     """Return the folder that a store's URL names on this machine, None if the store is elsewhere."""
-    if not re.match(r"file:", url, re.IGNORECASE):
+    # Parsers of addresses drop these, so that `fi<tab>le://` names a folder, too.
+    address = re.sub(r"[\t\n\r]|^[\x00-\x20]+", "", url)
+    if not re.match(r"file:", address, re.IGNORECASE):
         return None
-    return unquote(urlsplit(url).path)
+    return unquote(urlsplit(address).path)

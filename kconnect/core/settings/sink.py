@@ -27,6 +27,8 @@ _PATIENCE_S = 0.2
 """The leader asks this too, and some patterns would keep it busy for ever."""
 TOPICS, TOPICS_REGEX = "topics", "topics.regex"
 GROUP_ID = "consumer.override.group.id"
+REPLAYS_GROUP = "kconnect-dlq-"
+"""The groups of dead letter queues, whose offsets say what was replayed (`dlq/memory.py`), begin with it."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,15 @@ class SinkSettings(ConnectorSettings):
         return self.raw.get(GROUP_ID, "").strip() or f"connect-{self.name}"
 
 
-def subscription(config: Mapping[str, str | None]) -> Callable[[str], bool] | None:
-    """Whether a sink of that config reads a topic; None where only its start can tell, for a provider has the answer."""
+def subscription(config: Mapping[str, str | None], if_late: bool = True) -> Callable[[str], bool] | None:
+    """
+    Return what says whether a sink of that config reads a topic; None where only its start can tell, for a provider has the
+    answer. `if_late` is the answer for a pattern that takes too long.
+    """
     topics, pattern = TOPIC_NAMES.read(config), TOPIC_PATTERN.read(config)
     if any("${" in text for text in (*topics, pattern)):
         return None
-    return lambda topic: topic in topics or bool(pattern and _matches(pattern, topic))
+    return lambda topic: topic in topics or bool(pattern and _matches(pattern, topic, if_late))
 
 
 def topics_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
@@ -124,13 +129,13 @@ def topics_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _matches(pattern: str, topic: str) -> bool:
+def _matches(pattern: str, topic: str, if_late: bool = True) -> bool:
     # What is no pattern has been told by the setting's validator.
     try:
         return java_regex.compile(pattern).matches(topic, _PATIENCE_S) is not None
     except TimeoutError:
-        # Of a pattern that is too hard nobody says that it excludes something.
-        return True
+        # Of a pattern that is too hard nobody says that it excludes something, unless somebody needs to be sure.
+        return if_late
     except (java_regex.PatternSyntaxError, java_regex.UnsupportedPatternError):
         return False
 
@@ -141,6 +146,8 @@ def group_errors(config: Mapping[str, str | None], parsed: Mapping[str, Any], wo
     overridden = (config.get(GROUP_ID) or "").strip()
     if overridden == worker_group:
         return {GROUP_ID: f"Consumer group {overridden} conflicts with Connect worker group {worker_group}"}
+    if overridden.startswith(REPLAYS_GROUP):
+        return {GROUP_ID: f"Consumer groups named {REPLAYS_GROUP}… note which dead letters were replayed: name another"}
     name = parsed.get("name")
     if not overridden and f"connect-{name}" == worker_group:
         return {"name": f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"}

@@ -205,3 +205,5 @@ def test_a_sink_keeps_out_of_the_workers_group() -> None:
         "consumer.override.group.id": "Consumer group g conflicts with Connect worker group g"
     }
     assert group_errors({"consumer.override.group.id": " g\t"}, {"name": "c"}, "g"), "a client is given it without blanks"
+    replays = {"consumer.override.group.id": "kconnect-dlq-orders-dead"}
+    assert "which dead letters were replayed" in str(group_errors(replays, {"name": "c"}, "g"))
