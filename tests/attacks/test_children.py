@@ -115,16 +115,21 @@ def test_an_empty_element_of_the_path_names_no_directory(here: Path, mark: Path,
     assert not mark.exists()
 
 
+def spark_beside(folder: Path, mark: Path) -> None:
+    """Make a folder look like a Spark, whose program leaves a mark."""
+    (folder / "jars").mkdir()
+    program = folder / "bin" / "spark-submit"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho $0 >> {mark}\nexit 1\n")
+    program.chmod(0o755)
+
+
 def test_no_spark_is_run_that_lies_beside_the_current_directory(
     here: Path, mark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever may write to the directory above the current one leaves a `spark-submit` there; it must not be run."""
     monkeypatch.delenv("SPARK_HOME", raising=False)
-    (tmp_path / "jars").mkdir()
-    program = tmp_path / "bin" / "spark-submit"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\necho $0 >> {mark}\nexit 1\n")
-    program.chmod(0o755)
+    spark_beside(tmp_path, mark)
     assert _find_spark_home() == str(tmp_path), "the control: PySpark would run it"
     environment = dict(os.environ)
     home.name_it(environment)
@@ -141,6 +146,35 @@ def test_the_operator_s_spark_counts(tmp_path: Path) -> None:
     environment = {"SPARK_HOME": str(tmp_path)}
     home.name_it(environment)
     assert environment == {"SPARK_HOME": str(tmp_path)}
+
+
+ICEBERG = """
+import os, sys
+{first}
+from pyiceberg import catalog
+print(catalog._ENV_CONFIG.get_catalog_config("prod"))
+"""
+
+
+@pytest.mark.parametrize("empty_home", [False, True])
+def test_no_lake_is_what_the_current_directory_says(here: Path, tmp_path: Path, empty_home: bool) -> None:
+    """Whoever may write to the current directory leaves pyiceberg's file there; it must say nothing of any catalog."""
+    (here / ".pyiceberg.yaml").write_text("catalog:\n  prod:\n    uri: http://evil.example\n")
+    (tmp_path / "home").mkdir()
+    if empty_home:
+        # What was not in the operator's file is not taken from another one.
+        (tmp_path / "home" / ".pyiceberg.yaml").write_text("catalog:\n  other:\n    uri: http://ours.example\n")
+    environment = {**os.environ, "HOME": str(tmp_path / "home")}
+
+    def says(first: str) -> str:
+        command = [sys.executable, "-P", "-c", ICEBERG.format(first=first)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    if not empty_home:
+        assert "evil.example" in says(""), "the control: pyiceberg would believe it"
+    assert says("from kconnect.connectors.iceberg import catalogs") == "None\n"
+    (tmp_path / "home" / ".pyiceberg.yaml").write_text("catalog:\n  prod:\n    uri: http://ours.example\n")
+    assert "ours.example" in says("from kconnect.connectors.iceberg import catalogs"), "the operator's own file counts"
 
 
 def settings() -> WorkerSettings:
@@ -198,6 +232,7 @@ class InFolder(WorkerProcess):
 @pytest.mark.integration
 def test_no_process_of_a_worker_runs_what_is_in_its_directory(broker: Broker, tmp_path: Path, evil: Path, mark: Path) -> None:
     """Whoever may write to the worker's directory leaves modules there; driver, daemon, hosts and sandbox must not run them."""
+    spark_beside(tmp_path, mark)
     worker = InFolder(tmp_path, broker.bootstrap_servers, "children", properties=QUICK)
     try:
         worker.start()

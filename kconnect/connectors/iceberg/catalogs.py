@@ -30,8 +30,9 @@ from pyiceberg.exceptions import (
 from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import answers, guard, settings
+from kconnect.connectors.iceberg import answers, environment, guard, settings
 
+environment.forget_here()
 # It warns of each commit that it tries again.
 logging.getLogger("pyiceberg").setLevel(logging.ERROR)
 
@@ -90,14 +91,14 @@ def _with_environment(name: str, given: Mapping[str, str]) -> dict[str, str]:
     Add what the host's environment, or its file .pyiceberg.yaml, says about a catalog of that name, as pyiceberg does. Raise
     ConfigError if that is for another address: a config is not to take its login elsewhere.
     """
-    environment: Any = catalog_module._ENV_CONFIG.get_catalog_config(name) or {}
-    uri = environment.get("uri")
+    found: Any = catalog_module._ENV_CONFIG.get_catalog_config(name) or {}
+    uri = found.get("uri")
     if uri and given.get("uri", uri) != uri:
         rule = (
             f"The environment of the hosts has a login for the catalog {name} at another address: name the catalog differently"
         )
         raise ConfigError(settings.NAME, name, rule)
-    properties: Any = merge_config(environment, dict(given))
+    properties: Any = merge_config(found, dict(given))
     if _needs_address(given["type"]) and "uri" not in properties:
         raise ConfigError(settings.URI, None, "It is missing")
     return dict(properties)
