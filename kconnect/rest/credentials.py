@@ -87,8 +87,9 @@ def parse(text: str, methods: tuple[str, ...] = ("basic", "token")) -> Credentia
     tokens: list[tuple[bytes, Caller]] = []
     problems: list[str] = []
     locked_out: set[str] = set()
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
+    # As editors count lines: what Python takes for the end of one, too, might bring back what is commented out.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
             caller, secret = _parts(line.strip())
@@ -100,7 +101,7 @@ def parse(text: str, methods: tuple[str, ...] = ("basic", "token")) -> Credentia
             else:
                 passwords[caller.name] = caller, PasswordHash.parse(secret)
         except ValueError as error:
-            name = line.strip().partition(":")[0]
+            name = line.partition(":")[0].strip()
             named = _NAME.fullmatch(name) is not None
             if named:
                 locked_out.add(name)

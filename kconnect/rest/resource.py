@@ -309,7 +309,11 @@ def routes(api: Api) -> list[Route]:
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in api.operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation
-    return [Route(path, _Resource(api, methods)) for path, methods in by_path.items()]
+    found = [Route(path, _Resource(api, methods)) for path, methods in by_path.items()]
+    for route in found:
+        # Starlette's own end of a path is before a line feed, too: no proxy takes that for the same path.
+        route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    return found
 
 
 class _Resource:

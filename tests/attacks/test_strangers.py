@@ -223,6 +223,24 @@ def test_odd_requests(port: int, sent: bytes, status: int) -> None:
         assert b"nosniff" in answer
 
 
+PATHS = [
+    ("/connectors", 200),
+    ("/connectors/", 200),
+    ("/connectors%0A", 404),
+    ("/admin/loggers%0a", 404),
+    ("//connectors", 404),
+]
+
+
+@pytest.mark.parametrize("port", [False], indirect=True)
+def test_a_path_has_one_spelling(port: int) -> None:
+    """A stranger spells a path that a proxy before the worker keeps to itself in another way; it must be none of its paths."""
+    for path, status in [*PATHS, ("/connectors/x/../y", 404), ("/./connectors", 404), ("/%2e/connectors", 404)]:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            assert int(connection.recv(65_536).split()[1]) == status, path
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("port", [False], indirect=True)
 def test_pipelined_requests_keep_nobody_out(port: int) -> None:

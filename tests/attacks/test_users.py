@@ -111,3 +111,20 @@ def test_a_deleted_file_locks_everybody_out(
     users.write_text(ANN)
     wait_until(lambda: httpx.get(f"{url}/connectors", auth=("ann", "a"), timeout=60).status_code == 200)
     assert eve() == {401}
+
+
+HIDDEN = ["# \u2028", "# \x85", "# \x0b", "# \x0c", "# \x1c", " # ", "\t#"]
+
+
+@pytest.mark.parametrize("before", HIDDEN)
+def test_what_is_commented_out_stays_out(users: Path, eve: Callable[[], set[int]], before: str) -> None:
+    """Eve's line is commented out, with an unseen letter that some take for the end of a line; she must be out."""
+    users.write_text(ANN + before + EVE, "utf-8")
+    wait_until(lambda: eve() == {401})
+
+
+@pytest.mark.parametrize("line", ["eve\t:admin:x", " eve :admin:x", "eve\r:admin:x"])
+def test_a_broken_line_names_its_user_with_blanks_too(users: Path, eve: Callable[[], set[int]], line: str) -> None:
+    """Eve's line is broken by a blank, and an older one is left; she must be out."""
+    users.write_text(ANN + EVE + line + "\n")
+    wait_until(lambda: eve() == {401})
