@@ -54,7 +54,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr("acme-1.0.jar", b"harmless")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("KCONNECT_MAVEN", f"http://127.0.0.1:{server.server_address[1]}/")
     monkeypatch.setenv("no_proxy", "*")
     yield folder
@@ -144,7 +144,7 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SentOn, directory=str(folder)))
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("SSL_CERT_FILE", write(tmp_path / "ca.pem", authority.root.pem))
     for name in ("KCONNECT_MAVEN", "SECURE"):
         monkeypatch.setenv(name, f"https://127.0.0.1:{server.server_address[1]}/")
@@ -214,7 +214,7 @@ def test_a_length_that_is_none(repository: Path, tmp_path: Path, monkeypatch: py
 
 def zip_bomb(path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed, packed.open("a.jar", "w") as member:
-        for _ in range(300):
+        for _ in range(80):
             member.write(bytes(MIB))
 
 
@@ -229,7 +229,7 @@ def overlapping(path: Path) -> None:
 def tar_bomb(path: Path) -> None:
     with tarfile.open(path, "w:gz") as packed:
         info = tarfile.TarInfo("a.jar")
-        info.size = 300 * MIB
+        info.size = 80 * MIB
         packed.addfile(info, io.BytesIO(bytes(info.size)))
 
 
@@ -243,9 +243,9 @@ def padding(path: Path) -> None:
     """Nothing is in it, and that takes long."""
     with gzip.open(path, "wb") as packed:
         info = tarfile.TarInfo("._rubbish")
-        info.size = 300 * MIB
+        info.size = 80 * MIB
         packed.write(info.tobuf())
-        for _ in range(301):
+        for _ in range(81):
             packed.write(bytes(MIB))
 
 
@@ -305,4 +305,4 @@ def test_the_control_a_user_may_allow_more(tmp_path: Path) -> None:
     zip_bomb(archive)
     with installation.stage(tmp_path / "plugins" / "bomb") as stage:
         unpacking.unpack(archive, stage, 400 * MIB)
-        assert (stage / "a.jar").stat().st_size == 300 * MIB
+        assert (stage / "a.jar").stat().st_size == 80 * MIB
