@@ -41,6 +41,9 @@ hypothesis.settings.load_profile("kconnect")
 # Whoever runs the tests may have contexts of their own; nobody reads or writes a file there.
 os.environ["KCONNECT_CONFIG"] = "/proc/no-contexts/config.yaml"
 
+# Workers import nothing from the current directory, and the rig's plugins import the rig.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH"))))
+
 # Tests run it for a minute or so, which is too short for Java's second compiler to pay.
 ConnectProcess.java_options = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
