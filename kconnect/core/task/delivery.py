@@ -342,14 +342,14 @@ class ExactlyOnce:
 
     def _send(self, batch: Converted) -> bool:
         ports = self._ports
-        batch = ports.data_only(batch)
-        messages = batch.messages
         if self._offsets_topic in batch.topics:
             # Else the task would wait for its own transaction: whoever reads stored offsets reads the topic to its end.
             raise ConnectError(
                 "Source tasks may not produce to their own offsets topics when exactly-once support is enabled: "
                 f"a record is for the topic {self._offsets_topic}"
             )
+        batch = ports.data_only(batch)
+        messages = batch.messages
         new = ports.topics.new(batch.topics)
         if not ports.topics.require(new, self._producer):
             return False
