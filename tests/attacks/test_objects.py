@@ -103,7 +103,12 @@ def test_long_records_come_in_small_lots(tmp_path: Path) -> None:
     assert [len(rows) for rows in pieces("ByteArrayFormat", path, 20, RECORD)] == [2] * 10
 
 
-@pytest.mark.parametrize("data", [b"\x1f\x8b no gzip", gzip.compress(b"1\n" * 1000)[:-9], gzip.compress(b"1\n")[:5]])
+@pytest.mark.parametrize(
+    "data",
+    [b"\x1f\x8b no gzip", gzip.compress(b"1\n" * 1000)[:-9], gzip.compress(b"1\n")[:5]],
+    # The head has the time: each process of pytest-xdist would have another name for the test.
+    ids=["no gzip", "cut off", "cut off in its head"],
+)
 def test_broken_packed_files_are_files_that_can_not_be_read(tmp_path: Path, data: bytes) -> None:
     """Who may put a file there breaks it off: it goes the way of files that can't be read, as behavior.on.error says."""
     path = tmp_path / "a.json.gz"

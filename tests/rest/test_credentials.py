@@ -130,6 +130,8 @@ def test_lines_that_can_not_be_read(text: str, rule: str) -> None:
 @pytest.mark.parametrize(
     "broken",
     ["ann:canary-secret", "ann:admn:$sha256$00", "ann", "ann:admin:$scrypt$", quick("ann", "read", "other").strip()],
+    # Hashes have a salt: each process of pytest-xdist would have another name for the test.
+    ids=["no role", "no such role", "a name", "half a hash", "a second line"],
 )
 def test_a_line_that_can_not_be_read_locks_out_its_own_user_and_nobody_else(broken: str) -> None:
     text = "\n".join([quick("ann", "admin", "a"), token_line("ann", "admin", "t1"), quick("bob", "read", "b"), broken])
