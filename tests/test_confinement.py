@@ -30,7 +30,10 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "transforms": (frozenset(), "a record that comes again must become the same record"),
     "predicates": (frozenset(), "a record that comes again must be judged the same"),
     "converters": (ALL - {ENVIRONMENT, PROCESSES}, "the registry's client: a lock, certificates, addresses, a time limit"),
-    "connectors": (frozenset((CLOCK, THREADS, FILES)), "they wait for files, and stop from another thread"),
+    "connectors": (
+        frozenset((CLOCK, THREADS, FILES, ENVIRONMENT)),
+        "they wait for files, and stop from another thread; where a library looks for its own configuration is in the environment",
+    ),
     "providers": (frozenset((FILES, ENVIRONMENT)), "secrets are there"),
     "tls": (ALL - {CLOCK, THREADS}, "keystores, by Java's tools; nothing waits"),
     "spark": (ALL - {DICE}, "starts Spark and its hosts; what they run is decided by the worker"),

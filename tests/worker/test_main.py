@@ -39,7 +39,7 @@ def test_a_worker_that_did_not_start_can_be_stopped() -> None:
 def test_that_spark_has_ended_is_told_each_time_with_the_reason() -> None:
     """It ends at once: its order says nothing of what it needs."""
     reasons: queue.Queue[str] = queue.Queue()
-    driver = Driver({}, reasons.put, {"references"})
+    driver = Driver({}, reasons.put, lambda host, reason: None, {"references"})
     driver.start()
     try:
         for _ in range(2):
