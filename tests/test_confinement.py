@@ -32,7 +32,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "converters": (ALL - {ENVIRONMENT, PROCESSES}, "the registry's client: a lock, certificates, addresses, a time limit"),
     "connectors": (
         frozenset((CLOCK, THREADS, FILES, ENVIRONMENT)),
-        "they wait for files, and stop from another thread; where a library looks for its own configuration is in the environment",
+        "they wait for files, and stop from another thread; where a library has its own configuration, the environment says",
     ),
     "providers": (frozenset((FILES, ENVIRONMENT)), "secrets are there"),
     "tls": (ALL - {CLOCK, THREADS}, "keystores, by Java's tools; nothing waits"),
