@@ -87,7 +87,7 @@ def _forms(text: str) -> list[str]:
 
 
 def _bare(piece: str) -> str:
-    """What a lenient server compares: without parameters, and without blanks and invisible characters."""
+    """Return what a lenient server compares: without parameters, and without blanks and invisible characters."""
     name = piece.partition(";")[0]
     return "".join(letter for letter in name if not letter.isspace() and unicodedata.category(letter) not in ("Cc", "Cf"))
 

@@ -59,7 +59,7 @@ def _secrets(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_header(value: str) -> Iterator[str]:
-    """What is behind the scheme of an Authorization, and the password in a Basic one."""
+    """Yield what is behind the scheme of an Authorization, and the password in a Basic one."""
     scheme, _, rest = value.partition(" ")
     if rest:
         yield rest.strip()

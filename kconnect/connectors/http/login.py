@@ -112,7 +112,7 @@ def basic(user: str, password: str) -> str:
 
 
 def _seconds(lasts: Any) -> float:
-    """How long a token is good. What is no number, or none that makes sense, is the usual time."""
+    """Return how long a token is good. What is no number, or none that makes sense, is the usual time."""
     try:
         found = float(lasts)
     except (ValueError, TypeError, OverflowError):

@@ -44,7 +44,7 @@ class Response:
     status_code: int
     content: bytes
     links: Mapping[str | None, Mapping[str, str]]
-    """Those of its header Link, by `rel`."""
+    """The addresses of its header Link, by `rel`."""
     url: httpx.URL
 
 
@@ -76,7 +76,7 @@ class Service:
         self._dialer = Dialer()
         self._client = self._made(self._dialer, _tls(config))
         self._elsewhere: tuple[Dialer, httpx.Client] | None = None
-        """For other origins: without login, cookies and a certificate."""
+        """The client for other origins, which has no login, cookies or certificate, and what dials for it."""
 
     def _made(self, dialer: Dialer, verify: ssl.SSLContext | bool) -> httpx.Client:
         timeout = httpx.Timeout(self._answer_s, connect=self._connect_s)
@@ -200,7 +200,7 @@ class Service:
         return dialer, client
 
     def _said(self, text: str) -> str:
-        """What a service has said, in one line, without what was sent to it."""
+        """Return what a service has said, in one line, without what was sent to it."""
         plain = " ".join(self._echoes.hide(text).split())[:_SHOWN]
         return "".join(letter if letter.isprintable() else "?" for letter in plain)
 

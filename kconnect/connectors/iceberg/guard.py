@@ -64,7 +64,7 @@ _LOCATIONS = re.compile(r"warehouse|write\..*path", re.IGNORECASE)
 
 
 class Rules:
-    """What the config says itself (`own`), and what the worker allows beyond it."""
+    """The rules of one catalog: what the config says itself (`own`), and what the worker allows beyond it."""
 
     def __init__(self, kind: str, own: Mapping[str, str], worker: Mapping[str, str]) -> None:
         self._own = dict(own)

@@ -137,7 +137,7 @@ def _deflated(data: bytes) -> Iterator[bytes]:
 
 
 def _piecewise(decoder: Any, data: bytes) -> Iterator[bytes]:
-    """For the decoders of bz2 and lzma, which keep what they have not unpacked yet."""
+    """Yield unpacked data piece by piece. The decoders of bz2 and lzma keep what they have not unpacked yet."""
     piece = 256 * 1024
     try:
         found = decoder.decompress(data, piece)
