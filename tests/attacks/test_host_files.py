@@ -192,7 +192,6 @@ JAVAS = (
     ("store", "\x01file://{}/x"),
     ("any", "url:file:{}/x"),
     ("file", "{}/a://../x"),
-    ("connection.url", "jdbc:h2:{}/x"),
     ("gcs.credentials.path", "{}/x"),
 )
 

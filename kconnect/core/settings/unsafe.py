@@ -4,7 +4,7 @@ Settings by which a config could run code, read the worker's files or have the w
 Whoever may create a connector reaches many Kafka clients: the task's own (`producer.override.*`), a reporter's, Debezium's
 schema history, MirrorMaker's clusters, a registry's. Their settings have the same last parts, so the last part decides,
 whatever stands before it. Asked by `overrides.py` for the task's clients and by `plugins/reach.py` for all of a config. The
-rows for JDBC are the drivers' parameters, in URLs and as settings. Read next: `gates.py`, which closes the same doors in a JVM.
+rows for databases are in `database_rules.py`. Read next: `gates.py`, which closes the same doors in a JVM.
 
 Settings that name a certificate, a key, a keytab or a store of these (`ssl.truststore.location`, `ssl.ca.location`,
 `sasl.kerberos.keytab`) are not here: many people need them, and what such a file holds is never sent as data.
@@ -14,11 +14,12 @@ Settings that name a certificate, a key, a keytab or a store of these (`ssl.trus
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote
 
+from kconnect.core.settings import database_rules
 from kconnect.core.settings.client_config import is_safe_for_shell
+from kconnect.core.settings.rule import Rule, only_of
 
 UNSAFE_ALLOWLIST = "connector.client.config.override.unsafe.allowlist"
 IMPLEMENTATIONS = "connector.library.implementations.allowed"
@@ -32,13 +33,6 @@ _KAFKAS = (
     "com.google.cloud.hosted.kafka.auth.",
 )
 """Packages whose classes a Kafka client may be told to load: its own, and the logins of the managed services."""
-_DRIVERS = (
-    "org.postgresql.ssl.",
-    "com.mysql.cj.",
-    "com.amazon.redshift.",
-    "com.google.cloud.sql.",
-    "com.azure.identity.extensions.jdbc.",
-)
 MODULES = (
     "org.apache.kafka.common.security.plain.PlainLoginModule",
     "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -53,31 +47,6 @@ _LONGEST = 200
 """So much of a name's end is looked at: patterns would take long for the longest that a body can have."""
 _OVERRIDE = re.compile(r"(producer|consumer|admin)\.override\.")
 """The task's own clients, which are librdkafka's: no setting makes these load a class of Java."""
-
-
-def _never(value: str) -> bool:
-    return not value
-
-
-def _of(*packages: str) -> Callable[[str], bool]:
-    """Whether each class in a list is of one of these packages. A name without a dot is no class."""
-
-    def check(value: str) -> bool:
-        names = [name.strip() for name in value.split(",")]
-        return all(not name or "." not in name or name.startswith(packages) for name in names)
-
-    return check
-
-
-@dataclass(frozen=True)
-class Rule:
-    """`name` is a pattern of the last parts of a setting's name; `harmless` tells of a value whether it does no harm."""
-
-    name: str
-    reason: str
-    harmless: Callable[[str], bool] = _never
-    java: bool = False
-    """Whether only Java's clients heed the setting."""
 
 
 _CLASS = "makes a Kafka client load a class that is not Kafka's own"
@@ -108,14 +77,14 @@ _RULES = (
         r"|sasl\.oauthbearer\.jwt\.(retriever|validator)\.class|interceptor\.classes|metric\.reporters"
         r"|bearer\.auth\.custom\.provider\.class|rule\.(executors|actions)\.[^.]+\.class",
         _CLASS,
-        _of(*_KAFKAS),
+        only_of(*_KAFKAS),
         java=True,
     ),
     # Connectors have settings of these names, too: they are a client's behind a client's prefix.
     Rule(
         rf"({_OF_CLIENT})(partitioner\.class|partition\.assignment\.strategy|(key|value)\.(de)?serializer)",
         _CLASS,
-        _of(*_KAFKAS),
+        only_of(*_KAFKAS),
         java=True,
     ),
     Rule(
@@ -124,45 +93,6 @@ _RULES = (
         java=True,
     ),
 )
-_JDBC = (
-    Rule(
-        r"socketfactory(arg|class|constructorarg)?|sslfactory|sslhostnameverifier|sslpasswordcallback|authenticationpluginclassname"
-        r"|trustmanagerclass|accesstokencallbackclass|propertiestransform|clientinfoprovider|xmlfactoryfactory|plugin_?name"
-        r"|loadbalance(strategy|exceptionchecker)|(parseinfo|serverconfig|queryinfo)cachefactory|profilereventhandler|logger"
-        r"|(default)?authenticationplugins?|authentication(fido|webauthn|openidconnect)callbackhandler|httpclient_(impl|factory)",
-        "makes a database's driver load a class that is not its own",
-        _of(*_DRIVERS),
-        java=True,
-    ),
-    Rule(
-        r"(query|statement|connectionlifecycle|exception)interceptors|autodeserialize|clientreroutejndiname"
-        r"|clientrerouteserverlistjndiname",
-        "has a database's driver run what the server answers, or code that it names",
-        lambda value: value.lower() in ("", "false"),
-        java=True,
-    ),
-    Rule(
-        r"allow(load)?localinfile|allowloadlocalinfileinpath|allowurlinlocalinfile|serverrsapublickeyfile",
-        "lets a database's server read the worker's files",
-        lambda value: value.lower() in ("", "false"),
-        java=True,
-    ),
-    Rule(r"logger\.?file|tracefile", "writes files on the worker's machine", java=True),
-    Rule(r"idtokenfile|token_?file(_?path)?", "has a database's driver send one of the worker's files", java=True),
-    Rule(
-        "enable_load_extension",
-        "lets queries load native code",
-        lambda value: value.lower() in ("", "false"),
-        java=True,
-    ),
-)
-_LOADING = re.compile(r"jdbc:(sqlite::resource:|ignite:cfg:|calcite:|jcr:)")
-"""Of these the URL itself names what is fetched and loaded."""
-_SPELLINGS = str.maketrans("\u0130\u0131\u017f\u212a", "iisk", "\\")
-"""What Java takes for the same letter where it ignores case; and H2 drops backslashes."""
-_TRIMMED = "".join(map(chr, range(33)))
-_BETWEEN = re.compile(r"[?&;,()]")
-_INIT = Rule("init", "has the database run commands when it is connected to", java=True)
 
 
 @dataclass(frozen=True)
@@ -174,7 +104,9 @@ class Danger:
     reason: str
 
 
-_COMPILED = tuple((re.compile(rf"(?:|.*\.)(?P<part>{rule.name})", re.DOTALL), rule) for rule in (*_RULES, *_JDBC))
+_COMPILED = tuple(
+    (re.compile(rf"(?:|.*\.)(?P<part>{rule.name})", re.DOTALL), rule) for rule in (*_RULES, *database_rules.RULES)
+)
 
 
 def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[Danger]:
@@ -185,7 +117,7 @@ def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[D
     if setting in allowed:
         return
     # No client takes names with blanks or capitals, but a connector may tidy them up before it hands them on.
-    name, text = setting.strip().translate(_SPELLINGS).lower(), value.strip()
+    name, text = database_rules.plain(setting), value.strip()
     ours = _OVERRIDE.match(name) is not None
     name = name[-_LONGEST:]
     for pattern, rule in _COMPILED:
@@ -199,13 +131,9 @@ def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[D
         module = _strange_module(text, ours)
         if module and "sasl.jaas.config" not in allowed:
             yield Danger(setting, "sasl.jaas.config", module)
-    url = value.strip().strip(_TRIMMED)
-    if url.lower().startswith("jdbc:"):
-        if _LOADING.match(url.lower()):
-            yield Danger(setting, setting, "makes a database's driver load what is at an address")
-        for parameter, rule in _of_url(url):
-            if parameter not in allowed:
-                yield Danger(setting, parameter, f"has the parameter {parameter}, which {rule.reason}")
+    for part, reason in database_rules.of_url(setting, value):
+        if part not in allowed:
+            yield Danger(setting, part, reason)
 
 
 def of_config(config: Mapping[str, str], allowed: Sequence[str] = ()) -> Iterator[Danger]:
@@ -232,23 +160,3 @@ def _strange_module(line: str, ours: bool) -> str | None:
     if module in MODULES or ours:
         return None
     return "names a login module that is not Kafka's own"
-
-
-def _of_url(url: str) -> Iterator[tuple[str, Rule]]:
-    """
-    The dangerous parameters of a URL of JDBC. Drivers decode percent signs, and some do so twice, so the text is looked at as
-    they see it.
-    """
-    once = unquote(url)
-    for text in dict.fromkeys((once, unquote(once))):
-        for part in _BETWEEN.split(text):
-            name, _, value = part.partition("=")
-            plain = name.strip().strip(_TRIMMED).translate(_SPELLINGS)[-_LONGEST:].lower()
-            low = re.split("[.:/]", plain)[-1]
-            if not low:
-                continue
-            for rule in _JDBC:
-                if re.fullmatch(rule.name, low) and not rule.harmless(value.strip()):
-                    yield low, rule
-            if low == "init" and text.lower().startswith("jdbc:h2:"):
-                yield low, _INIT

@@ -1,0 +1,105 @@
+"""What a URL of a database, or a driver's setting, may not have, and that ordinary ones pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.core.settings.unsafe import dangers
+
+LOGIN = "the machine's own login"
+URLS = (
+    ("jdbc:mariadb://h/d?credentialType=ENV&userKey=A&pwdKey=B", "credentialtype", LOGIN),
+    ("jdbc:mariadb://h/d?credentialType=AWS-IAM", "credentialtype", LOGIN),
+    ("jdbc:sqlserver://h;authentication=ActiveDirectoryManagedIdentity", "authentication", LOGIN),
+    ("jdbc:sqlserver://x.database.windows.net;serverName=h;authentication=ActiveDirectoryMSI", "authentication", LOGIN),
+    ("jdbc:sqlserver://h/x.database.windows.net;authentication=ActiveDirectoryDefault", "authentication", LOGIN),
+    ("jdbc:oracle:thin:@tcps://h:1/d?TOKEN_AUTH=OAUTH&TOKEN_LOCATION=/t", "token_location", "one of the worker's files"),
+    ("jdbc:oracle:thin:@(DESCRIPTION=(SECURITY=(TOKEN_LOCATION=/t)))", "token_location", "one of the worker's files"),
+    ("jdbc:oracle:thin:@tcps://h:1/d?oracle.jdbc.tokenAuthentication=OCI_INSTANCE_PRINCIPAL", "tokenauthentication", LOGIN),
+    ("jdbc:snowflake://h/?authenticator=WORKLOAD_IDENTITY", "authenticator", LOGIN),
+    ("jdbc:aws-wrapper:postgresql://h/d?wrapperPlugins=failover,awsSecretsManager", "wrapperplugins", LOGIN),
+    ("jdbc:redshift:iam://h.example.com:5439/d", "jdbc:redshift:iam", LOGIN),
+    ("jdbc:hive2://h:1/d;initFile=/etc/passwd", "initfile", "one of the worker's files"),
+    ("jdbc:trino://h/d?dnsResolver=a.b.C", "dnsresolver", "load a class"),
+    ("jdbc:ch://h/d?load_balancing_policy=a.b.C", "load_balancing_policy", "load a class"),
+    ("jdbc:new://h/d?thatNobodyKnows=a.b.C", "thatnobodyknows", "load a class"),
+    ("jdbc:informix-sqli://h:1/d:PROTOCOLTRACEFILE=/x", "protocoltracefile", "writes files"),
+    ("jdbc:derby://h:1/d;traceDirectory=/x", "tracedirectory", "writes files"),
+    ("jdbc:h2:mem:x", "jdbc:h2", "a database within the worker's processes"),
+    ("jdbc:h\\2:mem:x", "jdbc:h2", "a database within the worker's processes"),
+    ("jdbc:p6spy:h2:/x", "jdbc:h2", "a database within the worker's processes"),
+    ("JDBC:HSQLDB:mem:x", "jdbc:hsqldb", "a database within the worker's processes"),
+    ("jdbc:derby:memory:x;create=true", "jdbc:derby", "a database within the worker's processes"),
+    ("jdbc:duckdb:", "jdbc:duckdb", "a database within the worker's processes"),
+    (
+        "mongodb://u@h:1,x.mongodb.net/d?authMechanism=MONGODB-OIDC&authMechanismProperties=TOKEN_RESOURCE:x,ENVIRONMENT:k8s",
+        "authmechanismproperties",
+        LOGIN,
+    ),
+    ("mongodb+srv://h/?authMechanismProperties=%45NVIRONMENT%3Aazure", "authmechanismproperties", LOGIN),
+)
+
+
+@pytest.mark.parametrize(("url", "part", "reason"), URLS, ids=[url for url, _, _ in URLS])
+def test_what_is_dangerous_in_a_url(url: str, part: str, reason: str) -> None:
+    found = {danger.part: danger.reason for danger in dangers("connection.url", url)}
+    assert reason in found[part]
+    assert part not in [danger.part for danger in dangers("connection.url", url, [part])], "the worker's file allows it"
+
+
+@pytest.mark.parametrize("name", ["loader", "jdbc", "oracle:thin"])
+def test_parameters_that_come_from_elsewhere(name: str) -> None:
+    found = list(dangers("connection.url", f"jdbc:{name}:@config-https://evil.example/x"))
+    assert bool(found) == (name == "oracle:thin")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:mariadb://h/d?sslMode=verify-full&applicationName=com.acme.orders.Sink",
+        "jdbc:sqlserver://x.database.windows.net:1433;databaseName=My.Db;authentication=ActiveDirectoryManagedIdentity",
+        "jdbc:sqlserver://h;authentication=ActiveDirectoryServicePrincipal",
+        "jdbc:oracle:thin:@(DESCRIPTION=(ADDRESS=(PROTOCOL=tcps)(HOST=h)(PORT=1522))(CONNECT_DATA=(SERVICE_NAME=a.b.c)))",
+        "jdbc:snowflake://h/?authenticator=snowflake_jwt",
+        "jdbc:aws-wrapper:postgresql://h/d?wrapperPlugins=failover,efm",
+        "jdbc:redshift:iam://c.x.eu-west-1.redshift.amazonaws.com:5439/d",
+        "jdbc:redshift:iam://c:eu-west-1/d",
+        "jdbc:h2:tcp://h/~/d",
+        "jdbc:hsqldb:hsql://h/d",
+        "jdbc:derby://h:1527/d",
+        "jdbc:sqlite:/var/x.db",
+        "jdbc:postgresql://h2:5432/derby?currentSchema=public.Orders",
+        "mongodb+srv://c.x.mongodb.net/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:gcp,TOKEN_RESOURCE:x",
+        "mongodb://u:p@h/?authMechanism=SCRAM-SHA-256&authMechanismProperties=SERVICE_NAME:x",
+    ],
+)
+def test_what_is_ordinary(url: str) -> None:
+    assert list(dangers("connection.url", url)) == []
+
+
+SETTINGS = (
+    ("hibernate.jndi.url", "ldap://evil.example/x", "hibernate.jndi.url"),
+    ("hibernate.connection.datasource", "x", "hibernate.connection.datasource"),
+    ("hibernate.connection.provider_class", "com.acme.jdbc.Pool", "hibernate.connection.provider_class"),
+    ("hibernate.connection.credentialType", "ENV", "credentialtype"),
+    ("hibernate.connection.url", "jdbc:h2:mem:x", "jdbc:h2"),
+    ("driver.authentication", "ActiveDirectoryMSI", "authentication"),
+    ("connection.oracle.jdbc.tokenLocation", "/t", "tokenlocation"),
+)
+
+
+@pytest.mark.parametrize(("name", "value", "part"), SETTINGS)
+def test_what_is_dangerous_as_a_setting(name: str, value: str, part: str) -> None:
+    assert [danger.part for danger in dangers(name, value)] == [part]
+    assert list(dangers(name, value, [part])) == []
+
+
+def test_ordinary_settings_of_hibernate() -> None:
+    for name, value in (
+        ("hibernate.dialect", "org.hibernate.dialect.MySQLDialect"),
+        ("hibernate.jdbc.batch_size", "50"),
+        ("hibernate.session_factory_name_is_jndi", "false"),
+        ("hibernate.connection.provider_class", "org.hibernate.agroal.internal.AgroalConnectionProvider"),
+    ):
+        assert list(dangers(name, value)) == []
+    assert list(dangers("mongodb.authentication", "SCRAM")) == []
