@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import logging
 import os
 import queue
+import random
 import signal
 import sys
 import threading
@@ -24,6 +26,7 @@ import orjson
 
 from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import HostState, UnitSpec
+from kconnect.core.cluster.lease import Lease, Rest, stopped_after_ms
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
@@ -32,14 +35,14 @@ from kconnect.core.task.ports import OffsetStore
 from kconnect.core.task.topic_use import Announced
 from kconnect.host import containment, stops
 from kconnect.host.containment import Containment
-from kconnect.host.lease import Lease
 from kconnect.host.memory import Memory
 from kconnect.host.metrics import Reporter
 from kconnect.host.stops import Stop
 from kconnect.jvm import options
 from kconnect.jvm.options import Options
 from kconnect.kafka import clients
-from kconnect.kafka.log import LogReader, LogWriter, Place
+from kconnect.kafka.freshness import Freshness
+from kconnect.kafka.log import LogReader, LogWriter
 from kconnect.kafka.watch import Watchers
 from kconnect.plugins import environments
 from kconnect.plugins.providers import Providers
@@ -105,7 +108,7 @@ class Host:
             worker_incarnation,
             incarnation,
             process.identity(),
-            settings.session_timeout_ms,
+            stopped_after_ms(settings.session_timeout_ms, settings.handover_grace_ms),
             settings.handover_grace_ms,
             spec,
         )
@@ -117,7 +120,10 @@ class Host:
         control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
         self._reader = LogReader(client, control)
         self._lease = Lease(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
-        self._writer = LogWriter(client, topics, self._lease.limit_s)
+        # Answers that take half of what the host may be without the log are still worth having.
+        self._freshness = Freshness(self._reader, self._lease.turn_s, self._lease.limit_s / 2)
+        self._rest = Rest()
+        self._writer = LogWriter(client, topics, self._lease.sends_for_s)
         self._outbox = Outbox(self._writer, self.holds_lease)
         self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.holds_lease)
         self.memory = Memory(settings, spec.memory)
@@ -127,11 +133,12 @@ class Host:
         self._ending: dict[UnitId, Stop] = {}
         self._desired_offsets: dict[UnitId, int] = {}
         self._announced = Announced(self._state.config, self._state.assignment)
-        self._asked: tuple[float, dict[Place, int]] | None = None
 
     def run(self) -> None:
         log.info("Host %d of worker %s starts", self._number, self.settings.worker_id)
         while True:
+            # Before anything is read: what is read now may say that others have had this host's units since.
+            in_touch = self.holds_lease()
             follows = self._reader.at_end
             for record in self._reader.read(_READ_S):
                 found = self._state.apply(record)
@@ -155,13 +162,15 @@ class Host:
             self._watch_ending()
             self._renew_expired()
             self.gate.take()
-            for effect in self._state.decide(_now()):
+            for effect in self._state.decide(_now(), in_touch):
                 if isinstance(effect, decisions.Exit):
                     self._close(effect.reason)
                     return
                 if isinstance(effect, decisions.Die):
                     self._die(effect.reason)
                 self._perform(effect)
+            # Not before: until now units that have been taken away might have gone on.
+            self._lease.seen_at = self._freshness.seen_at
             self.gate.decided(self._lease.seen_at)
 
     def _perform(self, effect: decisions.HostEffect) -> None:
@@ -181,6 +190,7 @@ class Host:
                 self.gate.forget(unit_id)
                 if abandon:
                     unit.abandon()
+                    self._outbox.discard(unit_id)
                 else:
                     unit.request_stop()
             case decisions.SetTarget(unit_id, target, desired_offset):
@@ -231,18 +241,15 @@ class Host:
             self._outbox.discard()
             self._die("the assignment topic no longer matches what the host has read")
         if self._state.is_readable and lease.is_lost(now):
-            log.error("The internal topics could not be read for %.1f s: stopping all units", lease.limit_s)
+            log.error("The internal topics could not be read for %.1f s: stopping all units", now - lease.seen_at)
+            self._rest.lost(now, random.random())
             self._state.readable(False)
             self._outbox.discard()
             for ending in self._ending.values():
                 ending.unit.abandon()
             return
-        if self._asked is None and (lease.is_due(now) or self.gate.unconfirmed):
-            ends = self._reader.ends(lease.turn_s)
-            self._asked = None if ends is None else (now, ends)
-        if self._asked is not None and self._reader.has_read(self._asked[1]):
-            lease.seen_at, self._asked = self._asked[0], None
-        if not self._state.is_readable and self.holds_lease():
+        self._freshness.look(urgent=self.gate.unconfirmed)
+        if not self._state.is_readable and lease.is_recent(self._freshness.seen_at, now) and self._rest.is_over(now):
             log.info("The internal topics can be read again")
             self._state.readable(True)
 
@@ -294,12 +301,13 @@ class Host:
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         """Queue a status record; those of one unit keep their order."""
         value = UnitStatus(state, self.settings.worker_id, self._state.assignment.term, trace, version)
-        self._outbox.put(records.status(spec.unit, value))
+        self._outbox.put(records.status(spec.unit, value), spec.unit)
 
     def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
         """Hand the task configs that a connector instance made to the leader, with what the instance had seen."""
         seen = max(config_offset, self._desired_offsets.get(UnitId(connector), 0))
-        self._outbox.put(assignment_records.generated_tasks(GeneratedTasks(connector, tuple(configs), seen)))
+        tasks = GeneratedTasks(connector, tuple(configs), seen)
+        self._outbox.put(assignment_records.generated_tasks(tasks), UnitId(connector))
 
     def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
         return self._offsets.of(connector, config)
@@ -319,34 +327,47 @@ class Host:
         if self.settings.topic_tracking_enable:
             forms = self.settings.topic_tracking_record_formats
             for entry in records.topic_use(spec.connector, topic, spec.unit.task, int(time.time() * 1000), forms):
-                self._outbox.put(entry)
+                self._outbox.put(entry, spec.unit)
 
 
 class Outbox:
     """
     Writes entries in order from a thread of its own, many at a time, and again until they are acknowledged.
 
-    Nothing is written while `holds_lease()` is false; what waits then is for `discard`.
+    Nothing is written while `holds_lease()` is false. By then some of what waits may be for others to say: see `discard`.
     """
 
     def __init__(self, writer: LogWriter, holds_lease: Callable[[], bool]) -> None:
         self._writer = writer
         self._holds_lease = holds_lease
-        self._discards = 0
-        self._entries: queue.SimpleQueue[tuple[int, Entry | None]] = queue.SimpleQueue()
+        self._numbers = itertools.count(1)
+        self._discarded, self._discarded_of = 0, dict[UnitId, int]()
+        """Up to which number entries are dropped, all of them, or those of a unit."""
+        self._entries: queue.SimpleQueue[tuple[int, UnitId | None, Entry | None]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
         self._thread.start()
 
-    def put(self, entry: Entry) -> None:
-        self._entries.put((self._discards, entry))
+    def put(self, entry: Entry, unit: UnitId | None = None) -> None:
+        """`unit` is whom the entry speaks of, if it is a unit."""
+        self._entries.put((next(self._numbers), unit, entry))
 
-    def discard(self) -> None:
-        """Forget what has not been written yet. Returns at once: the writing thread drops what is older than this call."""
-        self._discards += 1
+    def discard(self, unit: UnitId | None = None) -> None:
+        """
+        Forget what has not been written yet: of `unit`, or all. Returns at once: the writing thread drops what is older than
+        this call.
+        """
+        if unit is None:
+            self._discarded = next(self._numbers)
+            self._discarded_of.clear()
+        else:
+            self._discarded_of[unit] = next(self._numbers)
 
     def close(self) -> None:
-        self._entries.put((self._discards, None))
+        self._entries.put((next(self._numbers), None, None))
         self._thread.join(10)
+
+    def _is_valid(self, number: int, unit: UnitId | None) -> bool:
+        return number > self._discarded and (unit is None or number > self._discarded_of.get(unit, 0))
 
     def _run(self) -> None:
         closing = False
@@ -355,8 +376,8 @@ class Outbox:
             with contextlib.suppress(queue.Empty):
                 while len(batch) < 500:
                     batch.append(self._entries.get_nowait())
-            closing = any(entry is None for _, entry in batch)
-            while entries := [entry for put_at, entry in batch if entry is not None and put_at == self._discards]:
+            closing = any(entry is None for *_, entry in batch)
+            while entries := [entry for number, unit, entry in batch if entry is not None and self._is_valid(number, unit)]:
                 if not self._holds_lease():
                     time.sleep(0.05)
                     continue

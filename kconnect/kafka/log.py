@@ -133,19 +133,33 @@ class LogReader:
 
     def _ends(self, client: ck.Consumer, timeout: float) -> dict[Place, int] | None:
         found: dict[Place, int] = {}
-        for partition in self._partitions:
-            place = self._roles[partition.topic], partition.partition
-            if place[0] in self.lost:
-                continue
+        for place in self.places():
             try:
-                _, high = client.get_watermark_offsets(partition, timeout=timeout, cached=False)
+                end = self._end(client, place, timeout)
             except ck.KafkaException as error:
-                log.debug("The end of %s can't be found: %s", partition.topic, error.args[0].str())
+                log.debug("The end of %s can't be found: %s", place[0].value, error.args[0].str())
                 return None
-            if high < self._positions.get(place, 0):
+            if end is None:
                 return None
-            found[place] = high
+            found[place] = end
         return found
+
+    def places(self) -> list[Place]:
+        """What is read, without what is `lost`."""
+        places = [(self._roles[partition.topic], partition.partition) for partition in self._partitions]
+        return [place for place in places if place[0] not in self.lost]
+
+    def end_of(self, place: Place, timeout: float) -> int | None:
+        """
+        As `ends`, of one partition, from any thread: KafkaException, or RuntimeError after `close`, if it can't be had; None if
+        it is less than what has been read.
+        """
+        return self._end(self._consumer, place, timeout)
+
+    def _end(self, client: ck.Consumer, place: Place, timeout: float) -> int | None:
+        name = next(name for name, role in self._roles.items() if role is place[0])
+        _, high = client.get_watermark_offsets(ck.TopicPartition(name, place[1]), timeout=timeout, cached=False)
+        return high if high >= self._positions.get(place, 0) else None
 
     def has_read(self, ends: Mapping[Place, int]) -> bool:
         return all(self._positions.get(place, 0) >= end for place, end in ends.items())

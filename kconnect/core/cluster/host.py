@@ -143,6 +143,8 @@ class HostState:
         self._blamed: dict[UnitId, Blame] = {}
         self._suspected: Units = frozenset()
         self._renewed: set[UnitId] = set()
+        self._taken: set[UnitId] = set()
+        """Units here that some record since the last decision took from this worker: others may have run them by now."""
         self._waiting: dict[UnitId, Wait] = {}
         """Those of `_running` that wait for the fencing of earlier task sets."""
         self._declared: Held | None = None
@@ -174,6 +176,8 @@ class HostState:
             # Most records of a large cluster are about other workers.
             self._changed |= isinstance(decoded, Held | Assignment | Placement) and decoded.worker == self.worker
             self._changed |= isinstance(decoded, FencingFailed) and bool(self._waiting)
+            if isinstance(decoded, Assignment) and decoded.worker == self.worker:
+                self._taken |= self.units - (decoded.units or frozenset())
         return decoded if isinstance(decoded, Broken | LoggerLevel) else None
 
     def reached(self, ends: Mapping[tuple[Topic, int], int]) -> None:
@@ -269,7 +273,11 @@ class HostState:
         """What runs, stops, or has run and failed: what this host must answer for."""
         return frozenset(self._running) | frozenset(self._stopping)
 
-    def decide(self, now: int) -> list[HostEffect]:
+    def decide(self, now: int, in_touch: bool = True) -> list[HostEffect]:
+        """
+        Decide what follows from the log. `in_touch` is false if the host had not read it for so long that others may have been
+        given by now what it runs.
+        """
         if self._ready_at is None or self._exited:
             return []
         late = self._abandon_late(now)
@@ -281,17 +289,23 @@ class HostState:
         wanted = {} if leave or not self._readable else self._wanted()
         effects: list[HostEffect] = late
         for unit, (spec, target, desired_offset) in list(self._running.items()):
-            if unit not in wanted or wanted[unit][0] != spec or unit in self._renewed:
+            if unit not in wanted or wanted[unit][0] != spec or unit in self._renewed or unit in self._taken:
                 del self._running[unit]
                 self._waiting.pop(unit, None)
                 self._stopping.add(unit)
-                if self._readable:
+                in_order = self._readable and (in_touch or unit not in self._taken)
+                if in_order:
                     self._in_order.add(unit)
-                effects.append(Stop(unit, abandon=not self._readable))
+                effects.append(Stop(unit, abandon=not in_order))
             elif wanted[unit][1:] != (target, desired_offset):
                 self._running[unit] = wanted[unit]
                 effects.append(SetTarget(unit, *wanted[unit][1:]))
+        if self._readable and not in_touch:
+            # What was stopping in order when the host lost touch.
+            effects += [Stop(unit, abandon=True) for unit in sorted(self._in_order & self._stopping & self._taken)]
+            self._in_order -= self._taken
         self._renewed.clear()
+        self._taken.clear()
         effects += self._pass()
         here = self.units
         todo = {} if self.predecessor else {unit: spec for unit, spec in wanted.items() if unit not in here}

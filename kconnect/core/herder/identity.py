@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kconnect.core.cluster.lease import stopped_after_ms
 from kconnect.core.state.records import Topic
 
 
@@ -39,3 +40,8 @@ class Identity:
     """Where this process is seen: see `Held`."""
     version: str = ""
     """Of kconnect."""
+
+    @property
+    def hosts_stop_after_ms(self) -> int:
+        """After how long a host that nobody can see, and that can't read the log, has asked its units to stop."""
+        return stopped_after_ms(self.session_timeout_ms, self.handover_grace_ms)

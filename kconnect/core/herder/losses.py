@@ -74,9 +74,9 @@ class Losses:
 
     @property
     def hosts_may_live(self) -> bool:
-        """Whether hosts may still run what a lost assignment topic gave them: they stop within their session."""
+        """Whether hosts may still run what a lost assignment topic gave them: they stop within a while."""
         desk = self._desk
-        return self._assignment_at is not None and desk.now - self._assignment_at < desk.identity.session_timeout_ms
+        return self._assignment_at is not None and desk.now - self._assignment_at < desk.identity.hosts_stop_after_ms
 
     def _tell(self, topic: Topic, problem: str, consequence: str) -> None:
         names = self._desk.identity.topic_names

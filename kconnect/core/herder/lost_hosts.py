@@ -21,12 +21,12 @@ _REPLACED_MS = 10_000
 
 class LostHosts:
     """
-    Times are milliseconds of the herder's clock. `session_ms` is how long a host may run that nobody can see: without its
+    Times are milliseconds of the herder's clock. `stops_after_ms` is how long a host may run that nobody can see: without its
     executor it ends at once, and without the log within this time.
     """
 
-    def __init__(self, session_ms: int) -> None:
-        self._session_ms = session_ms
+    def __init__(self, stops_after_ms: int) -> None:
+        self._stops_after_ms = stops_after_ms
         self._dead_since: dict[Host, int] = {}
         self._bereft: dict[Host, int] = {}
         """Those of a Spark that has ended, and since when; kept until there is a host of another one."""
@@ -61,7 +61,7 @@ class LostHosts:
 
     def _lost(self, now: int) -> set[Host]:
         lost = {host for host, since in self._dead_since.items() if now - since >= _REPLACED_MS or host in self._bereft}
-        return lost | {host for host, since in self._bereft.items() if now - since >= self._session_ms}
+        return lost | {host for host, since in self._bereft.items() if now - since >= self._stops_after_ms}
 
 
 def _name(held: Held) -> Host:

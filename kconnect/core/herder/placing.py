@@ -50,7 +50,7 @@ class Placing:
         self._healing = Healing()
         self._begun_at = 0
         """When this life told the hosts of others to stop."""
-        self._lost_hosts = LostHosts(desk.identity.session_timeout_ms)
+        self._lost_hosts = LostHosts(desk.identity.hosts_stop_after_ms)
         self._quarantine = Quarantine(desk, classes)
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
@@ -197,7 +197,7 @@ class Placing:
         placement = desk.log.assignment.placements.get(me.worker_id)
         if placement is None or placement.incarnation != me.incarnation:
             return []  # They have not been told to stop yet.
-        waited = desk.now - self._begun_at >= me.session_timeout_ms
+        waited = desk.now - self._begun_at >= me.hosts_stop_after_ms
         entries = []
         for held in desk.log.assignment.hosts_of(me.worker_id):
             dead = (held.worker, held.host, held.incarnation) in desk.dead_hosts

@@ -235,7 +235,8 @@ class SinkChain:
             value, key = self._values(topic, values), self._key_column(topic, [message.key() for message in messages])
         except Exception:  # noqa: BLE001 - the message that it failed on will fail alone
             return None
-        if value is None or key is None or len(value) != len(messages):
+        # A message may hold a null without being a tombstone, such as `null` in JSON: steps and tasks get batches without any.
+        if value is None or key is None or len(value) != len(messages) or value.has_nulls:
             return None
         self._topics.clear()
         self._topics.add(topic)

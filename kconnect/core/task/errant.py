@@ -20,10 +20,14 @@ class Errant:
     What `kconnect.api.task.ErrantRecordReporter` promises, for one sink task: records that it can't deliver go the way of
     those that can't be converted. Once it is wanted, it keeps messages until they are committed: a letter has the very bytes
     that were consumed.
+
+    Of a task that reports `in_put_only`, messages are kept until its `put` is done: a record that was written into the topic to
+    be reported would otherwise have all later ones kept, of which there is no end while a task waits to have enough for a file.
     """
 
-    def __init__(self, errors: Errors, task_class: str) -> None:
+    def __init__(self, errors: Errors, task_class: str, in_put_only: bool = False) -> None:
         self._wanted = False
+        self._in_put_only = in_put_only
         self._last: Iterable[Any] = ()
         self._errors = errors
         self._component = Component("the task's put()", task_class)
@@ -43,6 +47,12 @@ class Errant:
         for message in messages:
             place = TopicPartition(message.topic(), message.partition())
             self._kept.setdefault(place, {})[message.offset()] = message
+
+    def delivered(self) -> None:
+        """The task has taken all that was read."""
+        if self._in_put_only:
+            self._kept.clear()
+            self._last = ()
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         for place, end in offsets.items():

@@ -17,10 +17,16 @@ CONTEXT = "__connect.errors."
 BROUGHT = "__kconnect.dlq.brought."
 """Stands before the name of a header that the record brought along, and that only a report may write."""
 
+OMITTED = "__kconnect.dlq.omitted"
+"""
+The header of a letter whose record is too large for the queue: such a letter has no key, no value and no headers of the record,
+and this says how large they were.
+"""
+
 
 def mark(headers: Iterable[tuple[str, bytes | None]]) -> Headers:
     """Return a record's headers for its letter: names that only a report may write are marked."""
-    return [(BROUGHT + name if name.startswith((CONTEXT, BROUGHT)) else name, data) for name, data in headers]
+    return [(BROUGHT + name if name.startswith((CONTEXT, BROUGHT, OMITTED)) else name, data) for name, data in headers]
 
 
 def unmark(name: str) -> str:

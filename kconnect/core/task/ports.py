@@ -50,10 +50,14 @@ class Life(Protocol):
 
 
 class Refusal(NamedTuple):
-    """Why Kafka, or its client, does not take a message. `fatal`: the client can't go on at all."""
+    """
+    Why Kafka, or its client, does not take a message. `fatal`: the client can't go on at all. `too_large`: a smaller one would
+    be taken.
+    """
 
     text: str
     fatal: bool = False
+    too_large: bool = False
 
 
 OnReport = Callable[[Any, str, "Refusal | None", "RecordMetadata | None"], bool]

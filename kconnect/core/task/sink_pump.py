@@ -164,6 +164,8 @@ class SinkPump:
             return
         self._offsets.delivered(self._ends)
         self._ends = {}
+        if self._errant is not None:
+            self._errant.delivered()
         if self._retrying:
             self._retrying = False
             ports.counts.goes_on()
@@ -318,7 +320,9 @@ class SinkConversion:
         return Parts(parts) if self._columns else [record for part in parts for record in _listed(part)]
 
     def _given(self, done: list[SinkRecord] | Batch) -> list[SinkRecord] | Batch:
-        return done if self._columns and isinstance(done, Messages) else _listed(done)
+        """Return the batch, as the task takes it. Steps may have made nulls, which no batch has for a task."""
+        whole = self._columns and isinstance(done, Messages) and not (self._steps and done.value.has_nulls)
+        return done if whole else _listed(done)
 
     def _one(self, messages: Sequence[Any], batch: Batch | None) -> list[SinkRecord] | Batch:
         # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.

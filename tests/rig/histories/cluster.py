@@ -18,6 +18,7 @@ from typing import Any
 
 from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import HostState, UnitSpec
+from kconnect.core.cluster.lease import stopped_after_ms
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.effects import Body, Offsets
 from kconnect.core.herder.herder import Herder
@@ -545,7 +546,9 @@ class MemoryHost:
         self.cluster, self.worker, self.number, self.spec = cluster, worker, number, spec
         self.incarnation = f"{life:06d}"
         self.state = HostState(
-            *(worker, number, worker_incarnation, self.incarnation, None, cluster.session_ms, cluster.grace_ms, spec)
+            *(worker, number, worker_incarnation, self.incarnation, None),
+            stopped_after_ms(cluster.session_ms, cluster.grace_ms),
+            *(cluster.grace_ms, spec),
         )
         self.threads: dict[UnitId, UnitSpec] = {}
         self.failed: set[UnitId] = set()
@@ -560,7 +563,8 @@ class MemoryHost:
         self.dead = False
         self._stopping: list[UnitId] = []
         self._reader = MemoryReader(cluster.log, (Topic.CONFIG, Topic.ASSIGNMENT))
-        self._unsent: deque[Entry] = deque()
+        self._unsent: deque[tuple[UnitId | None, Entry]] = deque()
+        """With the unit that each speaks of, if it is one."""
         self._cut_off = False
         self._undecided = True
 
@@ -578,6 +582,10 @@ class MemoryHost:
         self._cut_off = False
         self._readable(True)
 
+    def holds_lease(self) -> bool:
+        """Whether nothing that runs here can be somebody else's yet."""
+        return not self._cut_off
+
     def _readable(self, readable: bool) -> None:
         self.state.readable(readable)
         self._undecided = True
@@ -594,12 +602,15 @@ class MemoryHost:
             self.failed.add(unit)
 
     def step(self) -> None:
+        self._step(self.holds_lease())
+
+    def _step(self, in_touch: bool) -> None:
         log, choose = self.cluster.log, self.cluster.random
         unread = not self._cut_off and not self._reader.at_end
         if (ending := self._ending()) and (self._cut_off or choose.random() < 0.4):
             self._end(choose.choice(ending))
-        elif self._unsent and not self._cut_off and not (unread and choose.random() < 0.5):
-            log.append([self._unsent.popleft()])
+        elif self._unsent and self.holds_lease() and not self._cut_off and not (unread and choose.random() < 0.5):
+            log.append([self._unsent.popleft()[1]])
         elif unread:
             batch, ends = self._reader.read(choose)
             for record in batch:
@@ -613,7 +624,7 @@ class MemoryHost:
             self.state.predecessor_dead()
             self._undecided = True
         self._undecided = False
-        for effect in self.state.decide(self.cluster.now):
+        for effect in self.state.decide(self.cluster.now, in_touch):
             self._perform(effect)
         if not self._cut_off:
             for unit in self._to_begin():
@@ -682,9 +693,9 @@ class MemoryHost:
                 else:
                     self.fail(unit, error)
             case decisions.Declare(held):
-                self._unsent.append(assignment_records.held(held))
+                self._unsent.append((None, assignment_records.held(held)))
             case decisions.Exit() | decisions.Die():
-                self.cluster.log.append(self._unsent)
+                self.cluster.log.append(entry for _, entry in self._unsent)
                 self.dead = True
                 self.cluster.kill_host(self.worker, self.number)
 
@@ -705,8 +716,9 @@ class MemoryHost:
         if spec.task is None and target is TargetState.STARTED:
             count = int(spec.connector_config.get("tasks.max") or 1)
             configs = tuple({"task": str(number)} for number in range(count))
-            self._unsent.append(assignment_records.generated_tasks(GeneratedTasks(spec.connector, configs, desired_offset)))
+            tasks = assignment_records.generated_tasks(GeneratedTasks(spec.connector, configs, desired_offset))
+            self._unsent.append((spec.unit, tasks))
 
     def _say(self, spec: UnitSpec, state: State, trace: str | None = None) -> None:
         term = self.state.assignment.term
-        self._unsent.append(records.status(spec.unit, UnitStatus(state, self.worker, term, trace, "test")))
+        self._unsent.append((spec.unit, records.status(spec.unit, UnitStatus(state, self.worker, term, trace, "test"))))

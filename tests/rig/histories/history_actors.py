@@ -6,10 +6,12 @@ Made by `histories.py`. Read next: `counting.py` for what the tasks do.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from kconnect.core.cluster import host as decisions
 from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.lease import paused_after_s, stopped_after_ms
 from kconnect.core.herder import effects, events
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import HostSpec
@@ -139,6 +141,8 @@ class HistoryHost(MemoryHost):
         self._announced = Announced(self.state.config, self.state.assignment)
         self.stepped_at = cluster.now
         self._seen_at = cluster.now
+        self._pauses_ms = 1000 * paused_after_s(cluster.session_ms / 1000, cluster.grace_ms / 1000)
+        self._stops_ms = stopped_after_ms(cluster.session_ms, cluster.grace_ms)
 
     @property
     def busy(self) -> bool:
@@ -146,8 +150,9 @@ class HistoryHost(MemoryHost):
 
     def step(self) -> None:
         self.stepped_at = self.cluster.now
-        lost = self.state.is_readable and not self.holds_lease()
-        if lost:
+        in_touch = self.holds_lease()
+        lost = self.cluster.now - self._seen_at >= self._stops_ms
+        if lost and self.state.is_readable:
             self._readable(False)
             self._unsent.clear()
             for unit in self._stopping:
@@ -159,7 +164,7 @@ class HistoryHost(MemoryHost):
                 self._readable(True)
         self._cut_off = self.cut
         self._give_up()
-        super().step()
+        self._step(in_touch)
         if not self.dead and self.tasks and self.cluster.emitting and self.holds_lease() and not self.cut:
             unit = self.cluster.pick(list(self.tasks))
             if not self.tasks[unit].abandoned:
@@ -194,7 +199,7 @@ class HistoryHost(MemoryHost):
             self._drop(unit, store=False)
 
     def holds_lease(self) -> bool:
-        return self.cluster.now - self._seen_at < self.cluster.session_ms * 0.75
+        return self.cluster.now - self._seen_at < self._pauses_ms
 
     def _is_dead(self, held: assignment_records.Held) -> bool:
         return self.cluster.one_machine and super()._is_dead(held)
@@ -243,10 +248,12 @@ class HistoryHost(MemoryHost):
 
     def _announce(self, unit: UnitId, topic: str) -> None:
         self._announced.of(unit).add(topic)
-        self._unsent += records.topic_use(unit.connector, topic, unit.task or 0, self.cluster.now, ("apache", "kip-558"))
+        entries = records.topic_use(unit.connector, topic, unit.task or 0, self.cluster.now, ("apache", "kip-558"))
+        self._unsent += [(unit, entry) for entry in entries]
 
     def _abandon(self, unit: UnitId) -> None:
         self.abandoned.add(unit)
+        self._unsent = deque(waiting for waiting in self._unsent if waiting[0] != unit)
         if unit in self.tasks:
             self.tasks[unit].abandoned = True
 

@@ -1,0 +1,87 @@
+"""
+Up to when a log is known to have been read to its end, though brokers may answer slowly.
+
+Held by whoever tails the internal topics and must know that it missed nothing: a task host (`host/main.py`) for its lease, a
+worker (`worker/main.py`) for `/health`. Read next: `core/cluster/lease.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+
+import confluent_kafka as ck
+
+from kconnect.kafka.log import LogReader, Place
+
+_AT_ONCE_S = 0.05
+"""How long to wait for answers that mostly come within milliseconds, so that who waits for them need not wait for a turn."""
+_URGENT_S = 0.1
+_MOST_OPEN = 4
+
+
+class Freshness:
+    """
+    `look` is called by the thread that reads, in each of its turns, and asks every `every_s` seconds where the log ends.
+
+    Nobody waits for the answers, and several may be open: brokers that take three seconds cost three seconds of freshness, not
+    the connection, and with it TLS and SCRAM anew. `timeout_s` is when librdkafka gives a question up, and closes the
+    connection, as it must when a broker has vanished without a word.
+    """
+
+    def __init__(self, reader: LogReader, every_s: float, timeout_s: float) -> None:
+        self._reader = reader
+        self._every_s, self._timeout_s = every_s, timeout_s
+        self.seen_at = self._asked_at = time.monotonic()
+        """All that was in the log then has been read, by the monotonic clock."""
+        self._open: deque[_Question] = deque()
+
+    def look(self, urgent: bool = False) -> None:
+        """With `urgent` somebody waits for the next answer."""
+        now = time.monotonic()
+        if now - self._asked_at >= (_URGENT_S if urgent else self._every_s) and len(self._open) < _MOST_OPEN:
+            self._asked_at = now
+            question = _Question(self._reader, now, self._timeout_s)
+            self._open.append(question)
+            question.answered.wait(_AT_ONCE_S)
+        for question in list(self._open):
+            if not question.answered.is_set():
+                continue
+            if question.ends is None:
+                self._open.remove(question)
+            elif self._reader.has_read(question.ends):
+                self.seen_at = max(self.seen_at, question.asked_at)
+                self._open.remove(question)
+
+
+class _Question:
+    """Where each partition ends, each asked for by a thread of its own. `ends` is None once one of them is not answered."""
+
+    def __init__(self, reader: LogReader, asked_at: float, timeout_s: float) -> None:
+        self.asked_at = asked_at
+        self.answered = threading.Event()
+        self.ends: dict[Place, int] | None = {}
+        self._lock = threading.Lock()
+        self._reader = reader
+        places = reader.places()
+        self._missing = len(places)
+        if not places:
+            self.answered.set()
+        for place in places:
+            threading.Thread(target=self._ask, args=(place, timeout_s), name="ends", daemon=True).start()
+
+    def _ask(self, place: Place, timeout_s: float) -> None:
+        end: int | None = None
+        # RuntimeError: the reader was closed, or has another client by now.
+        with contextlib.suppress(ck.KafkaException, RuntimeError):
+            end = self._reader.end_of(place, timeout_s)
+        with self._lock:
+            self._missing -= 1
+            if end is None or self.ends is None:
+                self.ends = None
+            else:
+                self.ends[place] = end
+            if self.ends is None or not self._missing:
+                self.answered.set()
