@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from kconnect.api import ConfigError
 from kconnect.connectors import passthrough
 from kconnect.connectors.host_files import HostFiles
-from kconnect.connectors.objects import settings
+from kconnect.connectors.objects import logins, settings
 
 OPTIONS = settings.PASSTHROUGH.prefix
 
@@ -54,22 +55,42 @@ _SAFE = frozenset(
         *("storage_sas_token", "storage_token", "storage_use_emulator", "storage_endpoint", "client_id", "client_secret"),
         *("tenant_id", "authority_id", "sas_key", "sas_token", "bearer_token", "container_name", "use_emulator"),
         *("use_fabric_endpoint", "object_id", "encryption_key", "service_account_key", "base_url"),
-        # Of the client.
+    )
+)
+_CLIENT = frozenset(
+    (
         *("allow_http", "allow_invalid_certificates", "connect_timeout", "timeout", "read_timeout", "user_agent", "proxy_url"),
         *("proxy_ca_certificate", "proxy_excludes", "root_certificate", "pool_idle_timeout", "pool_max_idle_per_host"),
         *("default_content_type", "http1_only", "http2_only", "randomize_addresses"),
     )
 )
+"""Of the client of HTTP, which obstore takes apart from the store's."""
 _KEY_FILES = frozenset(("service_account", "service_account_path", "application_credentials"))
 """Files with a key: what they hold is used to sign, and never sent."""
 _VENDOR = re.compile(r"^(aws|azure|google)_")
 
 
-def given(props: Mapping[str, str], files: HostFiles) -> dict[str, str]:
-    """Return the options of a config. Raise ConfigError for one that a config may not set."""
-    options = passthrough.given(props, settings.PASSTHROUGH)
-    for name, value in options.items():
+class Options(NamedTuple):
+    """The options of a store, and of its client."""
+
+    store: dict[str, str]
+    client: dict[str, str]
+
+
+def given(props: Mapping[str, str], files: HostFiles) -> Options:
+    """Return the options of a config for its store. Raise ConfigError for one that a config may not set."""
+    options = Options({}, {})
+    url = props.get(settings.STORE) or "s3://"
+    # Settings of S3 that are options of its store.
+    own = {"region": props.get(settings.REGION, ""), "secret_access_key": props.get(settings.SECRET_KEY, "")}
+    by_name = own if logins.cloud_of(url) == "aws" else {}
+    for name, value in passthrough.given(props, settings.PASSTHROUGH).items():
         plain = _VENDOR.sub("", name.strip().lower())
+        by_name[plain] = value
+        if plain in _CLIENT:
+            options.client[plain] = value
+            continue
+        options.store[name] = value
         if plain in _KEY_FILES:
             files.check(settings.STORE, value)
         elif plain not in _SAFE:
@@ -78,6 +99,7 @@ def given(props: Mapping[str, str], files: HostFiles) -> dict[str, str]:
                 "address for one or runs a command is set in the environment of the worker's hosts"
             )
             raise ConfigError(settings.STORE, "[hidden]", rule)
+    logins.check(url, by_name)
     return options
 
 

@@ -72,16 +72,16 @@ class Store:
             self._local = files.check(settings.STORE, folder)
         self._files = files
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
-        client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s"}
+        client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s", **given.client}
         self.shown = url.partition("?")[0]
         try:
             if url.startswith(("s3://", "s3a://")):
-                self._store: Any = self._s3(url.partition("://")[2], config, given, client)
+                self._store: Any = self._s3(url.partition("://")[2], config, given.store, client)
             elif folder is not None:
                 self._store = from_url(url, mkdir=True)
             else:
                 made: Any = from_url
-                self._store = made(url, config=given, client_options=client, retry_config={"max_retries": 0})
+                self._store = made(url, config=given.store, client_options=client, retry_config={"max_retries": 0})
         except exceptions.UnknownConfigurationKeyError as error:
             raise ConfigError(settings.STORE, url, f"An option that the store has not: {_line(error)}") from None
         except (exceptions.BaseError, ValueError, OSError) as error:
@@ -92,7 +92,7 @@ class Store:
         given: dict[str, Any] = {"aws_region": config[settings.REGION]}
         if config[settings.ENDPOINT]:
             given["aws_endpoint"] = config[settings.ENDPOINT]
-            client["allow_http"] = config[settings.ENDPOINT].startswith("http://")
+            client.setdefault("allow_http", config[settings.ENDPOINT].startswith("http://"))
         for name, setting in (("aws_access_key_id", settings.ACCESS_KEY), ("aws_secret_access_key", settings.SECRET_KEY)):
             if config[setting].value:
                 given[name] = config[setting].value
