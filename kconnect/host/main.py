@@ -149,7 +149,7 @@ class Host:
             self._contained.look(self._units.values())
             self._watch_memory()
             self._watch_log()
-            self._metrics.report()
+            self._metrics.report(self._lease.seen_at)
             self.starts.look()
             if not self._reader.at_end:
                 continue

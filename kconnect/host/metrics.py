@@ -14,8 +14,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
+from kconnect.core.cluster.silence import BEAT_S
 from kconnect.core.metrics import report
-from kconnect.core.metrics.report import HostReport, Starts, UnitReport
+from kconnect.core.metrics.report import Beat, HostReport, Starts, UnitReport
 from kconnect.core.metrics.task import Values
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import UnitId
@@ -61,7 +62,7 @@ class Reporter:
         self._memory = memory
         self._usage, self._measured_at = memory.usage(), time.monotonic()
         self._host: tuple[HostReport | None, float] = (None, 0.0)
-        self._turn_at = 0.0
+        self._turn_at = self._beat_at = 0.0
         self._published: beans.Latest = {}
         self._complained = False
 
@@ -75,9 +76,15 @@ class Reporter:
         if (said := self._units.get(unit.spec.unit)) is not None and said.unit is unit:
             del self._units[unit.spec.unit]
 
-    def report(self) -> None:
-        """Write what is new. Returns at once, and never fails: the host has better things to do."""
+    def report(self, seen_at: float) -> None:
+        """
+        Write what is new, and that the host lives; `seen_at` is up to when it has read the log. Returns at once, and never
+        fails: the host has better things to do.
+        """
         now = time.monotonic()
+        if now >= self._beat_at:
+            self._beat_at = now + BEAT_S
+            self._writer.write(*report.encode(Beat(*self._where, now - seen_at)))
         if now < self._turn_at:
             return
         self._turn_at = now + _TURN_S

@@ -11,15 +11,27 @@ import contextlib
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import confluent_kafka as ck
-
-from kconnect.kafka.log import LogReader, Place
 
 _AT_ONCE_S = 0.05
 """How long to wait for answers that mostly come within milliseconds, so that who waits for them need not wait for a turn."""
 _URGENT_S = 0.1
 _MOST_OPEN = 4
+
+
+class Tailed(Protocol):
+    """What is read: `LogReader`, or `MetricsReader`. Places are partitions, by whatever names the reader has for them."""
+
+    def places(self) -> Sequence[Any]: ...
+
+    def end_of(self, place: Any, timeout: float) -> int | None:
+        """Where the partition ends now, None if that makes no sense; KafkaException or RuntimeError if it can't be had."""
+        ...
+
+    def has_read(self, ends: Mapping[Any, int]) -> bool: ...
 
 
 class Freshness:
@@ -31,7 +43,7 @@ class Freshness:
     connection, as it must when a broker has vanished without a word.
     """
 
-    def __init__(self, reader: LogReader, every_s: float, timeout_s: float) -> None:
+    def __init__(self, reader: Tailed, every_s: float, timeout_s: float) -> None:
         self._reader = reader
         self._every_s, self._timeout_s = every_s, timeout_s
         self.seen_at = self._asked_at = time.monotonic()
@@ -59,10 +71,10 @@ class Freshness:
 class _Question:
     """Where each partition ends, each asked for by a thread of its own. `ends` is None once one of them is not answered."""
 
-    def __init__(self, reader: LogReader, asked_at: float, timeout_s: float) -> None:
+    def __init__(self, reader: Tailed, asked_at: float, timeout_s: float) -> None:
         self.asked_at = asked_at
         self.answered = threading.Event()
-        self.ends: dict[Place, int] | None = {}
+        self.ends: dict[Any, int] | None = {}
         self._lock = threading.Lock()
         self._reader = reader
         places = reader.places()
@@ -72,7 +84,7 @@ class _Question:
         for place in places:
             threading.Thread(target=self._ask, args=(place, timeout_s), name="ends", daemon=True).start()
 
-    def _ask(self, place: Place, timeout_s: float) -> None:
+    def _ask(self, place: Any, timeout_s: float) -> None:
         end: int | None = None
         # RuntimeError: the reader was closed, or has another client by now.
         with contextlib.suppress(ck.KafkaException, RuntimeError):

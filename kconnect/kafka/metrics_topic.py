@@ -97,6 +97,7 @@ class MetricsReader:
                 raise ConnectError(f"The topic {topic} can't be read: {found.error.str()}")
             since = int(time.time() * 1000) - back_ms
             wanted = [ck.TopicPartition(topic, number, since) for number in found.partitions]
+            self._positions = dict.fromkeys(found.partitions, 0)
             self._consumer.assign(self._consumer.offsets_for_times(wanted, timeout=_TIMEOUT_S))
         except ck.KafkaException as error:
             raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
@@ -121,7 +122,22 @@ class MetricsReader:
             error = message.error()
             if error is not None and error.fatal():
                 raise ConnectError(f"The topic {self._topic} can't be read: {error.str()}")
+        for message in found:
+            if message.error() is None and (partition := message.partition()) is not None:
+                self._positions[partition] = (message.offset() or 0) + 1
         return [message.value() for message in found if message.error() is None]
+
+    def places(self) -> list[int]:
+        return list(self._positions)
+
+    def end_of(self, place: int, timeout: float) -> int | None:
+        """From any thread. KafkaException, or RuntimeError after `close`, if no broker says it."""
+        partition = ck.TopicPartition(self._topic, place)
+        _, high = self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=False)
+        return int(high)
+
+    def has_read(self, ends: Mapping[int, int]) -> bool:
+        return all(self._positions.get(place, 0) >= end for place, end in ends.items())
 
     def close(self) -> None:
         self._consumer.close()

@@ -13,10 +13,11 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
+from kconnect.core.cluster.silence import SILENT_S, Host, Silence
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.effects import Effect
 from kconnect.core.herder.herder import Herder
@@ -45,6 +46,10 @@ class Outside(Protocol):
 
     def is_dead(self, held: Held) -> bool: ...
 
+    def silences(self) -> Mapping[Host, Silence]:
+        """Which hosts, of any worker, do not run what they have; must not block."""
+        ...
+
 
 class Loop:
     def __init__(self, herder: Herder, outside: Outside) -> None:
@@ -58,6 +63,8 @@ class Loop:
         self._pools = {lane: ThreadPoolExecutor(size, lane.name.lower()) for lane, size in _THREADS.items()}
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         self._probed_at = 0
+        self.log_seen_at: int | None = None
+        """Up to when the log has been read, in milliseconds of the monotonic clock. Set by who reads it, from its thread."""
         self.released = threading.Event()
         """Set once nothing of this worker runs any more, after a `ShutDown`."""
 
@@ -175,9 +182,17 @@ class Loop:
             for held in herder.log.assignment.held.values()
             if held.worker == me or (herder.desk.leads and held.worker not in herder.desk.members)
         ]
+        self._probe_silence(now)
         dead = frozenset((held.worker, held.host, held.incarnation) for held in old if self._outside.is_dead(held))
         if dead != herder.desk.dead_hosts:
             self.post(events.HostsDead(dead))
+
+    def _probe_silence(self, now: int) -> None:
+        desk, silences = self._herder.desk, self._outside.silences()
+        unread = self.log_seen_at is not None and now - self.log_seen_at > SILENT_S * 1000
+        unread_since = self.log_seen_at if unread else None
+        if silences != desk.silent_hosts or (unread_since is None) != (desk.unread_since is None):
+            self.post(events.HostsSilent(silences, unread_since))
 
 
 def _now() -> int:

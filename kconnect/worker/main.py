@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kconnect import __version__
+from kconnect.core.cluster.silence import SILENT_S
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
@@ -31,8 +32,9 @@ from kconnect.java import properties
 from kconnect.jvm import java
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin, InternalTopic
+from kconnect.kafka.freshness import Freshness
 from kconnect.kafka.group import Entrance, GroupMember
-from kconnect.kafka.log import LogReader
+from kconnect.kafka.log import LogReader, Place
 from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
@@ -46,6 +48,8 @@ from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
 
 log = logging.getLogger(__name__)
+
+_FRESH_S = 2.0
 
 
 def run(path: Path) -> int:
@@ -190,10 +194,14 @@ class Worker:
         assert self._driver is not None
         try:
             reader = LogReader(clients.internal(self.settings, "reader"), clients.topics(self.settings))
+            freshness = Freshness(_Control(reader), _FRESH_S, 2 * SILENT_S)
             caught_up, before = False, AssignmentState()
             while not self._stopping.is_set() or not self._loop.released.is_set():
                 batch = reader.read(0.2)
                 reached = reader.reached()
+                freshness.look()
+                if self._group is not None:
+                    self._loop.log_seen_at = int(freshness.seen_at * 1000)
                 if batch or reached:
                     self._loop.post(events.Read(tuple(batch), reached))
                 for remade in self._watch.remade(reader):
@@ -239,6 +247,17 @@ class Worker:
             failed,
         )
         self._group.start()
+
+
+class _Control:
+    """The two topics that everything is decided by: whether one can read them is asked of brokers again and again."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self._reader = reader
+        self.end_of, self.has_read = reader.end_of, reader.has_read
+
+    def places(self) -> list[Place]:
+        return [place for place in self._reader.places() if place[0] in (Topic.CONFIG, Topic.ASSIGNMENT)]
 
 
 def _internal_topics(settings: WorkerSettings) -> dict[Topic, InternalTopic]:

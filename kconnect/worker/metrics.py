@@ -14,12 +14,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kconnect.core.cluster.silence import SILENT_S, Beats, Host, Silence
 from kconnect.core.metrics import report
 from kconnect.core.metrics.history import History
-from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport
+from kconnect.core.metrics.report import Beat, HostReport, Report, Starts, UnitReport
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, metrics_topic
+from kconnect.kafka.freshness import Freshness
 from kconnect.kafka.metrics_topic import MetricsReader
 
 log = logging.getLogger(__name__)
@@ -28,6 +30,7 @@ _FORGOTTEN_S = 3 * report.AGAIN_S
 _NO_HOST = -1
 _BACK_MS = int(report.AGAIN_S * 1000) + 60_000
 _RETRY_S = 30.0
+_FRESH_S = 2.0
 
 
 class Heard:
@@ -70,6 +73,8 @@ class Feed:
         self._client: Mapping[str, Any] = clients.internal(settings, "metrics")
         self._heard = Heard(settings.worker_id)
         self._history = History()
+        self._beats = Beats()
+        self._silences: dict[Host, Silence] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
 
@@ -97,6 +102,10 @@ class Feed:
         """As `History.of` has it. From any thread."""
         return self._history.of(connector)
 
+    def silences(self) -> Mapping[Host, Silence]:
+        """Which hosts, of all workers, do not run what they have; nothing while this worker can't hear. From any thread."""
+        return self._silences
+
     def close(self) -> None:
         self._closing.set()
         # A worker that could not start is stopped all the same, and is to say why it couldn't.
@@ -116,19 +125,25 @@ class Feed:
                 if not complained:
                     log.warning("/metrics lacks the tasks' metrics (logged once): %s", error)
                 complained = True
+                self._silences = {}
                 self._closing.wait(_RETRY_S)
 
     def _follow(self, reader: MetricsReader) -> None:
         tidied_at = time.monotonic()
+        freshness = Freshness(reader, _FRESH_S, 2 * SILENT_S)
         while not self._closing.is_set():
             values = reader.read(1.0)
             now = time.monotonic()
             for value in values:
                 heard = report.decode(value)
-                if heard is not None:
+                if isinstance(heard, Beat):
+                    self._beats.take((heard.worker, heard.host, heard.incarnation), heard.unread_s, now)
+                elif heard is not None:
                     self._heard.take(heard, now)
                     if isinstance(heard, UnitReport):
                         self._history.hear(heard, time.time())
+            freshness.look()
+            self._silences = self._beats.silences(now, freshness.seen_at)
             self._history.take(time.time(), _FORGOTTEN_S)
             if now - tidied_at > report.AGAIN_S:
                 tidied_at = now

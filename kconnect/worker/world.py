@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
+from kconnect.core.cluster.silence import Host, Silence
 from kconnect.core.herder import effects
 from kconnect.core.herder.effects import Body, Offsets
 from kconnect.core.herder.performing import Lane, performs
@@ -272,6 +273,9 @@ class World:
 
     def is_dead(self, held: Held) -> bool:
         return process.is_dead(held)
+
+    def silences(self) -> Mapping[Host, Silence]:
+        return self._feed.silences()
 
 
 def _broken(registry: Registry) -> list[Body]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kconnect.core.cluster.silence import Host, Silence
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.identity import Identity
@@ -51,6 +52,9 @@ class SlowClusters:
 
     def is_dead(self, held: assignment_records.Held) -> bool:
         return False
+
+    def silences(self) -> dict[Host, Silence]:
+        return {}
 
 
 @pytest.fixture

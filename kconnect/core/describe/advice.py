@@ -72,7 +72,10 @@ def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
         return
     reasons = [unit.get("waits_for") or "" for unit in (found, *found["tasks"])]
     stuck = next((reason for reason in reasons if "the Spark driver ended" in reason or "the host has ended" in reason), None)
-    if stuck is not None:
+    silent = next((reason for reason in reasons if reason.startswith(("not running: ", "not known: "))), None)
+    if silent is not None:
+        yield f"It was started; now it is {silent}. `GET /health` of its worker and the worker's log have more"
+    elif stuck is not None:
         yield f"It waits for Spark, which does not start: {stuck}. The worker's log has more"
     elif found["moving"]:
         yield "A rebalance is under way: `kconnect cluster` shows what moves. This ends by itself."

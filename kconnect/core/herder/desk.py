@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kconnect.core.cluster.silence import Host, Silence
 from kconnect.core.herder import effects
 from kconnect.core.herder.effects import Effect, Offsets
 from kconnect.core.herder.identity import Identity
@@ -68,6 +69,10 @@ class Desk:
         """Whether this worker believes that it does."""
         self.dead_hosts: frozenset[tuple[str, int, str]] = frozenset()
         """As (worker, number, incarnation)."""
+        self.silent_hosts: Mapping[Host, Silence] = {}
+        """Hosts, of any worker, that do not run what they have."""
+        self.unread_since: int | None = None
+        """Since when this worker can't read the log, if that is so."""
         self.term: Term | None = None
         """While this worker leads, or is about to."""
         self.spark_trouble: str | None = None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kconnect.core.cluster.silence import Host, Silence
 from kconnect.core.herder.request import Request
 from kconnect.core.state.records import LogRecord, Topic
 
@@ -100,6 +101,17 @@ class HostsDead:
 
 
 @dataclass(frozen=True, slots=True)
+class HostsSilent:
+    """
+    These hosts, of any worker, and no others do not run what they have. `unread_since` is since when this worker has not been
+    able to read the log, in milliseconds of the herder's clock, if that is so.
+    """
+
+    hosts: Mapping[Host, Silence]
+    unread_since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SparkEnded:
     """This worker's Spark driver, or its JVM, is gone: the hosts end with it, and others come once there is another."""
 
@@ -138,6 +150,7 @@ Event = (
     | Lost
     | Members
     | HostsDead
+    | HostsSilent
     | SparkEnded
     | HostEnded
     | Tick

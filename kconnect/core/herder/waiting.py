@@ -10,9 +10,14 @@ from __future__ import annotations
 from kconnect.core.herder.desk import Desk
 from kconnect.core.state.records import State, TargetState, UnitId, UnitStatus
 
+_AT_WORK = (State.RUNNING, State.RESTARTING)
+
 
 def waiting(desk: Desk, name: str) -> dict[UnitId, UnitStatus]:
-    """The units of a connector of which nobody has said anything yet, and those of which the last word is UNASSIGNED."""
+    """
+    The units of a connector of which nobody has said anything yet, those of which the last word is UNASSIGNED, and those that a
+    host has and does not run. Of these the topic still says RUNNING: the host that would say otherwise can't.
+    """
     config, found = desk.log.config, {}
     if name not in config.connectors:
         return {}
@@ -23,7 +28,35 @@ def waiting(desk: Desk, name: str) -> dict[UnitId, UnitStatus]:
             found[unit] = UnitStatus(State.UNASSIGNED, *why(desk, unit))
         elif said.state is State.UNASSIGNED and not stopped:
             found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, why(desk, unit)[-1], said.version)
+        elif said.state in _AT_WORK and (reason := silence(desk, unit)):
+            found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, reason, said.version)
     return found
+
+
+def silence(desk: Desk, unit: UnitId) -> str | None:
+    """Why a unit that is said to run does not, as far as this worker can tell."""
+    for worker, number, incarnation in desk.silent_hosts:
+        held = desk.log.assignment.held.get((worker, number))
+        if held is not None and held.incarnation == incarnation and unit in (held.units or ()):
+            return desk.silent_hosts[worker, number, incarnation].reason(worker, number)
+    if desk.unread_since is None:
+        return None
+    # Of other workers' hosts it knows nothing; its own are mostly where it is.
+    if any(unit in (held.units or ()) for held in desk.log.assignment.hosts_of(desk.me)):
+        return f"not known: the worker {desk.me} cannot read its internal topics, and so does not know whether it runs"
+    return None
+
+
+def silent_hosts(desk: Desk) -> list[str]:
+    """Sentences about this worker's hosts that have something to run and do not run it."""
+    sentences = []
+    for (worker, number, incarnation), silent in sorted(desk.silent_hosts.items()):
+        held = desk.log.assignment.held.get((worker, number))
+        if worker == desk.me and held is not None and held.incarnation == incarnation and held.units:
+            units = f"{len(held.units)} connectors and tasks" if len(held.units) > 1 else f"{min(held.units)}"
+            since = (desk.now - silent.since_ms) // 1000
+            sentences.append(f"For {since} s {units} {silent.reason(worker, number)}.")
+    return sentences
 
 
 def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:

@@ -50,6 +50,8 @@ class Snapshot:
     hosts: Mapping[int, Usage] = field(default_factory=dict)
     published: Mapping[int, Sequence[Published]] = field(default_factory=dict)
     """By host, what no unit is known of."""
+    silent_s: Mapping[int, float] = field(default_factory=dict)
+    """By host, for how long it has not run what it has."""
 
 
 def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
@@ -73,7 +75,7 @@ def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
             given = snapshot.rebalance if group is table.REBALANCE else snapshot.worker
             yield metric, [((), _number(given[attribute]))] if attribute in given else []
         elif group is table.HOST:
-            yield metric, list(_hosts(attribute, snapshot.hosts))
+            yield metric, list(_hosts(attribute, snapshot))
         elif group is table.BY_CONNECTOR:
             yield metric, [((name,), float(found[attribute])) for name, found in counts.items()]
         else:
@@ -115,8 +117,11 @@ def _statuses(units: _Units) -> list[Sample]:
     return [((*labels, table.STATES[now.state]), 1.0) for labels, now in units]
 
 
-def _hosts(attribute: str, hosts: Mapping[int, Usage]) -> Iterator[Sample]:
-    for number, usage in hosts.items():
+def _hosts(attribute: str, snapshot: Snapshot) -> Iterator[Sample]:
+    if attribute == "silent-seconds":
+        yield from (((str(number),), seconds) for number, seconds in snapshot.silent_s.items())
+        return
+    for number, usage in snapshot.hosts.items():
         given = {"memory-bytes": usage.memory, "memory-max-bytes": usage.memory_max, "cpu-seconds-total": usage.cpu}[attribute]
         if given is not None:
             yield (str(number),), float(given)

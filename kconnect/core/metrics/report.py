@@ -61,6 +61,16 @@ class HostReport:
 
 
 @dataclass(frozen=True)
+class Beat:
+    """A host lives, and has not read the log to its end for `unread_s` seconds. See `cluster/silence.py`."""
+
+    worker: str
+    host: int
+    incarnation: str
+    unread_s: float
+
+
+@dataclass(frozen=True)
 class Usage:
     """Of a host's process: resident memory and what that may be at most, in bytes, and the CPU time of its life, in seconds."""
 
@@ -82,10 +92,13 @@ class Starts:
 Report = UnitReport | HostReport
 
 
-def encode(report: Report) -> tuple[bytes, bytes]:
+def encode(report: Report | Beat) -> tuple[bytes, bytes]:
     """Key and value."""
     where = {"format": FORMAT, "worker": report.worker, "host": report.host, "incarnation": report.incarnation}
     body: dict[str, Any]
+    if isinstance(report, Beat):
+        # Releases without it skip what has neither `starts` nor a unit.
+        return f"beat-{report.worker}-{report.host}".encode(), orjson.dumps({**where, "unread_s": round(report.unread_s, 1)})
     if isinstance(report, HostReport):
         body = {
             "worker_incarnation": report.worker_incarnation,
@@ -108,13 +121,15 @@ def encode(report: Report) -> tuple[bytes, bytes]:
     return key.encode(), orjson.dumps({**where, **body})
 
 
-def decode(value: bytes | None) -> Report | None:
+def decode(value: bytes | None) -> Report | Beat | None:
     """None for what can't be used."""
     try:
         body = orjson.loads(value or b"")
         if body["format"] > FORMAT:
             return None
         where = (str(body["worker"]), int(body["host"]), str(body["incarnation"]))
+        if "unread_s" in body:
+            return Beat(*where, float(body["unread_s"]))
         if "starts" in body:
             connectors, tasks = (Starts(*(int(count) for count in counts)) for counts in body["starts"])
             life, usage = str(body["worker_incarnation"]), _usage(body.get("usage"))

@@ -155,6 +155,7 @@ def test_hosts_show_what_they_take_as_long_as_they_live() -> None:
         "kafka_connect_task_host_memory_bytes": [((str(alive),), 60_000_000)],
         "kafka_connect_task_host_memory_max_bytes": [],
         "kafka_connect_task_host_cpu_seconds_total": [((str(alive),), 1.5)],
+        "kafka_connect_task_host_silent_seconds": [((str(number),), 0.0) for number in sorted((alive, other[0]))],
     }
 
 

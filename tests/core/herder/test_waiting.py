@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from kconnect.core.cluster.silence import Silence
 from kconnect.core.herder import events
 from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus, ListConnectors
+from kconnect.core.herder.requests.metrics import GetMetrics
 from kconnect.core.herder.requests.own import GetOwn
-from kconnect.core.herder.requests.states import RestartConnector
+from kconnect.core.herder.requests.states import RestartConnector, SetTargetState
 from kconnect.core.herder.requests.worker import Health
+from kconnect.core.state.records import State, TargetState, UnitId
+from kconnect.errors import ConnectError
 from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import SOURCE, one_worker, states, with_connector
 
@@ -95,6 +99,62 @@ def test_why_a_host_ends_is_told_until_it_is_up(monkeypatch: pytest.MonkeyPatch)
     cluster.settle()
     assert reasons(cluster) == [None, None]
     assert cluster.call("a:1", Health()) is None
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_what_a_silent_host_has_is_not_shown_as_running(is_heard: bool) -> None:
+    cluster = with_connector(0)
+    worker = cluster.workers["a:1"]
+    [(name, number, host)] = [(*key, host) for key, host in cluster.hosts.items() if UnitId("x", 1) in host.threads]
+    silent = {(name, number, host.incarnation): Silence(cluster.now - 7_000, is_heard)}
+    others = {(name, number, "an earlier one"): Silence(0, is_heard), ("b:1", 0, "1"): Silence(0, is_heard)}
+    worker._inbox.append(events.HostsSilent(others))
+    cluster.settle()
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+    assert cluster.call("a:1", Health()) is None
+    worker._inbox.append(events.HostsSilent({**others, **silent}))
+    cluster.settle()
+    body = cluster.call("a:1", GetStatus("x"))
+    shown = {UnitId("x", unit.get("id", -1)): unit for unit in (body["connector"], *body["tasks"])}
+    assert {unit: told["state"] == "UNASSIGNED" for unit, told in shown.items()} == {
+        unit: unit in host.threads for unit in shown
+    }
+    reason = shown[UnitId("x", 1)]["trace"]
+    assert reason.startswith(f"not running: task host {number} of the worker a:1 ")
+    assert ("internal topics" in reason) is is_heard
+    states_now = {now.unit: now.state for now in cluster.call("a:1", GetMetrics()).tasks}
+    assert states_now[UnitId("x", 1)] is State.UNASSIGNED
+    assert cluster.call("a:1", GetMetrics()).silent_s[number] >= 7
+    [said] = [text for text in cluster.call("a:1", GetOwn("x"))["advice"] if "not running" in text]
+    assert said.startswith("It was started; now it is not running: task host")
+    with pytest.raises(ConnectError, match=r"^For \d+ s .*not running: task host"):
+        cluster.call("a:1", Health())
+    worker._inbox.append(events.HostsSilent({}))
+    cluster.settle()
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
+    assert cluster.call("a:1", Health()) is None
+
+
+def test_what_is_paused_or_has_failed_is_shown_so_though_its_host_is_silent() -> None:
+    cluster = with_connector(0)
+    cluster.call("a:1", SetTargetState("x", TargetState.PAUSED))
+    cluster.settle()
+    hosts = {(*key, host.incarnation): Silence(cluster.now, True) for key, host in cluster.hosts.items()}
+    cluster.workers["a:1"]._inbox.append(events.HostsSilent(hosts))
+    cluster.settle()
+    assert states(cluster) == ("PAUSED", ["PAUSED"] * 3)
+
+
+def test_a_worker_that_cannot_read_the_log_does_not_say_that_its_own_run() -> None:
+    cluster = with_connector(0)
+    cluster.workers["a:1"]._inbox.append(events.HostsSilent({}, cluster.now - 6_000))
+    cluster.settle()
+    assert states(cluster) == ("UNASSIGNED", ["UNASSIGNED"] * 3)
+    assert (
+        reasons(cluster)[0] == "not known: the worker a:1 cannot read its internal topics, and so does not know whether it runs"
+    )
+    with pytest.raises(ConnectError, match="internal topics"):
+        cluster.call("a:1", Health())
 
 
 def test_what_waits_for_a_host_of_its_own_says_for_which(monkeypatch: pytest.MonkeyPatch) -> None:

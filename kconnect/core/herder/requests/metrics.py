@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from kconnect.core.herder import effects
+from kconnect.core.herder import effects, waiting
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.rebalances import Rebalances
@@ -70,7 +70,13 @@ def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -
     leads = leader is not None and leader.worker in desk.members
     texts = {"leader-name": leader.worker if leader is not None and leads else "", "connect-protocol": PROTOCOL}
     usages = dict(sorted(taken.items()))
-    return Snapshot(connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, usages, published)
+    silent_s = {host: _silent_s(desk, host, incarnation) for host, incarnation in sorted(hosts.items())}
+    return Snapshot(connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, usages, published, silent_s)
+
+
+def _silent_s(desk: Desk, host: int, incarnation: str) -> float:
+    silence = desk.silent_hosts.get((desk.me, host, incarnation))
+    return 0.0 if silence is None else (desk.now - silence.since_ms) / 1000
 
 
 def _nobodys(desk: Desk) -> frozenset[UnitId]:
@@ -83,7 +89,7 @@ def _nobodys(desk: Desk) -> frozenset[UnitId]:
 
 def _now(desk: Desk, unit: UnitId, report: UnitReport | None) -> UnitNow:
     status = desk.log.status.units.get(unit)
-    state = State.UNASSIGNED if status is None else status.state
+    state = State.UNASSIGNED if status is None or waiting.silence(desk, unit) else status.state
     class_name = desk.log.config.connectors[unit.connector].properties.get("connector.class") or ""
     return UnitNow(unit, state, report, {"connector-class": class_name})
 

@@ -12,6 +12,7 @@ from kconnect import CONNECT_VERSION
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.request import Look, Office, Request
+from kconnect.core.herder.waiting import silent_hosts
 from kconnect.core.state import records
 from kconnect.core.state.records import LoggerLevel, SessionKey
 from kconnect.errors import ConnectError, UnavailableError
@@ -47,6 +48,11 @@ class Health(Look["str | None"]):
         silent_s = desk.silent_ms // 1000
         if silent_s >= _SILENT_S:
             raise ConnectError(f"Kafka has not answered the worker for {silent_s} s.")
+        if desk.unread_since is not None:
+            unread_s = (desk.now - desk.unread_since) // 1000
+            raise ConnectError(f"The worker has not been able to read its internal topics for {unread_s} s.")
+        if silent := silent_hosts(desk):
+            raise ConnectError(" ".join(silent))
         if desk.spark_trouble:
             return f"No connector runs on it: {desk.spark_trouble}."
         placement = desk.log.assignment.placements.get(desk.me)

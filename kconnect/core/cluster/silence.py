@@ -1,0 +1,65 @@
+"""
+Which task hosts do not run their units though nobody has taken them away: those that are not heard, and those that say so.
+
+A host says every second how long it has not read the log (`host/metrics.py`, through the metrics topic). `worker/metrics.py`
+collects that in `Beats`; the herder shows it in statuses, `/health` and metrics (`herder/waiting.py`). Nothing depends on it:
+a host that is silent still has what it has. Read next: `lease.py`, by which a host holds back what it runs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Host = tuple[str, int, str]
+"""Worker id, number, incarnation."""
+
+BEAT_S = 1.0
+SILENT_S = 5.0
+"""For so long nobody notices. It is longer than what a busy machine keeps a healthy host from a turn."""
+
+
+class Silence(NamedTuple):
+    """`since_ms` is by the monotonic clock. With `is_heard` the host itself says that it can't read the log."""
+
+    since_ms: int
+    is_heard: bool
+
+    def reason(self, worker: str, number: int) -> str:
+        """What to tell a user, without a time: answers stay the same while nothing changes."""
+        host = f"task host {number} of the worker {worker}"
+        if self.is_heard:
+            return f"not running: {host} cannot read the internal topics, and goes on by itself once it can"
+        return (
+            f"not running: {host} is not heard in the metrics topic. It is cut off from Kafka, suspended, overloaded or dead. "
+            "What it ran goes on by itself once it is back"
+        )
+
+
+class Beats:
+    """The last word of each host. Times are seconds of the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._beats: dict[tuple[str, int], tuple[str, float, float]] = {}
+        """Incarnation, when it was heard, and for how long it had not read the log by then."""
+
+    def take(self, host: Host, unread_s: float, now: float) -> None:
+        """Incarnations grow: the last words of an earlier process under the same number count no more."""
+        worker, number, incarnation = host
+        before = self._beats.get((worker, number))
+        if before is None or incarnation >= before[0]:
+            self._beats[worker, number] = incarnation, now, unread_s
+
+    def silences(self, now: float, fresh_at: float) -> dict[Host, Silence]:
+        """
+        Return the hosts that have spoken before and are silent now.
+
+        `fresh_at` is up to when all words have been heard: whoever can't hear doesn't know who is silent. Hosts that never
+        spoke may be of an earlier release, or have no right to write to the topic.
+        """
+        silences: dict[Host, Silence] = {}
+        for (worker, number), (incarnation, heard_at, unread_s) in self._beats.items():
+            if fresh_at - heard_at > SILENT_S:
+                silences[worker, number, incarnation] = Silence(int((heard_at - unread_s) * 1000), is_heard=False)
+            elif unread_s > SILENT_S and now - heard_at <= SILENT_S:
+                silences[worker, number, incarnation] = Silence(int((heard_at - unread_s) * 1000), is_heard=True)
+        return silences

@@ -1,0 +1,48 @@
+"""Which hosts are silent: `kconnect/core/cluster/silence.py`."""
+
+from __future__ import annotations
+
+from kconnect.core.cluster.silence import Beats, Silence
+from kconnect.core.metrics import report
+from kconnect.core.metrics.report import Beat
+
+HOST = ("a:1", 0, "2")
+
+
+def test_a_host_that_is_not_heard_any_more_is_silent_since_its_last_word() -> None:
+    beats = Beats()
+    beats.take(HOST, 0.5, 100.0)
+    assert beats.silences(104.9, 104.9) == {}
+    assert beats.silences(105.1, 105.1) == {HOST: Silence(99_500, is_heard=False)}
+    beats.take(HOST, 0.0, 106.0)
+    assert beats.silences(106.0, 106.0) == {}
+
+
+def test_who_can_not_hear_does_not_know_who_is_silent() -> None:
+    beats = Beats()
+    beats.take(HOST, 0.0, 100.0)
+    assert beats.silences(200.0, 104.0) == {}
+
+
+def test_a_host_says_itself_that_it_can_not_read_the_log() -> None:
+    beats = Beats()
+    beats.take(HOST, 4.0, 100.0)
+    assert beats.silences(100.0, 100.0) == {}
+    beats.take(HOST, 6.0, 102.0)
+    assert beats.silences(102.0, 102.0) == {HOST: Silence(96_000, is_heard=True)}
+
+
+def test_the_words_of_an_earlier_process_count_no_more() -> None:
+    beats = Beats()
+    beats.take(HOST, 0.0, 100.0)
+    beats.take(("a:1", 0, "1"), 60.0, 101.0)
+    assert beats.silences(101.0, 101.0) == {}
+    beats.take(("a:1", 0, "3"), 0.0, 110.0)
+    assert beats.silences(110.0, 110.0) == {}
+
+
+def test_a_beat_survives_the_topic() -> None:
+    beat = Beat("a:1", 3, "2", 1.5)
+    key, value = report.encode(beat)
+    assert key == b"beat-a:1-3"
+    assert report.decode(value) == beat
