@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api import Column, SinkBatch, SinkRecord
+from kconnect.api import Column, SinkBatch, SinkRecord, Struct
+from kconnect.data.column import Unusual
 
 
 class Origins:
@@ -45,6 +46,23 @@ class Group:
     key: Column
     value: Column
     origins: Origins
+
+
+def groups_of_batch(batch: SinkBatch) -> list[Group]:
+    """Return a batch as one group; or the groups of its records, if keys or values without a schema are not alike."""
+    if _is_even(batch.key) and _is_even(batch.value):
+        return [Group(batch.topic, batch.key, batch.value, Origins(batch))]
+    return groups_of(batch.records())
+
+
+def _is_even(column: Column) -> bool:
+    """Whether all values are maps or structs of the same names, or none is one, and whether all are null or none is."""
+    try:
+        column.fields()
+    except Unusual:
+        nulls = column.values.count(None)
+        return nulls in (0, len(column)) and not any(isinstance(value, dict | Struct) for value in column.values)
+    return True
 
 
 def groups_of(records: Sequence[SinkRecord]) -> list[Group]:

@@ -21,7 +21,7 @@ import kconnect
 from kconnect.api import ConnectError, SinkBatch, SinkRecord, SinkTask, TopicPartition
 from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record, place_of
-from kconnect.connectors.groups import Group, Origins, groups_of
+from kconnect.connectors.groups import Group, groups_of, groups_of_batch
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import database, settings
 from kconnect.connectors.sql.offsets import Offsets
@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 
 class SqlSinkTask(Informed, SinkTask):
+    reports_in_put_only = True
+
     def __init__(self) -> None:
         self._engine: sa.Engine | None = None
         self._connection: sa.Connection | None = None
@@ -104,7 +106,7 @@ class SqlSinkTask(Informed, SinkTask):
             self._put(groups_of(records))
 
     def put_batch(self, batch: SinkBatch) -> None:
-        self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
+        self._put(groups_of_batch(batch))
 
     def _put(self, groups: Sequence[Group]) -> None:
         try:
