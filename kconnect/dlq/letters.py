@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from kconnect.core.state import causes
-from kconnect.core.task.letter_headers import BROUGHT, CONTEXT, unmark
+from kconnect.core.task.letter_headers import BROUGHT, CONTEXT, OMITTED, unmark
 
 Headers = tuple[tuple[str, "bytes | None"], ...]
 
@@ -142,6 +142,11 @@ class Letter:
         return tuple((unmark(name), data) for name, data in self.headers if not _added(name))
 
     @property
+    def omits_record(self) -> bool:
+        """Whether the record was too large for the queue, so that the letter has nothing of it."""
+        return any(name == OMITTED for name, _ in self.headers)
+
+    @property
     def brought(self) -> bool:
         """Whether the record itself had headers as only a report writes them."""
         return any(name.startswith(BROUGHT) for name, _ in self.headers)
@@ -201,7 +206,7 @@ def moment(milliseconds: int) -> str:
 
 
 def _added(name: str) -> bool:
-    return name.startswith(CONTEXT) or name in (REPLAYS, LETTER)
+    return name.startswith(CONTEXT) or name in (REPLAYS, LETTER, OMITTED)
 
 
 _DIGITS = 18

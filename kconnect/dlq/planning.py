@@ -142,6 +142,8 @@ def plan(letters: Iterable[Letter], done: Mapping[int, Done], rules: Rules) -> P
 def _decide(letter: Letter, rules: Rules, proof: Proof | None) -> Outgoing | Left:
     if letter.replays >= rules.max_replays:
         return Left(letter, f"it was replayed {letter.replays} times and came back")
+    if letter.omits_record:
+        return Left(letter, f"its record is too large for the queue, and not in the letter: it is at {letter.origin}")
     of_source = rules.reporters.of_source(letter)
     if rules.run is None:
         if of_source:

@@ -25,7 +25,7 @@ from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
-from kconnect.kafka import servers
+from kconnect.kafka import message_headers, servers
 from kconnect.kafka.codes import AWAY
 from kconnect.kafka.topics import require_name
 from kconnect.kafka.wakeups import Wakeups
@@ -195,6 +195,7 @@ class TaskConsumer:
         if self._taken:
             # Read, and then taken away within this very call: the next owner gets these.
             good = [message for message in good if (message.topic(), message.partition()) not in self._taken]
+        message_headers.mend(good)
         return good
 
     def wake(self) -> None:

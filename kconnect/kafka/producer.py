@@ -27,6 +27,7 @@ from kconnect.kafka.topics import require_name
 
 _TOPIC_S = 30.0
 _LOST_S = 10.0
+_TOO_LARGE = (ck.KafkaError.MSG_SIZE_TOO_LARGE, ck.KafkaError.RECORD_LIST_TOO_LARGE)
 _GOOD: set[int] = set()
 """Hashes of settings with which a client could be made in this process."""
 
@@ -230,7 +231,8 @@ class _Reports:
                 partition, offset = delivered.partition() or 0, delivered.offset() or 0
                 report(origin, topic, None, RecordMetadata(topic, partition, offset, delivered.timestamp()[1]))
             elif error is not None:
-                failed = report(origin, topic, Refusal(error.str(), error.fatal()), None)
+                refusal = Refusal(error.str(), error.fatal(), error.code() in _TOO_LARGE)
+                failed = report(origin, topic, refusal, None)
                 if failed and self.failure is None:
                     self.failure = (error, topic)
         except Exception as raised:  # noqa: BLE001 - kept, and raised outside of the client's callback

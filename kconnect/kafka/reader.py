@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import confluent_kafka as ck
 
 from kconnect.errors import UnavailableError
+from kconnect.kafka import message_headers
 from kconnect.kafka.codes import AWAY, MOVING
 from kconnect.kafka.failures import failure, persistently
 from kconnect.kafka.positions import Place, Positions, Span
@@ -135,6 +136,7 @@ class Reader:
                 self.positions[_place(message)] = message.offset() or 0
             elif error.fatal() or error.code() not in (*AWAY, *MOVING, ck.KafkaError._RESOLVE):
                 raise failure(error, f"the topic {message.topic()}", self._client)
+        message_headers.mend(found)
         return found
 
     def _persistently(self, ask: Callable[[], _T], passing: Collection[int], what: str) -> _T:

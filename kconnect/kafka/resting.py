@@ -22,6 +22,7 @@ import confluent_kafka as ck
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
+from kconnect.kafka import message_headers
 from kconnect.kafka.consumer import Standing, TaskConsumer, known_offsets, places, seek
 from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watch, Watchers
@@ -352,6 +353,7 @@ class _Reader:
             return None
         for message in messages:
             self.at[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
+        message_headers.mend(messages)
         return messages
 
     def seek(self, partition: TopicPartition, offset: int) -> None:

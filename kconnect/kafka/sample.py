@@ -14,7 +14,7 @@ import confluent_kafka as ck
 
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
-from kconnect.kafka import clients
+from kconnect.kafka import clients, message_headers
 
 _ANSWER_S = 10.0
 _READ_S = 30.0
@@ -59,6 +59,7 @@ def messages(
         raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
     finally:
         consumer.close()
+    message_headers.mend(found)
     found.sort(key=lambda message: (message.timestamp()[1], message.partition() or 0, message.offset() or 0))
     return found[-limit:] if newest else found[:limit]
 

@@ -11,27 +11,31 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from kconnect.api.record import SourceRecord
+from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import DLQ_TOPIC, ErrorSettings
 from kconnect.core.task import letter_headers
 from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.errors import Errors, Failure, error_class, place_of
+from kconnect.core.task.ports import Refusal
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.failures import brokers_away
 from kconnect.kafka.producer import TaskProducer
 from kconnect.processes import logs
-from kconnect.units.unit import Unit, trace
+from kconnect.units.unit import Unit, trace, well_formed
 
 log = logging.getLogger(__name__)
+
+_LONGEST = 4096
+"""How much of a text a letter has whose record is too large for the queue."""
 
 
 class Reports:
@@ -54,6 +58,8 @@ class Reports:
             lambda longest: random.uniform(0, longest),
         )
         self._producer: TaskProducer | None = None
+        self._too_large: list[Failure] = []
+        """Those whose letters the queue has not taken: they get letters without the record."""
 
     @property
     def any(self) -> bool:
@@ -87,8 +93,13 @@ class Reports:
         """Whether all dead letters are acknowledged within `timeout` seconds. ConnectError if one can't be delivered."""
         if self._producer is None:
             return True
+        end = time.monotonic() + timeout
         try:
-            return self._producer.flush(timeout)
+            while self._producer.flush(max(0.0, end - time.monotonic())):
+                if not self._too_large:
+                    return True
+                self._send_without_records()
+            return False
         except ConnectError as error:
             self.errors.counts.dead_letters_failed += 1
             raise ConnectError(f"A record that failed can't be put into the dead letter queue either: {error}") from error
@@ -117,8 +128,31 @@ class Reports:
         if self.settings.topic is not None and self._producer is None:
             self._open(self.settings.topic)
         counts.dead_letters += self._producer is not None
-        if self._producer is not None and not self._producer.send([self._letter(failure)]):
+        if self._producer is not None:
+            self._send([self._letter(failure)], [failure])
+            self._send_without_records()
+
+    def _send(self, letters: list[Outgoing], failures: Sequence[Failure | None]) -> None:
+        assert self._producer is not None
+        if not self._producer.send_reported(letters, failures, self._refused):
             raise ConnectError("Stopped while a record waited for the dead letter queue: the task reads it again")
+
+    def _refused(self, failure: Failure | None, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
+        """Note a letter that is too large. Whoever may write a record decides how large it is, and must not end the task."""
+        if refusal is None or failure is None or not refusal.too_large:
+            return refusal is not None
+        self._too_large.append(failure)
+        return False
+
+    def _send_without_records(self) -> None:
+        while self._too_large:
+            failure = self._too_large.pop()
+            log.warning(
+                "The record %s is too large for the dead letter queue: its letter says what has failed, without the record",
+                place_of(failure.origin),
+            )
+            # If the queue takes not even this one, the task fails.
+            self._send([self._without_record(failure)], [None])
 
     def _line(self, failure: Failure) -> str:
         of = f" with class '{failure.component.class_name}'" if failure.component.class_name else ""
@@ -129,16 +163,25 @@ class Reports:
         return f"{text} {_content(failure.origin)}" if self.settings.log_messages else text
 
     def _letter(self, failure: Failure) -> Outgoing:
-        origin = failure.origin
-        if isinstance(origin, SourceRecord):
-            key, value, headers = _as_json(origin)
-            timestamp = origin.timestamp or 0
-        else:
-            key, value, headers = origin.key(), origin.value(), letter_headers.mark(origin.headers() or ())
-            kind, at = origin.timestamp()
-            timestamp = at if kind else 0
+        key, value, headers = _parts(failure.origin)
         if self.settings.headers:
             headers += self._context(failure)
+        return self._outgoing(failure, key, value, headers)
+
+    def _without_record(self, failure: Failure) -> Outgoing:
+        """Make a letter that has the failure and where the record is, whatever the config says of such headers."""
+        key, value, headers = _parts(failure.origin)
+        size = sum(len(data or b"") for data in (key, value, *(data for _, data in headers)))
+        context = [(name, None if data is None else data[:_LONGEST]) for name, data in self._context(failure)]
+        return self._outgoing(failure, None, None, [*context, (letter_headers.OMITTED, str(size).encode())])
+
+    def _outgoing(self, failure: Failure, key: bytes | None, value: bytes | None, headers: letter_headers.Headers) -> Outgoing:
+        origin = failure.origin
+        if isinstance(origin, SourceRecord):
+            timestamp = origin.timestamp or 0
+        else:
+            kind, at = origin.timestamp()
+            timestamp = at if kind else 0
         assert self.settings.topic is not None
         return self.settings.topic, value, key, -1, None, None, timestamp, headers or None
 
@@ -147,8 +190,8 @@ class Reports:
         if isinstance(origin, SourceRecord):
             place = {
                 "topic": origin.topic,
-                "source.partition": orjson.dumps(origin.source_partition).decode(),
-                "source.offset": orjson.dumps(origin.source_offset).decode(),
+                "source.partition": _json(origin.source_partition),
+                "source.offset": _json(origin.source_offset),
             }
         else:
             place = {"topic": origin.topic(), "partition": str(origin.partition()), "offset": str(origin.offset())}
@@ -162,7 +205,23 @@ class Reports:
             "exception.message": logs.hide(str(error)),
             "exception.stacktrace": logs.hide(trace(error)),
         }
-        return [(letter_headers.CONTEXT + name, text.encode()) for name, text in known.items()]
+        # What failed may quote a record, and with it half a pair of surrogates.
+        return [(letter_headers.CONTEXT + name, well_formed(text).encode()) for name, text in known.items()]
+
+
+def _parts(origin: Any) -> tuple[bytes | None, bytes | None, letter_headers.Headers]:
+    """Return the key, the value and the headers of a record that failed."""
+    if isinstance(origin, SourceRecord):
+        return _as_json(origin)
+    return origin.key(), origin.value(), letter_headers.mark(origin.headers() or ())
+
+
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        # An integer of more than 64 bits, or a text that UTF-8 has not.
+        return repr(value)
 
 
 def _content(origin: Any) -> str:

@@ -1,0 +1,50 @@
+"""
+Headers of messages that were read: whoever writes a record may give a header a name that is no UTF-8.
+
+confluent-kafka (2.16) then makes a pair that has no name at all: the first look at the headers raises a SystemError, and a
+second one gives that pair, with which Python ends by a signal, and with it all that runs in the process. So whoever reads
+messages has them mended before anybody looks. Called by `consumer.py`, `resting.py`, `reader.py` and `sample.py`.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+import confluent_kafka as ck
+
+UNREADABLE = "\ufffd"
+"""The name of a header whose own name is no UTF-8. Java puts this character for each byte that is wrong."""
+
+
+def mend(messages: Sequence[ck.Message]) -> None:
+    """Give every header of these messages a name."""
+    try:
+        # Quick for what there is as a rule. It fails at the first message whose headers are broken.
+        collections.deque(map(ck.Message.headers, messages), maxlen=0)
+    except (SystemError, UnicodeError):
+        for message in messages:
+            headers = _headers(message)
+            if any(map(_is_nameless, headers)):
+                message.set_headers([_named(pair) if _is_nameless(pair) else pair for pair in headers])
+
+
+def _headers(message: ck.Message) -> Sequence[tuple[Any, ...]]:
+    for _ in range(2):
+        with contextlib.suppress(SystemError, UnicodeError):
+            headers: Any = message.headers()
+            return headers or ()
+    return ()
+
+
+def _is_nameless(pair: tuple[Any, ...]) -> bool:
+    """What a pair lacks must not be touched: only what it has is asked for."""
+    return len(gc.get_referents(pair)) < 2
+
+
+def _named(pair: tuple[Any, ...]) -> tuple[str, bytes | None]:
+    (value,) = gc.get_referents(pair)
+    return UNREADABLE, value

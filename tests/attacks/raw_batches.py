@@ -1,0 +1,65 @@
+"""
+Records as somebody writes them who does not use a client: a batch in Kafka's format, sent over a socket.
+
+Clients refuse to send some of what brokers take. Used by `test_letters.py`.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+
+Headers = Sequence[tuple[bytes, "bytes | None"]]
+
+
+def _crc_row(byte: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+_CRC = [_crc_row(byte) for byte in range(256)]
+_PRODUCE, _VERSION = 0, 7
+
+
+def _crc32c(data: bytes) -> int:
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = _CRC[(value ^ byte) & 255] ^ (value >> 8)
+    return value ^ 0xFFFFFFFF
+
+
+def _number(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    data = b""
+    while value > 127:
+        data, value = data + bytes([value & 127 | 128]), value >> 7
+    return data + bytes([value])
+
+
+def _text(data: bytes | None) -> bytes:
+    return _number(-1) if data is None else _number(len(data)) + data
+
+
+def _record(place: int, value: bytes, headers: Headers) -> bytes:
+    pairs = b"".join(_text(name) + _text(data) for name, data in headers)
+    body = b"\0" + _number(0) + _number(place) + _text(b"k") + _text(value) + _number(len(headers)) + pairs
+    return _number(len(body)) + body
+
+
+def produce(bootstrap: str, topic: str, records: Sequence[tuple[bytes, Headers]]) -> None:
+    """Write values with their headers to partition 0, in one batch."""
+    data = b"".join(_record(place, *record) for place, record in enumerate(records))
+    head = struct.pack(">hiqqqhii", 0, len(records) - 1, 1_700_000_000_000, 1_700_000_000_000, -1, -1, -1, len(records))
+    tail = head + data
+    batch = struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, _crc32c(tail)) + tail
+    name = struct.pack(">h", len(topic)) + topic.encode()
+    request = struct.pack(">hhih", _PRODUCE, _VERSION, 1, -1) + struct.pack(">hhii", -1, -1, 10_000, 1) + name
+    request += struct.pack(">iii", 1, 0, len(batch)) + batch
+    host, _, port = bootstrap.rpartition(":")
+    with socket.create_connection((host, int(port)), 30) as connection, connection.makefile("rb") as answers:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        answer = answers.read(struct.unpack(">i", answers.read(4))[0])
+    (code,) = struct.unpack_from(">h", answer, 4 + 4 + len(name) + 4 + 4)
+    assert code == 0, f"The broker refuses the batch: {code}"

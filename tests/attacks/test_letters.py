@@ -1,0 +1,160 @@
+"""Attacks by whoever may write one record, on the task that reads it and on its letter. The broker is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import confluent_kafka as ck
+import pytest
+
+from kconnect.api import DataError, SourceRecord
+from kconnect.core.settings.errors import ErrorSettings
+from kconnect.core.task.errors import Component, Failure, Stage
+from kconnect.core.task.letter_headers import OMITTED
+from kconnect.dlq.letters import Letter
+from kconnect.dlq.origins import Reporters
+from kconnect.dlq.planning import Left, Rules, plan
+from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.message_headers import UNREADABLE
+from kconnect.kafka.positions import Place
+from kconnect.kafka.reader import BEGINNING, Reader
+from kconnect.units.reports import Reports
+from tests.attacks import raw_batches
+from tests.integration.units import MemoryHost, Numbers, Plugins, end, source_of
+from tests.support import wait_until
+
+LIMIT_S = 60.0
+QUEUE = {
+    "errors.tolerance": "all",
+    "errors.deadletterqueue.topic.name": "queue",
+    "errors.deadletterqueue.topic.replication.factor": "1",
+}
+NAMELESS = [(b"a", b"1"), (b"\xff\xfe", b"2"), (b"\xc3", None)]
+
+
+@pytest.fixture
+def broker() -> Iterator[str]:
+    """A broker in memory, librdkafka's own."""
+    holder = ck.Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    known = next(iter(holder.list_topics(timeout=LIMIT_S).brokers.values()))
+    yield f"{known.host}:{known.port}"
+    del holder
+
+
+def create(broker: str, topic: str) -> None:
+    """The broker in memory creates a topic for whoever asks for it."""
+    ck.Producer({"bootstrap.servers": broker}).list_topics(topic, timeout=LIMIT_S)
+
+
+def read(broker: str, topic: str, count: int) -> list[Any]:
+    messages: list[Any] = []
+    with Reader({"bootstrap.servers": broker}) as reader:
+        reader.begin({Place(topic, number): BEGINNING for number in reader.partitions(topic)})
+        wait_until(lambda: len(messages.extend(reader.some(0.2)) or messages) >= count, LIMIT_S)
+    return messages
+
+
+class _Listener:
+    """Reads what it is assigned from where it is."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: {}
+
+
+@pytest.mark.parametrize("by", ["a task", "a command"])
+def test_a_header_whose_name_is_no_text_does_not_end_the_process(broker: str, by: str) -> None:
+    """Who may write to the topic gives a header a name that is no UTF-8, at which every look but the first ended the host."""
+    create(broker, "t")
+    raw_batches.produce(broker, "t", [(b"1", []), (b"2", NAMELESS), (b"3", [(b"b", b"4")])])
+    messages: list[ck.Message] = []
+    if by == "a command":
+        messages = read(broker, "t", 3)
+    else:
+        client = {"bootstrap.servers": broker, "group.id": "g", "auto.offset.reset": "earliest"}
+        client["partition.assignment.strategy"] = "range"
+        consumer = TaskConsumer(client, {"topics": "t"}, _Listener())
+        consumer.subscribe()
+        while len(messages) < 3:
+            messages += consumer.read(10, 0.5)
+        consumer.close(0.0)
+    expected = [None, [("a", b"1"), (UNREADABLE, b"2"), (UNREADABLE, None)], [("b", b"4")]]
+    # A look more would be the end of this process.
+    assert [message.headers() for message in messages] == expected
+
+
+@pytest.fixture
+def reports(broker: str) -> Iterator[Reports]:
+    """The reports of a task whose queue is there, without context headers."""
+    create(broker, "queue")
+    host = MemoryHost(broker, Plugins(Numbers=source_of(Numbers)))
+    unit = host.unit({"connector.class": "Numbers", "limit": "0"})
+    made = Reports(unit, QUEUE)
+    made.start()
+    yield made
+    made.close(LIMIT_S)
+    end(unit)
+
+
+def failure(origin: Any, text: str = "bad") -> Failure:
+    return Failure(Stage.TRANSFORMATION, Component("the transform c", "Cast"), origin, DataError(text))
+
+
+def letters(broker: str, reports: Reports, count: int = 1) -> list[Letter]:
+    assert reports.flush(LIMIT_S)
+    return [Letter.of(message) for message in read(broker, "queue", count)]
+
+
+def record(broker: str, value: bytes) -> ck.Message:
+    producer = ck.Producer({"bootstrap.servers": broker, "message.max.bytes": 10_000_000})
+    producer.produce("t", value, b"k", 0, headers={"h": b"x"})
+    assert producer.flush(LIMIT_S) == 0
+    return read(broker, "t", 1)[0]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        SourceRecord({"file": "\ud800"}, {"at": 1 << 70}, "t\ud800", value="\ud800"),
+        SourceRecord({"file": "f"}, {"at": 1}, "t", value="\ud800"),
+    ],
+    ids=["its place", "its value"],
+)
+def test_half_a_pair_of_surrogates_is_in_a_letter_as_text(broker: str, reports: Reports, origin: SourceRecord) -> None:
+    """Who may write to the topic has an error quote half a pair of surrogates, which no header has: the task must go on."""
+    reports.settings = ErrorSettings.of({**QUEUE, "errors.deadletterqueue.context.headers.enable": "true"})
+    reports.errors._report(failure(origin, "Value (\ud800x) was out of range"))
+    assert letters(broker, reports)[0].message == "Value (\\ud800x) was out of range"
+
+
+@pytest.mark.parametrize("size", [1_048_500, 3_000_000])
+def test_a_record_that_is_too_large_for_the_queue_ends_no_task(broker: str, reports: Reports, size: int) -> None:
+    """Who may write to the topic sends a bad record as large as the topic has it; the queue has no room for more beside it."""
+    reports.settings = ErrorSettings.of({**QUEUE, "errors.deadletterqueue.context.headers.enable": "true"})
+    origin = record(broker, b"x" * size)
+    for text in ("y" * 10_000, "small"):
+        reports.errors._report(failure(origin, text))
+    found = letters(broker, reports, 2)
+    assert [(letter.key, letter.value, letter.omits_record) for letter in found] == [(None, None, True)] * 2
+    assert {letter.origin for letter in found} == {"t-0@0"}
+    assert found[0].headers[-1] == (OMITTED, str(size + 2).encode())
+
+
+def test_a_letter_without_its_record_is_not_replayed(broker: str, reports: Reports) -> None:
+    """Such a letter would delete, as a tombstone, where the administrator has letters replayed to."""
+    reports.errors._report(failure(record(broker, b"x" * 3_000_000)))
+    rules = Rules(
+        "queue", lambda topic: [0], Reporters([]), lambda *place: {}, MemoryHost(broker).settings.internal_topics, "to"
+    )
+    (left,) = plan(letters(broker, reports), {}, rules).rows
+    assert isinstance(left, Left) and "t-0@0" in left.why
+
+
+def test_a_record_can_not_say_that_it_was_omitted(broker: str, reports: Reports) -> None:
+    """Who may write to the topic gives a bad record the header of such letters: it must be replayed as any other."""
+    create(broker, "t")
+    raw_batches.produce(broker, "t", [(b"bad", [(OMITTED.encode(), b"1")])])
+    reports.errors._report(failure(read(broker, "t", 1)[0]))
+    (letter,) = letters(broker, reports)
+    assert not letter.omits_record
+    assert letter.own_headers == ((OMITTED, b"1"),)
