@@ -186,6 +186,11 @@ class SinkTask(Task):
     """
 
     context: SinkTaskContext
+    reports_in_put_only = False
+    """
+    Whether the task reports bad records only within the `put` or `put_batch` that has them. If so, the framework does not keep
+    what was read until it is committed. Set it for a task that collects many records before it delivers them.
+    """
 
     def initialize(self, context: SinkTaskContext) -> None:
         """Called once before `start`."""

@@ -61,6 +61,8 @@ class FileStreamSinkConnector(SinkConnector):
 
 
 class FileStreamSinkTask(Informed, SinkTask):
+    reports_in_put_only = True
+
     def __init__(self) -> None:
         self._file: IO[bytes] | Any = None
         self._name: str | None = None

@@ -76,7 +76,7 @@ class SinkLoop:
             errors.counts,
             settings.offset_flush_interval_ms / 1000,
             self._flush_s,
-            Errant(errors, class_name(type(task))) if self._reports.any else None,
+            Errant(errors, class_name(type(task)), getattr(task, "reports_in_put_only", False)) if self._reports.any else None,
         )
 
         after_s = settings.sink_rest_after_ms / 1000

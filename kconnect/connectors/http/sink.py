@@ -57,6 +57,8 @@ class HttpSinkConnector(CheckedSink):
 
 
 class HttpSinkTask(SinkTask):
+    reports_in_put_only = True
+
     def __init__(self) -> None:
         self._service: Service | None = None
         self._done: dict[tuple[str, int], int] = {}

@@ -86,6 +86,8 @@ class Staged:
 
 
 class IcebergSinkTask(Informed, SinkTask):
+    reports_in_put_only = True
+
     def __init__(self) -> None:
         self._parts: dict[str, dict[TopicPartition, Part]] = {}
         """By table."""

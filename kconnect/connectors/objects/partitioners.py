@@ -92,7 +92,6 @@ class Partitioner:
         if known is None:
             if len(self._known) > _KEPT:
                 self._known.clear()
-                self._offsets.clear()
             moment = datetime.datetime.fromtimestamp(begin / 1000, self._zone)
             known = self._known[begin] = moment.strftime(self._pattern).replace("/", self._slash)
         return known
@@ -101,6 +100,9 @@ class Partitioner:
         """Of UTC, in ms: what is a multiple is so in the zone."""
         quarter = at // _QUARTER_MS
         if quarter not in self._offsets:
+            if len(self._offsets) > _KEPT:
+                # Records may have any times, as many as there are.
+                self._offsets.clear()
             offset = datetime.datetime.fromtimestamp(quarter * _QUARTER_MS / 1000, self._zone).utcoffset()
             self._offsets[quarter] = round((offset or datetime.timedelta()).total_seconds() * 1000)
         return self._offsets[quarter]

@@ -69,7 +69,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         super().__init__()
         self._waiting: collections.deque[File] = collections.deque()
         self._known: set[str] = set()
-        """Files that are waiting, or that were read."""
+        """Of the files that were there when names were last asked for: those that are waiting, or that were read."""
         self._open: Open | None = None
         self._piece: Rows | None = None
         """The next one of the open file: whoever takes the last one is to know that it is."""
@@ -114,6 +114,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         """For files that nobody has read yet."""
         self._due_at = time.monotonic() + self._interval_s
         found: list[File] = []
+        there: set[str] = set()
         most: int = self._config[source_settings.MAX_FILES]
         for count, listed in enumerate(self._store.names(self._folder)):
             if self.stopped.is_set():
@@ -123,18 +124,22 @@ class ObjectStoreSourceTask(Informed, Polling):
                     f"There are more than {most} files in {self._store.shown}, and {source_settings.MAX_FILES} is {most}. Set "
                     f"{source_settings.FOLDER} to a folder that has fewer of them"
                 )
+            if listed.name in self._known:
+                there.add(listed.name)
+                continue
             file = self._file(listed)
             if file is not None:
                 found.append(file)
         offsets = self.context.offsets.offsets([{source.FILE: each.name} for each in found]) if found else []
         fresh = [each for each, offset in zip(found, offsets) if not (offset and offset.get(source.WHOLE))]
-        self._known.update(each.name for each in found)
+        # What is not there any more is forgotten: whoever puts files there, and takes them away, must not fill the memory.
+        self._known = there.union(each.name for each in found)
         self._waiting.extend(sorted(fresh, key=lambda each: each.order))
 
     def _file(self, listed: stores.Listed) -> File | None:
-        """None for one that is known, or another task's, or nobody's."""
+        """None for one that is another task's, or nobody's."""
         name = listed.name
-        if name in self._known or zlib.crc32(name.encode()) % self._count != self._number:
+        if zlib.crc32(name.encode()) % self._count != self._number:
             return None
         if self._restores:
             match = _BACKUP.search(name)

@@ -31,6 +31,8 @@ from kconnect.connectors.slices import Slice, record_at, slices_of
 
 
 class ObjectStoreSinkTask(Informed, SinkTask):
+    reports_in_put_only = True
+
     def __init__(self) -> None:
         self._files: dict[TopicPartition, Files] = {}
         self._scheduled_at = 0.0

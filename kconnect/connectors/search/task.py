@@ -31,6 +31,8 @@ _REFUSED = (401, 403)
 
 
 class OpenSearchSinkTask(SinkTask):
+    reports_in_put_only = True
+
     def __init__(self) -> None:
         self._client: OpenSearch | None = None
         self._kept = Kept()

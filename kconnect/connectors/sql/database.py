@@ -155,7 +155,8 @@ def is_bad_row(error: Exception) -> bool:
         return True
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
-        return str(state).startswith(("22", "23")) or state == "42804"
+        # 21: two keys are one to the database, such as two texts that differ in blanks, or NaN, which equals itself there.
+        return str(state).startswith(("21", "22", "23")) or state == "42804"
     if isinstance(error, ProgrammingError) and type(error.orig).__module__.startswith("psycopg"):
         return True  # A value of a type that the driver does not know.
     return _code(error.orig) in _BAD_CODES or "datatype mismatch" in str(error.orig)

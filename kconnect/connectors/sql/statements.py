@@ -18,6 +18,8 @@ from kconnect.api import ConnectError
 from kconnect.connectors.sql import database, faults, settings
 from kconnect.connectors.sql.rows import Rows
 
+_KEPT = 100
+"""Statements, and temporary tables of PostgreSQL: records without schemas may have any of the columns, in ever other sets."""
 UPSERTS = ("postgresql", "mysql", "mariadb", "sqlite")
 
 
@@ -41,6 +43,8 @@ class Writer:
         name = (rows.table, rows.names, rows.keys, mode)
         run = self._compiled.get(name)
         if run is None:
+            if len(self._compiled) >= _KEPT:
+                self._compiled.clear()
             run = self._compiled[name] = self._made(rows, mode)
         try:
             run(connection, rows)
@@ -83,11 +87,18 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str, temporary: str) -> Callabl
     # Its columns have the types of the table's, and so refuse what these would.
     make = f"CREATE TEMPORARY TABLE IF NOT EXISTS {temporary} AS SELECT {every} FROM {table} WITH NO DATA"
 
+    is_new = True
+
     def run(connection: sa.Connection, given: Rows) -> None:
+        nonlocal is_new
+        if is_new:
+            # A statement that was given up may have left one of this name.
+            connection.exec_driver_sql(f"DROP TABLE IF EXISTS pg_temp.{temporary}")
         connection.exec_driver_sql(make)
         _copy(connection, f"COPY {temporary} ({every}) FROM STDIN", given)
         connection.exec_driver_sql(merge)
         connection.exec_driver_sql(f"TRUNCATE {temporary}")
+        is_new = False
 
     return run
 

@@ -68,7 +68,7 @@ class SinkRunner:
         self._class, self._number = connector, task
         self._connector: SinkConnector | None = None
         self._now = 0.0
-        self._begin({}, _Records(columns=False))
+        self._begin({}, _Records(columns=False), in_put_only=False)
 
     def __enter__(self) -> SinkRunner:
         return self.start()
@@ -116,16 +116,16 @@ class SinkRunner:
             raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
         properties = self.task_configs[self._number]
         task: Any = connector.task_class()()
-        self._begin(properties, _Records(type(task).put_batch is not SinkTask.put_batch))
+        self._begin(properties, _Records(type(task).put_batch is not SinkTask.put_batch), task.reports_in_put_only)
         task.initialize(_TaskContext(self, self._pump.context))
         task.start(dict(properties))
         self._plugin.task = task
         return self
 
-    def _begin(self, properties: Mapping[str, str], intake: _Records) -> None:
+    def _begin(self, properties: Mapping[str, str], intake: _Records, in_put_only: bool) -> None:
         settings, world = ErrorSettings.of(self.config), Always()
         errors = Errors(settings, self._report, lambda seconds: True, lambda: self._now, lambda longest: longest)
-        errant = Errant(errors, self._class.__name__) if settings.tolerant or settings.topic else None
+        errant = Errant(errors, self._class.__name__, in_put_only) if settings.tolerant or settings.topic else None
         self._plugin = _Plugin()
         meter = SinkMeter(Windows(), errors.counts, time.monotonic)
         ports = Ports(world, self._plugin, world, meter, errors.counts, math.inf, 0.0, errant)

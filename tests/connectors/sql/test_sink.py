@@ -110,6 +110,48 @@ def test_upserts_where_the_key_is_all_there_is(table: Table) -> None:
     assert table.rows("id", "1") == [(0,), (1,), (2,)]
 
 
+@only_postgresql
+@pytest.mark.parametrize(
+    ("kind", "keys", "count"),
+    [("FLOAT8", [1.0, math.nan, -math.nan, 2.0], 3), ("CHAR(5)", ["a", "a ", "b"], 2)],
+    ids=["not a number", "blanks"],
+)
+def test_keys_that_only_the_database_takes_for_one(
+    database: Database, topic: str, kind: str, keys: list[Any], count: int
+) -> None:
+    """Whoever may write to the topic sends two such keys at once, which PostgreSQL refuses in one statement."""
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql(f'CREATE TABLE "{topic}" (id {kind} PRIMARY KEY, name TEXT)')
+    own = schema.struct({"id": FLOAT64_SCHEMA if kind == "FLOAT8" else STRING_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
+    table = Table(database, topic)
+    with table.sink(insert_mode="upsert", **_(KEYED)) as sink:
+        sink.put([table.record(Struct(own, {"id": key, "name": f"n{place}"})) for place, key in enumerate(keys)])
+        assert not sink.reported
+    names = [name for (name,) in table.rows("name", "name")]
+    assert len(names) == count
+    assert "n2" in names
+
+
+@only_postgresql
+def test_records_of_ever_other_fields_leave_no_table_each(database: Database, topic: str) -> None:
+    """Whoever may write to the topic sends each set of a table's columns: each had a temporary table until the task's end."""
+    columns = [f"c{number}" for number in range(8)]
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            f'CREATE TABLE "{topic}" (id INT PRIMARY KEY, {", ".join(f"{each} TEXT" for each in columns)})'
+        )
+    table = Table(database, topic)
+    with table.sink(insert_mode="upsert", **_(KEYED)) as sink:
+        sets: list[dict[str, Any]] = [
+            {"id": number, **{column: "x" for at, column in enumerate(columns) if number >> at & 1}} for number in range(250)
+        ]
+        sink.put([SinkRecord(topic, 0, None, None, None, value, value["id"]) for value in sets])
+        with database.engine.connect() as connection:
+            asked = "SELECT count(*) FROM pg_class WHERE relname LIKE 'kconnect_rows%%'"
+            assert connection.exec_driver_sql(asked).scalar_one() <= 100
+    assert len(table.rows("id", "id")) == 250
+
+
 def test_updates_change_rows_that_are_there(table: Table) -> None:
     with table.sink(insert_mode="insert", **_(KEYED)) as sink:
         sink.put([table.row(1, "a"), table.row(2, "b")])
