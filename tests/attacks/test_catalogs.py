@@ -221,7 +221,9 @@ def test_no_answer_leads_to_another_address(catalog: Catalog, other: Hostile, wh
     assert f"set iceberg.catalog.{name} in the config" in message
     assert other.asked == []
     if name != "uri":
-        named = of_rest(catalog, **{"iceberg.catalog.token": "t", f"iceberg.catalog.{name}": other.url})
+        # Where another login would be the machine's, it has its own.
+        own = {"iceberg.catalog.token": "t", "iceberg.catalog.adls.sas-token": "s", "iceberg.catalog.gcs.oauth2.token": "t"}
+        named = of_rest(catalog, **{**own, f"iceberg.catalog.{name}": other.url})
         assert problems(named) == [], "the control: the config names it"
 
 
@@ -328,6 +330,19 @@ def test_a_login_of_the_environment_is_not_taken_elsewhere(
     [message] = problems({**of_rest(catalog), "iceberg.catalog": "prod"})
     assert "name the catalog differently" in message
     assert catalog.asked == []
+
+
+def test_a_login_of_the_environment_gets_its_token_nowhere_else(
+    catalog: Catalog, other: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may create connectors names a catalog that the hosts have a login for, and another address for its token."""
+    for name, value in {"uri": catalog.url, "credential": "id:canary-33-secret"}.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__PROD__{name.upper()}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    given = of_rest(catalog, **{"iceberg.catalog": "prod", "iceberg.catalog.oauth2-server-uri": f"{other.url}/token"})
+    [message] = problems(given)
+    assert "name the catalog differently" in message
+    assert other.asked == []
 
 
 def test_what_a_service_may_say(catalog: Catalog) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.iceberg import logins
 from kconnect.connectors.objects import options
 
 AZURES = {"AZURE_STORAGE_ACCOUNT_NAME": "shop", "AZURE_STORAGE_TOKEN": "canary-token"}
@@ -85,3 +87,47 @@ def test_options_of_the_client_are_the_client_s() -> None:
     """Control: obstore ends in a panic for those that it finds among a store's."""
     found = options.given(props("az://b", {"azure_allow_http": "true", "account_key": "YWFh"}), HostFiles({}))
     assert found == ({"account_key": "YWFh"}, {"allow_http": "true"})
+
+
+HERE = "https://catalog.example"
+LENT: tuple[tuple[dict[str, Any], dict[str, str], str], ...] = (
+    ({"credential": "id:canary", "uri": HERE}, {"oauth2-server-uri": "https://evil.example/token"}, "oauth2-server-uri"),
+    ({"token": "canary", "uri": HERE}, {"s3.signer.uri": "https://evil.example"}, "s3.signer.uri"),
+    ({"credential": "id:canary"}, {"uri": "https://evil.example"}, "uri"),
+    ({"auth": {"type": "oauth2"}}, {"uri": "https://evil.example"}, "uri"),
+    ({"adls.sas-token": "canary"}, {"adls.account-host": "evil.example", "adls.account-key": "a"}, "adls.account-host"),
+    ({}, {"adls.account-name": "evil.example/x"}, "adls.account-name"),
+    ({}, {"adls.blob-storage-authority": "evil.example", "adls.connection-string": "x"}, "adls.blob-storage-authority"),
+    ({}, {"gcs.service.host": "https://evil.example/storage.googleapis.com"}, "gcs.service.host"),
+    ({}, {"s3.region": "evil.example/"}, "s3.region"),
+)
+
+
+@pytest.mark.parametrize(("environment", "given", "name"), LENT, ids=[f"{name}-{len(given)}" for _, given, name in LENT])
+def test_no_catalog_takes_the_login_of_the_hosts_elsewhere(
+    environment: dict[str, Any], given: dict[str, str], name: str
+) -> None:
+    """A config names a catalog that the hosts have a login for, or a cloud's store, elsewhere: no login goes there."""
+    with pytest.raises(ConfigError, match=r"login of the hosts' environment|becomes a part of a host's name") as caught:
+        logins.check(given, environment)
+        logins.check_files({**environment, **given}, environment)
+    assert caught.value.name == f"iceberg.catalog.{name}"
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environment", "given"),
+    [
+        ({"credential": "id:secret", "uri": HERE}, {"uri": HERE, "warehouse": "lake", "s3.endpoint": "http://minio:9000"}),
+        ({}, {"uri": HERE, "oauth2-server-uri": "https://login.example", "credential": "id:secret"}),
+        ({}, {"uri": HERE, "s3.region": "eu-west-1", "s3.signer.uri": "https://signer.example"}),
+        ({}, {"adls.account-name": "shop", "adls.blob-storage-authority": ".blob.core.usgovcloudapi.net"}),
+        ({}, {"adls.blob-storage-authority": "127.0.0.1:10000", "adls.account-key": "a"}),
+        ({}, {"gcs.service.host": "http://fake:4443", "gcs.oauth2.token": "t"}),
+        ({"oauth2-server-uri": HERE, "credential": "id:secret"}, {"oauth2-server-uri": HERE}),
+    ],
+)
+def test_what_is_ordinary_of_catalogs(environment: dict[str, str], given: dict[str, str]) -> None:
+    """Control: addresses that the environment says itself, and those of a config with a login of its own."""
+    logins.check(given, environment)
+    logins.check_files({**environment, **given}, environment)

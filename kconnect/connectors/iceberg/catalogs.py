@@ -30,7 +30,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import answers, environment, guard, settings
+from kconnect.connectors.iceberg import answers, environment, guard, logins, settings
 
 environment.forget_here()
 # It warns of each commit that it tries again.
@@ -68,7 +68,7 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
     kind = given["type"]
     try:
         properties = _with_environment(config[settings.NAME], given)
-        rules = guard.Rules(kind, properties, worker)
+        rules = guard.Rules(kind, properties, worker, _of_environment(config[settings.NAME]))
         rules.check_own(given)
         if kind in ("sql", "in-memory") and given.get("uri"):
             properties["uri"] = _database(given["uri"], worker)
@@ -91,17 +91,23 @@ def _with_environment(name: str, given: Mapping[str, str]) -> dict[str, str]:
     Add what the host's environment, or its file .pyiceberg.yaml, says about a catalog of that name, as pyiceberg does. Raise
     ConfigError if that is for another address: a config is not to take its login elsewhere.
     """
-    found: Any = catalog_module._ENV_CONFIG.get_catalog_config(name) or {}
+    found = _of_environment(name)
     uri = found.get("uri")
     if uri and given.get("uri", uri) != uri:
         rule = (
             f"The environment of the hosts has a login for the catalog {name} at another address: name the catalog differently"
         )
         raise ConfigError(settings.NAME, name, rule)
+    logins.check(given, found)
     properties: Any = merge_config(found, dict(given))
     if _needs_address(given["type"]) and "uri" not in properties:
         raise ConfigError(settings.URI, None, "It is missing")
     return dict(properties)
+
+
+def _of_environment(name: str) -> Any:
+    """Return what the hosts' environment says of the catalog of a name."""
+    return catalog_module._ENV_CONFIG.get_catalog_config(name) or {}
 
 
 def _needs_address(kind: str) -> bool:

@@ -23,7 +23,7 @@ from requests import Response, Session
 
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import HostFiles
-from kconnect.connectors.iceberg import settings
+from kconnect.connectors.iceberg import logins, settings
 from kconnect.connectors.libraries import Libraries
 
 IMPLEMENTATIONS = frozenset(
@@ -64,10 +64,16 @@ _LOCATIONS = re.compile(r"warehouse|write\..*path", re.IGNORECASE)
 
 
 class Rules:
-    """The rules of one catalog: what the config says itself (`own`), and what the worker allows beyond it."""
+    """
+    The rules of one catalog: what the config says itself (`own`), what the hosts' environment says, and what the worker allows
+    beyond it.
+    """
 
-    def __init__(self, kind: str, own: Mapping[str, str], worker: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, own: Mapping[str, str], worker: Mapping[str, str], environment: Mapping[str, Any] | None = None
+    ) -> None:
         self._own = dict(own)
+        self.environment = environment or {}
         self._libraries, self._files = Libraries(worker), HostFiles(worker)
         self._origins = {
             origin_of(value)
@@ -145,7 +151,9 @@ class Guarded(Catalog):
         return session
 
     def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
-        self.rules.check({**self.properties, **properties})
+        merged = {**self.properties, **properties}
+        self.rules.check(merged)
+        logins.check_files(merged, self.rules.environment)
         return watched(super()._load_file_io(dict(properties), location), self.rules)
 
     def load_table(self, identifier: Any) -> Table:

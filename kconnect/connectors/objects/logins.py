@@ -14,18 +14,13 @@ import re
 from collections.abc import Mapping
 
 from kconnect.api import ConfigError
+from kconnect.connectors import clouds
 from kconnect.connectors.objects import settings
 
-_NAME = re.compile(r"[\w-]*", re.ASCII)
 _NAMES = frozenset(("region", "default_region", "account_name", "storage_account_name"))
 """Options that become a part of a host's name: what has a slash in it would be another host."""
 _ADDRESSES = frozenset(("endpoint", "endpoint_url", "storage_endpoint", "base_url"))
 _WAYS = frozenset(("proxy_url", "proxy_ca_certificate", "root_certificate", "allow_invalid_certificates"))
-_CLOUDS = re.compile(
-    r"https://[\w-]+(\.[\w-]+)*\.(core\.(windows\.net|chinacloudapi\.cn|usgovcloudapi\.net)|storage\.azure\.net"
-    r"|fabric\.microsoft\.com|googleapis\.com)(:443)?(/[\w./-]*)?",
-    re.ASCII,
-)
 _OWN = {
     "aws": (frozenset(("secret_access_key", "secret_key")),),
     "azure": (
@@ -51,7 +46,7 @@ def check(url: str, options: Mapping[str, str]) -> None:
     their names without the cloud's.
     """
     for name in _NAMES & options.keys():
-        if not _NAME.fullmatch(options[name]):
+        if not clouds.is_name(options[name]):
             rule = f"The {name.replace('_', ' ')} becomes a part of a host's name: it may have letters, digits, - and _ only"
             raise ConfigError(settings.REGION if "region" in name else settings.STORE, options[name], rule)
     cloud = cloud_of(url)
@@ -94,7 +89,7 @@ def cloud_of(url: str) -> str | None:
 def _is_known(cloud: str, address: str) -> bool:
     """Return whether an address is the cloud's own, or one that the environment has, too."""
     given = {value for name, value in os.environ.items() if name.startswith(f"{cloud.upper()}_")}
-    return address in given or _CLOUDS.fullmatch(address.strip().lower()) is not None
+    return address in given or clouds.is_own(address)
 
 
 def _has_login(cloud: str, options: Mapping[str, str]) -> bool:
