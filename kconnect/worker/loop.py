@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-from kconnect.core.cluster.silence import SILENT_S, Host, Silence
+from kconnect.core.cluster.silence import Host, Silence, silent_after_s
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.effects import Effect
 from kconnect.core.herder.herder import Herder
@@ -63,6 +63,7 @@ class Loop:
         self._pools = {lane: ThreadPoolExecutor(size, lane.name.lower()) for lane, size in _THREADS.items()}
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         self._probed_at = 0
+        self._unread_ms = 1000 * silent_after_s(herder.desk.identity.session_timeout_ms)
         self.log_seen_at: int | None = None
         """Up to when the log has been read, in milliseconds of the monotonic clock. Set by who reads it, from its thread."""
         self.released = threading.Event()
@@ -189,7 +190,7 @@ class Loop:
 
     def _probe_silence(self, now: int) -> None:
         desk, silences = self._herder.desk, self._outside.silences()
-        unread = self.log_seen_at is not None and now - self.log_seen_at > SILENT_S * 1000
+        unread = self.log_seen_at is not None and now - self.log_seen_at > self._unread_ms
         unread_since = self.log_seen_at if unread else None
         if silences != desk.silent_hosts or (unread_since is None) != (desk.unread_since is None):
             self.post(events.HostsSilent(silences, unread_since))

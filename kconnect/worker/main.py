@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kconnect import __version__
-from kconnect.core.cluster.silence import SILENT_S
+from kconnect.core.cluster.silence import silent_after_s
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
@@ -194,7 +194,7 @@ class Worker:
         assert self._driver is not None
         try:
             reader = LogReader(clients.internal(self.settings, "reader"), clients.topics(self.settings))
-            freshness = Freshness(_Control(reader), _FRESH_S, 2 * SILENT_S)
+            freshness = Freshness(_Control(reader), _FRESH_S, 2 * silent_after_s(self.settings.session_timeout_ms))
             caught_up, before = False, AssignmentState()
             while not self._stopping.is_set() or not self._loop.released.is_set():
                 batch = reader.read(0.2)

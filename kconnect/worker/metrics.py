@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kconnect.core.cluster.silence import SILENT_S, Beats, Host, Silence
+from kconnect.core.cluster.silence import Beats, Host, Silence, silent_after_s
 from kconnect.core.metrics import report
 from kconnect.core.metrics.history import History
 from kconnect.core.metrics.report import Beat, HostReport, Report, Starts, UnitReport
@@ -73,7 +73,8 @@ class Feed:
         self._client: Mapping[str, Any] = clients.internal(settings, "metrics")
         self._heard = Heard(settings.worker_id)
         self._history = History()
-        self._beats = Beats()
+        self._silent_s = silent_after_s(settings.session_timeout_ms)
+        self._beats = Beats(self._silent_s)
         self._silences: dict[Host, Silence] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
@@ -130,7 +131,7 @@ class Feed:
 
     def _follow(self, reader: MetricsReader) -> None:
         tidied_at = time.monotonic()
-        freshness = Freshness(reader, _FRESH_S, 2 * SILENT_S)
+        freshness = Freshness(reader, _FRESH_S, 2 * self._silent_s)
         while not self._closing.is_set():
             values = reader.read(1.0)
             now = time.monotonic()

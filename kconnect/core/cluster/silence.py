@@ -14,8 +14,16 @@ Host = tuple[str, int, str]
 """Worker id, number, incarnation."""
 
 BEAT_S = 1.0
-SILENT_S = 5.0
-"""For so long nobody notices. It is longer than what a busy machine keeps a healthy host from a turn."""
+_SHORTEST_S = 5.0
+
+
+def silent_after_s(session_ms: int) -> float:
+    """
+    Return after how many seconds without a word a host counts as silent, and a worker's own reading as interrupted.
+
+    Who allows for long pauses by `session.timeout.ms` does not want to hear of short ones.
+    """
+    return max(_SHORTEST_S, session_ms / 2000)
 
 
 class Silence(NamedTuple):
@@ -38,7 +46,8 @@ class Silence(NamedTuple):
 class Beats:
     """The last word of each host. Times are seconds of the monotonic clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, silent_s: float) -> None:
+        self._silent_s = silent_s
         self._beats: dict[tuple[str, int], tuple[str, float, float]] = {}
         """Incarnation, when it was heard, and for how long it had not read the log by then."""
 
@@ -58,8 +67,8 @@ class Beats:
         """
         silences: dict[Host, Silence] = {}
         for (worker, number), (incarnation, heard_at, unread_s) in self._beats.items():
-            if fresh_at - heard_at > SILENT_S:
+            if fresh_at - heard_at > self._silent_s:
                 silences[worker, number, incarnation] = Silence(int((heard_at - unread_s) * 1000), is_heard=False)
-            elif unread_s > SILENT_S and now - heard_at <= SILENT_S:
+            elif unread_s > self._silent_s >= now - heard_at:
                 silences[worker, number, incarnation] = Silence(int((heard_at - unread_s) * 1000), is_heard=True)
         return silences

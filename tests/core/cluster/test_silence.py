@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconnect.core.cluster.silence import Beats, Silence
+from kconnect.core.cluster.silence import Beats, Silence, silent_after_s
 from kconnect.core.metrics import report
 from kconnect.core.metrics.report import Beat
 
@@ -10,7 +10,7 @@ HOST = ("a:1", 0, "2")
 
 
 def test_a_host_that_is_not_heard_any_more_is_silent_since_its_last_word() -> None:
-    beats = Beats()
+    beats = Beats(5.0)
     beats.take(HOST, 0.5, 100.0)
     assert beats.silences(104.9, 104.9) == {}
     assert beats.silences(105.1, 105.1) == {HOST: Silence(99_500, is_heard=False)}
@@ -19,13 +19,13 @@ def test_a_host_that_is_not_heard_any_more_is_silent_since_its_last_word() -> No
 
 
 def test_who_can_not_hear_does_not_know_who_is_silent() -> None:
-    beats = Beats()
+    beats = Beats(5.0)
     beats.take(HOST, 0.0, 100.0)
     assert beats.silences(200.0, 104.0) == {}
 
 
 def test_a_host_says_itself_that_it_can_not_read_the_log() -> None:
-    beats = Beats()
+    beats = Beats(5.0)
     beats.take(HOST, 4.0, 100.0)
     assert beats.silences(100.0, 100.0) == {}
     beats.take(HOST, 6.0, 102.0)
@@ -33,7 +33,7 @@ def test_a_host_says_itself_that_it_can_not_read_the_log() -> None:
 
 
 def test_the_words_of_an_earlier_process_count_no_more() -> None:
-    beats = Beats()
+    beats = Beats(5.0)
     beats.take(HOST, 0.0, 100.0)
     beats.take(("a:1", 0, "1"), 60.0, 101.0)
     assert beats.silences(101.0, 101.0) == {}
@@ -46,3 +46,7 @@ def test_a_beat_survives_the_topic() -> None:
     key, value = report.encode(beat)
     assert key == b"beat-a:1-3"
     assert report.decode(value) == beat
+
+
+def test_patient_sessions_make_patient_statuses() -> None:
+    assert [silent_after_s(ms) for ms in (1_000, 10_000, 45_000)] == [5.0, 5.0, 22.5]
