@@ -9,6 +9,7 @@ known by name for each driver here; a driver that the worker's file adds gets al
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote
@@ -61,6 +62,11 @@ _DRIVERS: Mapping[str, frozenset[str]] = {
     "mariadb": _PYMYSQL,
     "mariadb+pymysql": _PYMYSQL,
 }
+_LENT: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("psycopg", "psycopg2"), ("PGPASSWORD", "PGHOST")),
+    "mysqldb": ("MYSQL_PWD", "MYSQL_HOST"),
+}
+"""The variables with a password that the libraries of drivers look for, and those with the server that it is for."""
 _FILES = frozenset(("sslrootcert", "sslcert", "sslkey", "sslcrl", "ssl_ca", "ssl_cert", "ssl_key", "unix_socket"))
 _NO_FILES = frozenset(("system", "", "true", "false"))
 _ENGINE = re.compile(r"^[\w-]+:")
@@ -90,6 +96,23 @@ def check(setting: str, url: URL, worker: Mapping[str, str]) -> None:
         _check_sqlite(setting, url, files)
     elif url.host and url.host.startswith("/"):
         files.check(setting, url.host)
+
+
+def check_login(setting: str, url: URL) -> None:
+    """
+    Raise ConfigError if a driver would send the password of the hosts' environment to a server that only the URL names. `url`
+    has the config's own password, if there is one.
+    """
+    password, variable = _LENT.get(url.get_driver_name(), ("", ""))
+    if not os.environ.get(password) or url.password or url.query.get("password"):
+        return
+    given = url.query.get("host") or url.host or ""
+    if given and given != os.environ.get(variable):
+        rule = (
+            f"The environment of the hosts has a password ({password}), which would go to the URL's server. Give a "
+            f"password of the config's own, or name the server in that environment, too ({variable})"
+        )
+        raise ConfigError(setting, "[hidden]", rule)
 
 
 def _remedy(url: URL, name: str, known: frozenset[str] | None) -> str:

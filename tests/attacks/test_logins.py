@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from kconnect.api import ConfigError
+from kconnect.connectors import databases
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.iceberg import logins
 from kconnect.connectors.objects import options
@@ -131,3 +133,33 @@ def test_what_is_ordinary_of_catalogs(environment: dict[str, str], given: dict[s
     """Control: addresses that the environment says itself, and those of a config with a login of its own."""
     logins.check(given, environment)
     logins.check_files({**environment, **given}, environment)
+
+
+@pytest.mark.parametrize(
+    ("url", "refused"),
+    [
+        ("postgresql+psycopg://u@evil.example/d", True),
+        ("postgresql+psycopg2://u@/d?host=evil.example", True),
+        ("postgresql://u@evil.example,db.example/d", True),
+        ("mysql+mysqldb://u@evil.example/d", True),
+        ("postgresql+psycopg://u:p@evil.example/d", False),
+        ("postgresql+psycopg://u@evil.example/d?password=p", False),
+        ("postgresql+psycopg://u@db.example/d", False),
+        ("postgresql+psycopg://u@/d", False),
+        ("mysql+pymysql://u@evil.example/d", False),
+        ("sqlite:///x.db", False),
+    ],
+)
+def test_no_database_gets_the_password_of_the_environment(monkeypatch: pytest.MonkeyPatch, url: str, refused: bool) -> None:
+    """A config names a server and no password: that of the environment, which the driver's library finds, must not go there."""
+    for name in ("PGPASSWORD", "MYSQL_PWD"):
+        monkeypatch.setenv(name, "canary")
+    monkeypatch.setenv("PGHOST", "db.example")
+    try:
+        databases.check_login("connection.url", make_url(url))
+    except ConfigError as error:
+        assert refused, error
+        assert "has a password" in str(error)
+        assert "canary" not in str(error)
+    else:
+        assert not refused

@@ -123,6 +123,7 @@ def _database(uri: str, worker: Mapping[str, str]) -> str:
 
     url = make_url(uri)
     databases.check(settings.URI, url, worker)
+    databases.check_login(settings.URI, url)
     if url.get_driver_name() == "mysqldb":
         url = url.update_query_dict({"local_infile": "false"})
     return url.render_as_string(hide_password=False)

@@ -27,6 +27,7 @@ from sqlalchemy.exc import (
 )
 
 from kconnect.api import ConfigError, ConnectError
+from kconnect.connectors import databases
 from kconnect.connectors.sql import settings
 from kconnect.connectors.sql.urls import url_of
 
@@ -53,6 +54,7 @@ def made_engine(
     the worker's limits.
     """
     url = url_of(config, worker)
+    databases.check_login(settings.URL, url)
     try:
         # The task has one connection, and knows when it is lost; another one may look at tables meanwhile.
         engine = sa.create_engine(

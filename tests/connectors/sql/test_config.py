@@ -70,7 +70,7 @@ def test_urls_that_are_refused(text: str, reason: str) -> None:
         ({"pk.mode": "kafka", "pk.fields": "a,b"}, "pk.fields", "there are three"),
         ({"db.timezone": "Mars/Base"}, "db.timezone", "no such time zone"),
         ({"batch.size": "0"}, "batch.size", "at least 1"),
-        ({"connection.url": "jdbc:derby:x"}, "connection.url", "URLs of JDBC"),
+        ({"connection.url": "jdbc:db2://h/x"}, "connection.url", "URLs of JDBC"),
         ({"connection.url": "oracle+nothing://h/x"}, "connection.url", "dialect"),
         ({"connection.url": "jdbc:sqlite:/no/such/place.db"}, "connection.url", "unable to open database file"),
         ({"auto.create": "false"}, "table.name.format", "There is no table t: create it"),
