@@ -23,6 +23,11 @@ _CAPTURE_KILLS = 20
 
 
 def main() -> int:
+    if "--machines" in sys.argv:
+        from tests.rig.machines import chaos
+
+        arguments = [argument for argument in sys.argv[1:] if argument != "--machines"]
+        return chaos.main(arguments, lambda text: print(text, flush=True))
     parser = argparse.ArgumentParser(prog="scripts/chaos", description=__doc__.splitlines()[1])
     parser.add_argument("--minutes", type=float, default=10.0, help="strike for so long; a round of all takes about 8")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")

@@ -29,11 +29,15 @@ def collect(
     topics: list[str],
     sunk: list[str],
     exactly_once: bool = False,
+    login: Mapping[str, Any] | None = None,
 ) -> History:
-    """What `verifiable.py` did in `topics`, of which `sunk` are read by sinks. Sightings and commits are for others to add."""
+    """
+    What `verifiable.py` did in `topics`, of which `sunk` are read by sinks. Sightings and commits are for others to add.
+    `login` is added to the settings of consumers.
+    """
     history = History(sunk=frozenset(sunk))
-    history.stored = list(_stored(bootstrap_servers, internal[Topic.OFFSET]))
-    for message in read(bootstrap_servers, internal[Topic.ASSIGNMENT]):
+    history.stored = list(_stored(bootstrap_servers, internal[Topic.OFFSET], login))
+    for message in read(bootstrap_servers, internal[Topic.ASSIGNMENT], login):
         decoded = assignment_records.decode_assignment(_record(Topic.ASSIGNMENT, message))
         if not isinstance(decoded, (records.Broken, assignment_records.NewerFormat)):
             history.control.append(decoded)
@@ -41,18 +45,18 @@ def collect(
     history.delivered = list(delivered(directory))
     history.events = list(Tail(directory / verifiable.JOURNAL).read())
     for topic in topics:
-        for message in read(bootstrap_servers, topic):
+        for message in read(bootstrap_servers, topic, login):
             value = json.loads(message.value() or b"null")
             place = (topic, message.partition() or 0)
             made = (value["unit"], value["seqno"], value["life"])
             history.emitted.append(Emitted(place, message.offset() or 0, message.timestamp()[1], *made))
     if exactly_once:
-        history.stored_after = list(_stored(bootstrap_servers, internal[Topic.OFFSET]))
+        history.stored_after = list(_stored(bootstrap_servers, internal[Topic.OFFSET], login))
     return history
 
 
-def _stored(bootstrap_servers: str, topic: str) -> Iterator[Stored]:
-    for message in read(bootstrap_servers, topic):
+def _stored(bootstrap_servers: str, topic: str, login: Mapping[str, Any] | None) -> Iterator[Stored]:
+    for message in read(bootstrap_servers, topic, login):
         stored = records.decode_offset(_record(Topic.OFFSET, message))
         if isinstance(stored, SourceOffset) and stored.offset is not None:
             unit = f"{stored.connector}-{stored.partition['task']}"
@@ -78,7 +82,7 @@ class Tail:
                 yield _event(json.loads(line))
 
 
-def read(bootstrap_servers: str, topic: str) -> Iterator[ck.Message]:
+def read(bootstrap_servers: str, topic: str, login: Mapping[str, Any] | None = None) -> Iterator[ck.Message]:
     """Every committed record of a topic, in the order of each partition."""
     consumer = ck.Consumer(
         {
@@ -88,6 +92,7 @@ def read(bootstrap_servers: str, topic: str) -> Iterator[ck.Message]:
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
             "fetch.wait.max.ms": 50,
+            **(login or {}),
         }
     )
     try:

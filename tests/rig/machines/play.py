@@ -1,0 +1,173 @@
+"""
+Plays faults on the rig, one after the other: the control before it, the fault, the healing, and all checks after it.
+
+Held by `chaos.py` for `scripts/chaos --machines`. The same seed gives the
+same faults on the same machines. Read next: `faults/table.py` for what a fault is, `evidence.py` for what is checked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.rig.machines import WORKERS, workload
+from tests.rig.machines.cluster import Rig
+from tests.rig.machines.evidence import Evidence, Row, watchers
+from tests.rig.machines.faults.scene import Scene
+from tests.rig.machines.faults.table import Fault
+from tests.rig.machines.watch import running_everywhere
+from tests.rig.machines.workload import UNITS
+from tests.rig.systems import history
+from tests.rig.systems.history import Violation
+
+CONTROL_S = 20.0
+QUIET_S = 1.0
+"""A control in which a task was silent for longer does not prove much about its fault."""
+_HEAL_S, _START_S = 240.0, 300.0
+_DELIVER_S = 60.0
+_LOOK_S = 0.5
+
+
+class Play:
+    """
+    `start` it, `strike` as often as wanted, `finish` it. `rows` say what each fault cost, `violations` what must never happen.
+    They are also written to `rows.jsonl` in the rig's directory.
+    """
+
+    def __init__(self, directory: Path, seed: int, life_line: int, report: Callable[[str], None]) -> None:
+        self.rig = Rig(directory, life_line)
+        self.seed, self.random = seed, random.Random(seed)
+        self.rows: list[Row] = []
+        self.violations: list[Violation] = []
+        self._report, self._began = report, time.monotonic()
+
+    def start(self) -> None:
+        """Bring everything up, and wait until all tasks run."""
+        self.say(f"seed {self.seed}; everything is in {self.rig.directory}")
+        self.rig.up(workload.create_topics, self.say)
+        self._reads, self._writes, self._commits = watchers(self.rig, self.seed)
+        self.evidence = Evidence(self.rig, self._reads, self._writes, self._commits)
+        with self.rig.workers.client(WORKERS[0], 95.0) as client:
+            workload.create_connectors(client, self.rig)
+        for watcher in (*self._reads, self._commits):
+            watcher.start()
+        self._wait_whole(_START_S)
+        self._writes.start()
+        self.say("all tasks run")
+
+    def control(self) -> Row:
+        """Do nothing for a while: what is silent now is silent without a fault."""
+        began = time.monotonic()
+        time.sleep(CONTROL_S)
+        row = self.evidence.row("control", began, time.monotonic(), 0.0, set())
+        row.notes.append(_load())
+        return self._keep(row)
+
+    def strike(self, fault: Fault) -> Row:
+        """Play one fault, and wait until the cluster is whole again; if it does not become so by itself, restart all tasks."""
+        self._wait_whole(_HEAL_S)
+        self.say(f"{fault.name}: {fault.does}; {fault.heals}")
+        scene = Scene(self.rig, self.random, self.say)
+        began = time.monotonic()
+        for seconds in fault.play(scene):
+            self._writes.away = scene.away
+            self._sleep(seconds)
+        healed = time.monotonic()
+        self.rig.switch.heal()
+        revived = self.rig.revive()
+        self._writes.away = set()
+        ails = self._wait_whole(_HEAL_S)
+        ended = time.monotonic()
+        row = self.evidence.row(fault.name, began, ended, None if ails else ended - healed, scene.hit)
+        row.notes += [f"{what} was down after the fault" for what in revived]
+        row.notes.append(_load())
+        if ails:
+            self._add(row, [Violation("not-healed", fault.name, f"after {_HEAL_S:.0f} s: {ails}")])
+            self._mend()
+        return self._keep(row)
+
+    def finish(self) -> None:
+        """End the writes, and check that the config that was acknowledged last has won everywhere."""
+        self._writes.end()
+        self._wait_whole(_HEAL_S)
+        for watcher in (*self._reads, self._commits):
+            watcher.end()
+        self.violations += self._writes.check()
+
+    def verdict(self) -> str:
+        counts = ", ".join(f"{count} {what}" for what, count in sorted(self.evidence.counts.items()))
+        lines = [counts, *(f"VIOLATION {violation}" for violation in self.violations)]
+        return "\n".join([*lines, f"{len(self.rows)} rows, {len(self.violations)} violations, seed {self.seed}"])
+
+    def say(self, text: str) -> None:
+        self._report(f"[{time.monotonic() - self._began:7.1f} s] {text}")
+
+    # --- steps ---
+
+    def _keep(self, row: Row) -> Row:
+        """Check everything, report a row, and write it down."""
+        self._add(row, self._check(row))
+        if row.fault == "control" and max(row.silences.values()) > QUIET_S:
+            silence = max(row.silences.values())
+            row.notes.append(f"the machine is too busy: a task was silent for {silence} s without any fault")
+        self.rows.append(row)
+        self.say(row.line())
+        with (self.rig.directory / "rows.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dataclasses.asdict(row)) + "\n")
+        return row
+
+    def _check(self, row: Row) -> list[Violation]:
+        """Return what must not have happened. What sinks have not yet got may still come for a while."""
+        until = time.monotonic()
+        while True:
+            violations = self.evidence.violations(row, until)
+            unsettled = [violation for violation in violations if violation.name in history.UNSETTLED]
+            if not unsettled or time.monotonic() > until + _DELIVER_S:
+                return violations
+            time.sleep(1.0)
+
+    def _add(self, row: Row, violations: list[Violation]) -> None:
+        known = {(violation.name, violation.subject) for violation in self.violations}
+        for violation in violations:
+            if (violation.name, violation.subject) not in known:
+                self.violations.append(violation)
+                row.violations.append(str(violation))
+                self.say(f"VIOLATION {violation}")
+
+    def _wait_whole(self, seconds: float) -> str | None:
+        """Wait until every task has worked after this call and all workers say so. Return what ails, if anything."""
+        since = time.monotonic()
+        while True:
+            ails = self._ails(since)
+            if ails is None or time.monotonic() > since + seconds:
+                return ails
+            time.sleep(_LOOK_S)
+
+    def _ails(self, since: float) -> str | None:
+        last = self.evidence.last_work()
+        idle = [unit for unit in UNITS if last.get(unit, 0.0) <= since]
+        if idle:
+            return f"no work of {', '.join(idle)}"
+        return running_everywhere(self._reads, since)
+
+    def _mend(self) -> None:
+        """Do what an operator would: restart what is FAILED, so that the next fault meets a whole cluster."""
+        with self.rig.workers.client(WORKERS[0], 95.0) as client:
+            for name in workload.TASKS:
+                client.restart(name, include_tasks=True)
+        ails = self._wait_whole(_HEAL_S)
+        self.say(f"restarted all by hand: {'whole again' if ails is None else ails}")
+
+    def _sleep(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(min(1.0, max(0.0, end - time.monotonic())))
+
+
+def _load() -> str:
+    return "load " + " ".join(f"{number:.1f}" for number in os.getloadavg())
