@@ -95,6 +95,11 @@ _RULES = (
 )
 
 
+_HANDLERS = ("sasl.login.callback.handler.class", "sasl.client.callback.handler.class")
+_GOOGLES_LOGIN = "com.google.cloud.hosted.kafka.auth."
+_GOOGLES_BROKERS = re.compile(r"([\w.-]+\.cloud\.goog(:\d+)?)?", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Danger:
     """What is wrong with a setting: `part` is the name by which the worker's allowlist allows it."""
@@ -140,6 +145,23 @@ def of_config(config: Mapping[str, str], allowed: Sequence[str] = ()) -> Iterato
     """Yield what is dangerous in a config, whatever the prefix."""
     for setting, value in config.items():
         yield from dangers(setting, value, allowed)
+    yield from _lent_tokens(config, allowed)
+
+
+def _lent_tokens(config: Mapping[str, str], allowed: Sequence[str]) -> Iterator[Danger]:
+    """
+    Yield the logins by the machine's token of Google that go to brokers which are not Google's. The brokers of a client are
+    those whose setting begins alike, as `target.cluster.bootstrap.servers` and `target.producer.sasl…`.
+    """
+    for setting, value in config.items():
+        part = next((part for part in _HANDLERS if setting.strip().lower().endswith(part)), None)
+        if part is None or not value.strip().startswith(_GOOGLES_LOGIN) or not {part, setting}.isdisjoint(allowed):
+            continue
+        servers = {name: text for name, text in config.items() if name.strip().lower().endswith("bootstrap.servers")}
+        first = setting.partition(".")[0]
+        alike = [text for name, text in servers.items() if name.partition(".")[0] == first] or list(servers.values())
+        if not all(_GOOGLES_BROKERS.fullmatch(server.strip()) for text in alike for server in text.split(",")):
+            yield Danger(setting, part, "sends the machine's token of Google to brokers that are not Google's")
 
 
 def _strange_module(line: str, ours: bool) -> str | None:

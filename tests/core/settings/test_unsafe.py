@@ -215,3 +215,26 @@ def test_ordinary_configs_have_no_danger() -> None:
         "reporter.error.topic.name": "errors",
     }
     assert list(of_config(config)) == []
+
+
+GOOGLES = "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler"
+HERE = "bootstrap.c.europe-west1.managedkafka.p.cloud.goog:9092"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "servers", "fine"),
+    [
+        ("schema.history.internal.producer.", {"schema.history.internal.kafka.bootstrap.servers": "evil.example:9092"}, False),
+        ("schema.history.internal.producer.", {"schema.history.internal.kafka.bootstrap.servers": HERE}, True),
+        ("target.producer.", {"source.cluster.bootstrap.servers": "k:9092", "target.cluster.bootstrap.servers": HERE}, True),
+        ("target.producer.", {"source.cluster.bootstrap.servers": HERE, "target.cluster.bootstrap.servers": "k:9092"}, False),
+        ("x.", {"bootstrap.servers": f"{HERE},evil.example:9092"}, False),
+        ("x.", {"bootstrap.servers": "cloud.goog.evil.example:9092"}, False),
+        ("x.", {}, True),
+    ],
+)
+def test_the_machine_s_token_goes_to_brokers_that_it_is_for(prefix: str, servers: dict[str, str], fine: bool) -> None:
+    config = {f"{prefix}sasl.login.callback.handler.class": GOOGLES, **servers}
+    found = list(of_config(config))
+    assert [danger.part for danger in found] == ([] if fine else ["sasl.login.callback.handler.class"])
+    assert list(of_config(config, ["sasl.login.callback.handler.class"])) == []
