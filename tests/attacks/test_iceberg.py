@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 import gzip
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,18 @@ import orjson
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
-from kconnect.api import INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, ConfigError, Schema, SinkRecord, Struct, TopicPartition, schema
+from kconnect.api import (
+    FLOAT64_SCHEMA,
+    INT32_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    ConfigError,
+    Schema,
+    SinkRecord,
+    Struct,
+    TopicPartition,
+    schema,
+)
 from kconnect.connectors.iceberg import answers, catalogs, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.testing import SinkRunner
@@ -187,3 +200,60 @@ def test_an_answer_of_a_catalog_has_an_end(monkeypatch: pytest.MonkeyPatch) -> N
             with pytest.raises(ConfigError):
                 catalogs.made_catalog(config, props, {})
             assert time.monotonic() - begin < 30
+
+
+def _nested(levels: int) -> Schema:
+    return OPTIONAL_STRING_SCHEMA if levels == 0 else schema.array(_nested(levels - 1))
+
+
+COLUMNS: dict[str, tuple[Schema, Any]] = {
+    "no fields": (schema.struct({}), Struct(schema.struct({}), {})),
+    "no fields within": (schema.array(schema.struct({})), []),
+    "deep": (_nested(200), []),
+    "a scale below 0": (schema.decimal_schema(-5), decimal.Decimal(100_000)),
+    "many": (schema.struct({f"c{number}": OPTIONAL_STRING_SCHEMA for number in range(1000)}, optional=True), None),
+}
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["a new table", "a table"])
+@pytest.mark.parametrize("kind", [*COLUMNS, "a name"])
+def test_no_column_spoils_the_table(place: dict[str, str], catalog: Catalog, kind: str, first: bool) -> None:
+    """
+    Who may write to the topic sends a field of a type that no file can have, or that is written into the table's metadata and
+    can't be read from there: the table was lost for everybody, or the task failed for good.
+    """
+    kinds = {**COLUMNS, "a name": (OPTIONAL_STRING_SCHEMA, "x")}
+    own = schema.struct({"id": INT32_SCHEMA, "a\x1bb" if kind == "a name" else "odd": kinds[kind][0]})
+    odd = record(0 if first else 1, Struct.unchecked(own, [7, kinds[kind][1]]), own)
+    with sink(place) as runner:
+        for each in [odd, row(1)] if first else [row(0), odd]:
+            # What was all bad has made no table, and is over at the next put.
+            runner.put([each])
+        runner.put([row(2)])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [odd.original_offset]
+    assert ids(catalog, "shop.orders") == [1 if first else 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("own", "good", "odd"),
+    [
+        (STRING_SCHEMA, "a", "x" * 300),
+        (STRING_SCHEMA, "a", "é" * 60),
+        (FLOAT64_SCHEMA, 1.0, math.nan),
+    ],
+    ids=["long", "quoted", "not a number"],
+)
+def test_a_value_that_names_no_partition_is_one_records_fault(
+    place: dict[str, str], catalog: Catalog, own: Schema, good: Any, odd: Any
+) -> None:
+    """Who may write to the topic sends a value of which there is no folder for a partition: the commit failed for good."""
+    parted = schema.struct({"id": INT32_SCHEMA, "city": own})
+    with sink(place, **{"iceberg.tables.default-partition-by": "city"}) as runner:
+        values = [odd if offset == 1 else good for offset in range(3)]
+        runner.put(
+            [record(offset, Struct(parted, {"id": offset, "city": value}), parted) for offset, value in enumerate(values)]
+        )
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert ids(catalog, "shop.orders") == [0, 2]

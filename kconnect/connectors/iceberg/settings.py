@@ -21,6 +21,7 @@ NAME, KIND, URI, WAREHOUSE = "iceberg.catalog", f"{CATALOG}type", f"{CATALOG}uri
 CREDENTIAL, TOKEN, SECRET = f"{CATALOG}credential", f"{CATALOG}token", f"{CATALOG}s3.secret-access-key"
 TABLES, ROUTE_FIELD, DYNAMIC = "iceberg.tables", "iceberg.tables.route-field", "iceberg.tables.dynamic-enabled"
 CREATE, EVOLVE = "iceberg.tables.auto-create-enabled", "iceberg.tables.evolve-schema-enabled"
+MOST_COLUMNS = "iceberg.tables.max.columns"
 OPTIONAL, PARTITIONS = "iceberg.tables.schema-force-optional", "iceberg.tables.default-partition-by"
 UPSERT, IDS = "iceberg.tables.upsert-mode-enabled", "iceberg.tables.default-id-columns"
 INTERVAL, ROWS = "iceberg.control.commit.interval-ms", "commit.max.rows"
@@ -224,6 +225,17 @@ CONFIG = ConfigDef(
         group=_TABLES,
         order=9,
         visible=_upserts,
+    ),
+    ConfigKey(
+        MOST_COLUMNS,
+        Type.INT,
+        1000,
+        Importance.LOW,
+        "How many columns a table may come to have by records, those within structs counted. A record with more is a bad one. "
+        "A table's metadata keeps all its columns for each change of them.",
+        Range.at_least(1),
+        group=_TABLES,
+        order=10,
     ),
     ConfigKey(
         INTERVAL,

@@ -18,8 +18,11 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import parse_transform
 
 from kconnect.api import ConfigError, ConnectError, DataError
-from kconnect.connectors.iceberg import settings
+from kconnect.connectors.iceberg import columns, settings
 from kconnect.connectors.iceberg.settings import Partition
+
+_KEPT = 1000
+"""Tables whose metadata is kept."""
 
 
 class Tables:
@@ -27,6 +30,7 @@ class Tables:
         self._catalog = catalog
         self._create: bool = config[settings.CREATE]
         self._evolve: bool = config[settings.EVOLVE]
+        self._most: int = config[settings.MOST_COLUMNS]
         self._optional: bool = config[settings.OPTIONAL]
         self._partitions = settings.partitions(settings.PARTITIONS, config[settings.PARTITIONS])
         self._ids: Sequence[str] = config[settings.IDS]
@@ -54,6 +58,9 @@ class Tables:
                 known = self._catalog.load_table(_identifier(name))
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+            if len(self._known) >= _KEPT:
+                # Records may name tables, as many as there are.
+                del self._known[next(iter(self._known))]
             self._known[name] = known
         return known
 
@@ -64,6 +71,8 @@ class Tables:
         so that narrower ones may do.
         """
         found = self.existing(name)
+        if found is None and self._create:
+            columns.check_new(wanted, None, self._most)
         table = self._made(name, wanted) if found is None else found
         if self._fits(table, wanted, guessed):
             return table
@@ -73,8 +82,12 @@ class Tables:
             raise DataError(f"The table {name} has {what}: change it, or set {settings.EVOLVE}=true")
         table.refresh()
         if not self._fits(table, wanted, guessed):
-            with table.update_schema() as update:
-                update.union_by_name(pa.schema([field.with_nullable(True) for field in wanted]))
+            columns.check_new(wanted, arrow_of(table), self._most)
+            # Not in a `with`, which commits whatever comes out of it.
+            update = table.update_schema()
+            update.union_by_name(pa.schema([field.with_nullable(True) for field in wanted]))
+            columns.check_readable(update._apply())
+            update.commit()
         return table
 
     def _fits(self, table: Table, wanted: pa.Schema, guessed: bool) -> bool:
@@ -87,14 +100,15 @@ class Tables:
         identifier = _identifier(name)
         with contextlib.suppress(NamespaceAlreadyExistsError):
             self._catalog.create_namespace(identifier[:-1])
-        columns = pa.schema([field.with_nullable(True) for field in wanted]) if self._optional else wanted
+        first = pa.schema([field.with_nullable(True) for field in wanted]) if self._optional else wanted
         own = self._own.get(name, {}).get("partition-by")
         partitions = settings.partitions(f"iceberg.table.{name}.partition-by", [own]) if own else self._partitions
         try:
             # Both in one step: who comes between would find a table without partitions.
-            with self._catalog.create_table_transaction(identifier, columns) as made, made.update_spec() as spec:
+            with self._catalog.create_table_transaction(identifier, first) as made, made.update_spec() as spec:
+                columns.check_readable(made.table_metadata.schema())
                 for each in partitions:
-                    _check(each, columns, name)
+                    _check(each, first, name)
                     spec.add_field(each.column, parse_transform(each.transform))
         except TableAlreadyExistsError:
             pass  # Another task was quicker.

@@ -36,7 +36,7 @@ from kconnect.api import (
 from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS, Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
-from kconnect.connectors.iceberg import catalogs, commits, rows, settings, staging
+from kconnect.connectors.iceberg import catalogs, columns, commits, rows, settings, staging
 from kconnect.connectors.iceberg.staging import Stage
 from kconnect.connectors.iceberg.tables import Tables, arrow_of
 from kconnect.connectors.libraries import Informed
@@ -253,7 +253,9 @@ class IcebergSinkTask(Informed, SinkTask):
             raise DataError(str(error)) from error
         except self._errors as error:
             self._failed(name, error)
-        return rows.fitted(found, arrow_of(table))
+        fitted = rows.fitted(found, arrow_of(table))
+        columns.check_partitions(table, fitted)
+        return fitted
 
     def _bad(self, record: SinkRecord, error: DataError) -> None:
         reporter = self.context.errant_record_reporter()
@@ -267,7 +269,9 @@ class IcebergSinkTask(Informed, SinkTask):
         tables = dict.fromkeys((*self._parts, *self._staged, *(self._shared() if self._shares else ())))
         for name in tables:
             try:
-                if self._shares:
+                if self._is_of_bad_records(name):
+                    self._taken(name)
+                elif self._shares:
                     self._commit_shared(name)
                 elif self._parts.get(name):
                     self._commit_own(name)
@@ -279,6 +283,11 @@ class IcebergSinkTask(Informed, SinkTask):
         look_s = min(self._interval_s, max(_LOOK_S, self._interval_s / 10))
         self._due_at = time.monotonic() + (look_s if self._staged else self._interval_s)
         self.context.request_commit()
+
+    def _is_of_bad_records(self, name: str) -> bool:
+        """Whether there is no such table, since all records for it were bad."""
+        parts = self._parts.get(name, {}).values()
+        return bool(parts) and not any(part.rows for part in parts) and self._tables.existing(name) is None
 
     def _taken(self, name: str) -> None:
         self._parts.pop(name, None)

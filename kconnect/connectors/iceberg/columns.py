@@ -1,0 +1,103 @@
+"""
+Columns: which fields of records a table may get, and which of their values may name a partition.
+
+Whoever may write to a topic chooses the fields of its records. A table is made and changed for good: with a column whose type
+no reader of Iceberg understands, or no file can have, nobody reads or writes it any more. So what a table is to become is
+looked at first, and a record with other fields is a bad one. Called by `tables.py` and `task.py`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import urllib.parse
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform, TruncateTransform
+
+from kconnect.api import DataError
+from kconnect.connectors import names
+from kconnect.connectors.common import MISFITS
+from kconnect.connectors.iceberg import settings
+
+_DEEPEST = 32
+"""Readers of Iceberg call themselves for each level, those in Java too."""
+_LONGEST_PART = 255
+"""What a folder's name may have, in bytes."""
+_SURELY_SHORT = 40
+"""A text of so many bytes is short enough, however it is quoted, behind the name of a column."""
+_NOT_WRITTEN: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException, OSError)
+"""What Arrow raises for columns that Parquet has not: an OSError, though nothing is written to a disk, for some decimals."""
+
+
+def check_new(wanted: pa.Schema, there: pa.Schema | None, most: int) -> None:
+    """Raise DataError for columns that a table must not get, which is made for them, or has those that are `there`."""
+    new = [field for field in wanted if there is None or field.name not in there.names]
+    count = sum(_count(field, 1) for field in new)
+    before = 0 if there is None else sum(_count(field, -_LONGEST_PART) for field in there)
+    if new and before + count > most:
+        raise DataError(
+            f"the table would have {before + count} columns, those within others counted, and {settings.MOST_COLUMNS} is {most}"
+        )
+    try:
+        # Parquet has no structs without fields, and other limits that only its writer knows.
+        parquet.ParquetWriter(pa.BufferOutputStream(), wanted).close()
+    except _NOT_WRITTEN as error:
+        raise DataError(f"no file can have these columns: {' '.join(str(error).split())[:200]}") from None
+
+
+def check_readable(schema: Schema) -> None:
+    """Raise DataError for the schema of a table that could be written into its metadata, but not be read there."""
+    try:
+        read = Schema.model_validate_json(schema.model_dump_json())
+    except MISFITS as error:
+        raise DataError(f"its metadata could not be read: {' '.join(str(error).split())[:200]}") from None
+    if read != schema:
+        raise DataError("its metadata would be read as other columns")
+
+
+def _count(field: pa.Field, depth: int) -> int:
+    """How many columns a field is, with those within it."""
+    if depth > _DEEPEST:
+        raise DataError(f"the columns are nested more than {_DEEPEST} times")
+    name, kind = field.name, field.type
+    if depth > 0 and (not name or any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)):
+        raise DataError(f"{names.shown(name)} can't be a column: it is empty, or has control characters")
+    return 1 + sum(_count(kind.field(at), depth + 1) for at in range(kind.num_fields))
+
+
+def check_partitions(table: Table, rows: pa.Table) -> None:
+    """Raise DataError for rows of which no folder of a partition can be made."""
+    spec = table.spec()
+    for field in spec.fields:
+        if not isinstance(field.transform, IdentityTransform | TruncateTransform):
+            continue
+        name = table.schema().find_column_name(field.source_id) or ""
+        column = rows.column(name) if name in rows.column_names else None
+        if column is None:
+            continue
+        kind = column.type
+        if pa.types.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
+            raise DataError(f"its {name}, which is of the partition, is not a number")
+        if _is_text(kind) and (pc.max(pc.binary_length(column)).as_py() or 0) > _SURELY_SHORT:
+            for value in pc.unique(column):
+                _check_part(field, table.schema().find_type(field.source_id), value.as_py())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _check_part(field: Any, kind: Any, value: Any) -> None:
+    cut = field.transform.transform(kind)(value)
+    text = f"{field.name}={field.transform.to_human_string(kind, cut)}"
+    size = len(urllib.parse.quote_plus(text, safe="="))
+    if size > _LONGEST_PART:
+        raise DataError(
+            f"its value for the partition {field.name} is too long: a folder's name has {_LONGEST_PART} bytes at most"
+        )
