@@ -173,7 +173,7 @@ class Brokers:
 
     def elect_preferred(self) -> None:
         """Have each partition led by its first replica, as Kafka does by itself some minutes after a rolling restart."""
-        self.admin().elect_leaders(ck.ElectionType.PREFERRED, None, request_timeout=_ANSWER_S).result(_ANSWER_S)
+        self.admin().elect_leaders(ck.ElectionType.PREFERRED).result(_ANSWER_S)
 
     def set_password(self, user: str) -> None:
         """Give a user its password (back)."""

@@ -34,6 +34,8 @@ class Row:
     began: float
     ended: float
     whole: float | None
+    control: float = 0.0
+    """The longest silence of any task in the seconds before the fault; a row counts if it is short."""
     silences: dict[str, float] = field(default_factory=dict)
     """The longest time without a call of each task."""
     recordless: dict[str, float] = field(default_factory=dict)
@@ -57,7 +59,8 @@ class Row:
         failed = f", FAILED: {', '.join(sorted(self.failed))}" if self.failed else ""
         broken = f", {len(self.violations)} VIOLATIONS" if self.violations else ""
         return (
-            f"{self.fault}: silent {_most(self.silences, 'never')} (records {_most(self.recordless, 'never')}), REST reads "
+            f"{self.fault}: silent {_most(self.silences, 'never')} (control {self.control:.1f} s; records "
+            f"{_most(self.recordless, 'never')}), REST reads "
             f"{self.reads:.1f} s (bystanders {self.bystanders:.1f} s), writes {self.writes:.1f} s, statuses {truth}, "
             f"whole after {whole}{failed}{broken}"
         )
@@ -77,8 +80,15 @@ class Evidence:
         self.counts: Counter[str] = Counter()
 
     def last_work(self) -> dict[str, float]:
-        """Return when each task was called last."""
-        return {unit: stamps[-1] for unit, stamps in self._stamps().items()}
+        """Return when each task worked last: a source task when it was called, a sink task when it got records."""
+        self._events += self._tail.read()
+        works = [event for event in self._events if event.records or not event.unit.startswith("sink-")]
+        return {unit: stamps[-1] for unit, stamps in measures.by_unit((event.unit, event.at) for event in works).items()}
+
+    def silence(self, began: float, ended: float) -> float:
+        """Return the longest time between `began` and `ended` for which any task was not called."""
+        stamps = self._stamps()
+        return round(max(measures.silence(stamps.get(unit, []), began, ended) for unit in UNITS), 1)
 
     def _stamps(self) -> dict[str, list[float]]:
         self._events += self._tail.read()
@@ -116,10 +126,12 @@ class Evidence:
         return findings.violations
 
     def _history(self, until_ms: int) -> History:
+        # Before what was delivered: a commit that comes while this reads covers what it has not read.
+        commits = list(self._commits.seen)
         collected = recorder.collect(
             *(SERVERS, self._rig.data, INTERNAL, [*SUNK, CHURN], list(SUNK), True, self._rig.brokers.client())
         )
-        collected.committed, collected.until_ms = list(self._commits.seen), until_ms
+        collected.committed, collected.until_ms = commits, until_ms
         # A fault may have moved the clock of a machine; the monotonic one is the same everywhere.
         collected.events = [dataclasses.replace(event, ms=self._wall_ms(event.at)) for event in collected.events]
         return collected

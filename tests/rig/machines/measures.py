@@ -7,6 +7,7 @@ must never happen, whatever it costs.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,9 +45,10 @@ def gaps(stamps: Sequence[float], begin: float, end: float) -> Iterator[Gap]:
     Yield the times between two stamps that lie in the window at least in part. `stamps` are in order. The time before the first
     stamp begins with the window, and the time after the last ends with it.
     """
-    for before, after in itertools.pairwise([*(() if stamps and stamps[0] < begin else (begin,)), *stamps, float("inf")]):
-        if before < end and after > begin:
-            yield before, min(after, max(end, before)) if after == float("inf") else after
+    first, last = bisect.bisect_left(stamps, begin), bisect.bisect_right(stamps, end)
+    before = stamps[first - 1] if first else begin
+    after = stamps[last] if last < len(stamps) else end
+    yield from itertools.pairwise([before, *stamps[first:last], after])
 
 
 def silence(stamps: Sequence[float], begin: float, end: float) -> float:

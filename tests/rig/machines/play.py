@@ -25,9 +25,9 @@ from tests.rig.machines.workload import UNITS
 from tests.rig.systems import history
 from tests.rig.systems.history import Violation
 
-CONTROL_S = 20.0
+CONTROL_S, _REST_S = 20.0, 5.0
 QUIET_S = 1.0
-"""A control in which a task was silent for longer does not prove much about its fault."""
+"""A fault before which a task was silent for longer proves little."""
 _HEAL_S, _START_S = 240.0, 300.0
 _DELIVER_S = 60.0
 _LOOK_S = 0.5
@@ -65,18 +65,20 @@ class Play:
         began = time.monotonic()
         time.sleep(CONTROL_S)
         row = self.evidence.row("control", began, time.monotonic(), 0.0, set())
+        row.control = max(row.silences.values())
         row.notes.append(_load())
         return self._keep(row)
 
     def strike(self, fault: Fault) -> Row:
         """Play one fault, and wait until the cluster is whole again; if it does not become so by itself, restart all tasks."""
         self._wait_whole(_HEAL_S)
+        rest = time.monotonic()
+        time.sleep(_REST_S)
+        control = self.evidence.silence(rest, time.monotonic())
         self.say(f"{fault.name}: {fault.does}; {fault.heals}")
         scene = Scene(self.rig, self.random, self.say)
         began = time.monotonic()
-        for seconds in fault.play(scene):
-            self._writes.away = scene.away
-            self._sleep(seconds)
+        broken = self._play(fault, scene)
         healed = time.monotonic()
         self.rig.switch.heal()
         revived = self.rig.revive()
@@ -84,8 +86,11 @@ class Play:
         ails = self._wait_whole(_HEAL_S)
         ended = time.monotonic()
         row = self.evidence.row(fault.name, began, ended, None if ails else ended - healed, scene.hit)
+        row.control = control
         row.notes += [f"{what} was down after the fault" for what in revived]
         row.notes.append(_load())
+        if broken:
+            self._add(row, [Violation("not-played", fault.name, broken)])
         if ails:
             self._add(row, [Violation("not-healed", fault.name, f"after {_HEAL_S:.0f} s: {ails}")])
             self._mend()
@@ -109,12 +114,21 @@ class Play:
 
     # --- steps ---
 
+    def _play(self, fault: Fault, scene: Scene) -> str | None:
+        """Play a fault's acts. Return why it could not be played to its end, if so."""
+        try:
+            for seconds in fault.play(scene):
+                self._writes.away = set(scene.away)
+                time.sleep(seconds)
+        except Exception as error:  # noqa: BLE001 - it is the rig's own mistake; the others are played nevertheless
+            return f"{type(error).__name__}: {error}"
+        return None
+
     def _keep(self, row: Row) -> Row:
         """Check everything, report a row, and write it down."""
         self._add(row, self._check(row))
-        if row.fault == "control" and max(row.silences.values()) > QUIET_S:
-            silence = max(row.silences.values())
-            row.notes.append(f"the machine is too busy: a task was silent for {silence} s without any fault")
+        if row.control > QUIET_S:
+            row.notes.append(f"the machine is too busy: a task was silent for {row.control} s without any fault")
         self.rows.append(row)
         self.say(row.line())
         with (self.rig.directory / "rows.jsonl").open("a", encoding="utf-8") as file:
@@ -162,11 +176,6 @@ class Play:
                 client.restart(name, include_tasks=True)
         ails = self._wait_whole(_HEAL_S)
         self.say(f"restarted all by hand: {'whole again' if ails is None else ails}")
-
-    def _sleep(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(min(1.0, max(0.0, end - time.monotonic())))
 
 
 def _load() -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 
 from kconnect.errors import ConnectError
-from tests.rig.machines import MASTER, SPARK_WORKERS
+from tests.rig.machines import ADDRESSES, MASTER, SPARK_WORKERS
 from tests.rig.machines.hosts import Hosts, Process
 
 SECRET = "spark-secret-K55"
@@ -84,7 +84,7 @@ class Spark:
 
     def executors(self, name: str, application: str = "") -> list[Process]:
         """Return the executors on a machine, all or those of one application, by its worker's machine."""
-        return self._hosts.processes(name, _EXECUTOR_CLASS, f"@{application}:" if application else "")
+        return self._hosts.processes(name, _EXECUTOR_CLASS, f"@{ADDRESSES[application]}:" if application else "")
 
     def python_daemons(self, name: str) -> list[Process]:
         """Return the Python processes of executors that fork the hosts."""

@@ -30,7 +30,7 @@ SINK_CLASS = "VerifiableSinkConnector"
 JOURNAL = "journal.jsonl"
 DELIVERED = "delivered-*.jsonl"
 
-_IDLE_S = 1.0
+_IDLE_S = 0.5
 
 _DIRECTORY = ConfigKey(
     "directory", Type.STRING, importance=Importance.HIGH, doc="Where journal and deliveries go, as executors name it."

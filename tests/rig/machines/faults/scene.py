@@ -6,13 +6,19 @@ Made by `play.py` for each fault. Read next: `table.py`.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+from kconnect.rest.client import RestError
 from tests.rig.machines import BROKERS, MASTER, SPARK_WORKERS, WORKERS
 from tests.rig.machines.cluster import Rig
 from tests.rig.machines.hosts import Process
+
+_WHOLE_S, _END_S = 120.0, 90.0
 
 
 class Scene:
@@ -67,18 +73,37 @@ class Scene:
             assert name == MASTER or name in SPARK_WORKERS, name
             self.rig.spark.start(name)
 
+    # --- waiting ---
+
+    def until(self, condition: Callable[[], object], most: float) -> Iterator[float]:
+        """Yield short pauses until `condition` holds, for at most so many seconds."""
+        end = time.monotonic() + most
+        while not condition() and time.monotonic() < end:
+            yield 0.5
+
+    def until_ended(self, name: str) -> Iterator[float]:
+        """Yield short pauses until the program of a machine has ended."""
+        yield from self.until(lambda: not self.program(name), _END_S)
+
+    def until_brokers_are_whole(self) -> Iterator[float]:
+        """Yield short pauses until all brokers are there, and all replicas in sync."""
+        yield from self.until(lambda: self.rig.brokers.ails() is None, _WHOLE_S)
+
     # --- whom to hit ---
 
     def busy_worker(self) -> str:
         """Return a worker that tasks run on: to hurt one that does nothing would prove little."""
-        return self.one_of(self._with_tasks() or list(WORKERS))
+        workers = self._cluster().get("workers", ())
+        busy = sorted(str(worker["worker_id"]).partition(":")[0] for worker in workers if worker["tasks"])
+        return self.one_of(busy or list(WORKERS))
 
     def leader(self) -> str:
         """Return the worker that leads."""
-        with self.rig.workers.client(self.one_of(WORKERS), 20.0) as client:
-            return str(client.cluster()["leader"]).partition(":")[0]
+        return str(self._cluster().get("leader") or self.one_of(WORKERS)).partition(":")[0]
 
-    def _with_tasks(self) -> list[str]:
-        with self.rig.workers.client(self.one_of(WORKERS), 20.0) as client:
-            workers = client.cluster()["workers"]
-        return sorted(str(worker["worker_id"]).partition(":")[0] for worker in workers if worker["tasks"])
+    def _cluster(self) -> dict[str, Any]:
+        """Return what the first worker that answers says of the cluster; nothing if none answers."""
+        for name in WORKERS:
+            with contextlib.suppress(RestError), self.rig.workers.client(name, 10.0) as client:
+                return client.cluster()
+        return {}

@@ -15,7 +15,7 @@ from tests.rig.machines.faults.scene import Scene
 
 Acts = Callable[[Scene], Iterator[float]]
 
-_MODULES = ("of_brokers",)
+_MODULES = ("of_brokers", "of_workers", "of_spark", "of_lines", "of_machines", "of_access", "of_limits")
 
 
 @dataclass(frozen=True)
