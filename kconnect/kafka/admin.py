@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 _TIMEOUT = 30
 _GROUP_S = 10
 _OFFSETS_S = 30
+_REFUSAL_S = 0.2
 """The first group of a cluster has the brokers create the topic of all of them."""
 _NEVER_S = 3600
 
@@ -87,7 +88,15 @@ def committed(client: Mapping[str, Any], group_id: str) -> list[tuple[str, int, 
         all_there_are = [ck.TopicPartition(name, number) for name in topics for number in topics[name].partitions]
         found = _persistently(lambda: consumer.committed(all_there_are, timeout=_OFFSETS_S))
     except ck.KafkaException as error:
-        raise ConnectError(f"The offsets of the group {group_id} can't be read: {error.args[0].str()}") from error
+        # A client that may not know its coordinator says so to whoever polls; the call itself only gets no answer.
+        refusal = consumer.poll(_REFUSAL_S)
+        cause = None if refusal is None else refusal.error()
+        if cause is not None and cause.code() == ck.KafkaError.GROUP_AUTHORIZATION_FAILED:
+            raise ConnectError(
+                f"The offsets of the group {group_id} can't be read: Group authorization failed. Grant the connector's user "
+                "the operation Read on the group"
+            ) from error
+        raise ConnectError(f"The offsets of the group {group_id} can't be read: {sentence(error.args[0])}") from error
     finally:
         consumer.close()
     return [(p.topic, p.partition, p.offset) for p in found if p.error is None and p.offset >= 0]

@@ -26,8 +26,8 @@ _BACKOFF_S = (0.2, 1.0, 5.0, 15.0)
 _CHECK_S = 2.0
 _WAITS_LONG_S = 15.0
 """An executor is there after 3 to 5 s on a machine with time to spare."""
-_ABANDONED_S = 15.0
-"""A master that lives replaces a lost executor at once."""
+_ABANDONED_S = 60.0
+"""A master that lives starts another executor at once; until that has registered, a busy machine may take half a minute."""
 
 
 class Hosts:

@@ -29,7 +29,8 @@ class Wanted:
     spec there may be at most; `units` are those that need a host, each with the spec of its own; `runs` their run numbers, 0
     where nothing is said; `weights` those that count more than one. `config_offset` is up to where the config topic was read,
     `changed_at` where in it the newest of the configs stands that the units are to run with. `idle` are the numbers of hosts
-    that have not been in use for so long that they may go. `down`: Spark has ended, and no host of another one is up yet.
+    that have not been in use for so long that they may go. `standby` are specs of which one host is kept although it has no
+    units. `down`: nothing is to be given to this worker, as its Spark has ended, or its first hosts are not up yet.
     """
 
     hosts: int
@@ -40,6 +41,7 @@ class Wanted:
     config_offset: int = 0
     changed_at: int = -1
     idle: Collection[int] = ()
+    standby: Collection[HostSpec] = ()
     down: bool = False
 
 
@@ -119,6 +121,9 @@ class _Plan:
         # Plain hosts are kept without units too: that one is up is what makes its worker fit to be given some.
         while not wanted.leaving and self._count(PLAIN) < wanted.hosts:
             self._open(PLAIN)
+        for spec in () if wanted.leaving else wanted.standby:
+            if not self._count(spec):
+                self._open(spec)
         self._needed.update(map(self._choose, waiting))
         kept = {unit for units in self.units.values() for unit in units}
         for unit in sorted(wanted.units.keys() - kept):
@@ -138,7 +143,7 @@ class _Plan:
             if self.units[host] or host in held or host in self._needed:
                 continue
             spec = self.specs[host]
-            spare = spec.unit is not None or host in self._wanted.idle
+            spare = spec.unit is not None or (host in self._wanted.idle and not self._is_standby(spec))
             if self._wanted.leaving or (spare and (spec != PLAIN or self._count(PLAIN) > self._wanted.hosts)):
                 del self.units[host], self.specs[host]
 
@@ -172,6 +177,9 @@ class _Plan:
         host = next(number for number in range(len(self.units) + len(self._numbers) + 1) if self._is_free(number))
         self.units[host], self.specs[host], self._loads[host] = {}, spec, 0
         return host
+
+    def _is_standby(self, spec: HostSpec) -> bool:
+        return spec in self._wanted.standby and self._count(spec) == 1
 
     def _is_free(self, number: int) -> bool:
         return number not in self.units and number not in self._numbers

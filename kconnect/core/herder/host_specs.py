@@ -4,13 +4,14 @@ Which spec a unit's host has to have: where its plugins come from, and whether i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kconnect.core.settings.operation import Operation
-from kconnect.core.state.assignment_records import HostSpec
+from kconnect.core.state.assignment_records import PLAIN, HostSpec
 from kconnect.core.state.config import ConfigState, Properties
-from kconnect.core.state.records import UnitId
+from kconnect.core.state.records import TargetState, UnitId
 
 Directories = Callable[[Mapping[str, "str | None"]], tuple[str, ...]]
 """The directories of `plugin.path` that the plugins of a connector's config come from; never raises."""
@@ -40,6 +41,13 @@ class HostSpecs:
         if unit.is_connector or not read.operation.dedicated:
             return HostSpec(read.directories)
         return HostSpec(read.directories, unit, read.operation.memory)
+
+    def shared(self, config: ConfigState) -> Counter[HostSpec]:
+        """Return the specs by which connectors share hosts, but for the plain one, and how many connectors have each."""
+        running = [name for name in config.connectors if config.target_state(name) is not TargetState.STOPPED]
+        specs = Counter(self.of(config, UnitId(name)) for name in running)
+        del specs[PLAIN]
+        return specs
 
     def forget(self) -> None:
         """Other plugins are there: all configs are to be read anew."""

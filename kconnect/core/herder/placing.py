@@ -20,6 +20,7 @@ from kconnect.core.herder.lost_hosts import LostHosts
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.quarantine import Quarantine
 from kconnect.core.herder.rivals import Rivals
+from kconnect.core.herder.standby import Standby
 from kconnect.core.herder.throttle import Looks, decisions_throttle
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
@@ -52,6 +53,7 @@ class Placing:
         """When this life told the hosts of others to stop."""
         self._lost_hosts = LostHosts(desk.identity.hosts_stop_after_ms)
         self._quarantine = Quarantine(desk, classes)
+        self._standby = Standby(desk)
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
 
@@ -85,6 +87,7 @@ class Placing:
         desk, me = self._desk, self._desk.identity
         mine = [held for held in desk.log.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
         self._lost_hosts.spark_ended(mine, desk.now)
+        self._standby.begin()
 
     def read_held(self, held: Held) -> None:
         """Of one of this worker's hosts."""
@@ -252,7 +255,8 @@ class Placing:
             desk.log.config.offset,
             max((desk.log.config.changed_at(unit) for unit in runnable), default=-1),
             {host for host, since in self._idle_since.items() if desk.now - since >= _IDLE_MS},
-            self._lost_hosts.is_spark_down,
+            self._standby.specs(self._specs),
+            self._lost_hosts.is_spark_down or self._standby.warms_up(),
         )
 
     def runnable(self) -> frozenset[UnitId]:

@@ -132,7 +132,8 @@ class PatchConfig(Request[Created]):
             desk.require(name)
             merged = {**desk.log.config.connectors[name].properties, **self.patch}
             config = {key: value for key, value in merged.items() if value is not None}
-            yield from _validated(office, config)
+            # As in Connect a patch may change `name`, but the connector's stays, and decides the group of a sink.
+            yield from _validated(office, {**config, "name": name} if "name" in config else config)
             yield from desk.write_as_leader([records.connector_config(name, config)])
             return Created(False, (yield from _info(office, name, config)))
 
