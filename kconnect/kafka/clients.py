@@ -21,6 +21,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.core.settings import lent_logins
+from kconnect.core.settings.sink import GROUP_ID, group_errors
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError
@@ -137,7 +138,7 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
     asked = _asked(settings, "consumer.", config)
     tuned: Client = {
         **_base(f"connector-consumer-{connector}-{task}", asked),
-        "group.id": f"connect-{connector}",
+        "group.id": _group(settings, connector, asked),
         "partition.assignment.strategy": "cooperative-sticky",
         "auto.offset.reset": "earliest",
         # The worker's, not the clients' 45 s: after kill -9 a task starts again at once, and would wait for its own ghost.
@@ -199,7 +200,18 @@ def offsets(settings: WorkerSettings, connector: str, config: Mapping[str, str |
 
 def group_of(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> str:
     """The consumer group of a sink connector's tasks."""
-    return _asked(settings, "consumer.", config).get("group.id", "").strip() or f"connect-{connector}"
+    return _group(settings, connector, _asked(settings, "consumer.", config))
+
+
+def _group(settings: WorkerSettings, connector: str, asked: Mapping[str, str]) -> str:
+    """
+    Return the consumer group of a sink connector. Raise ConfigError if it is the workers' own: a member that is no worker ends
+    the cluster. The connector's name counts, which its config need not have.
+    """
+    group = asked.get("group.id", "").strip() or f"connect-{connector}"
+    for problem in group_errors({GROUP_ID: group}, {"name": connector}, settings.group_id).values():
+        raise ConfigError(f"{problem}. Set {GROUP_ID}, or create the connector under another name")
+    return group
 
 
 def _asked(settings: WorkerSettings, prefix: str, config: Mapping[str, str | None]) -> dict[str, str]:
