@@ -353,9 +353,15 @@ def test_a_store_lists_no_files_without_an_end(tmp_path: Path) -> None:
         runner.poll()
 
 
-@pytest.mark.parametrize("name", ["t+99999999999+0.json", "t+\u0663+0.json", f"t+0+{'9' * 100}.json", "t+0.json"], ids=ascii)
-def test_a_file_names_a_partition_or_is_none_of_ours(tmp_path: Path, name: str) -> None:
-    """Who may put a file there names a partition that no topic has: the file is left, and the others are read."""
+UNNAMED = (
+    *("t+99999999999+0.json", "t+\u0663+0.json", f"t+0+{'9' * 100}.json", "t+0.json"),
+    *("a b+0+0.json", "\u0442+0+0.json", f"{'t' * 240}+x+0+0.json", "a+t+0+0.json", "+0+0.json"),
+)
+
+
+@pytest.mark.parametrize("name", UNNAMED, ids=lambda name: ascii(name)[:30])
+def test_a_file_names_a_topic_and_a_partition_or_is_none_of_ours(tmp_path: Path, name: str) -> None:
+    """Who may put a file there names a topic or a partition that Kafka has not: the file is left, and the others are read."""
     folder = tmp_path / "topics"
     folder.mkdir()
     (folder / name).write_bytes(b"1\n")
@@ -365,11 +371,26 @@ def test_a_file_names_a_partition_or_is_none_of_ours(tmp_path: Path, name: str) 
         assert [each.value for each in runner.read(1)] == [2]
 
 
+def test_a_file_names_a_topic_that_is_to_be_brought_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Who may put a file there names somebody else's topic: the config says which are brought back, or the log that it must."""
+    folder = tmp_path / "topics" / "orders"
+    folder.mkdir(parents=True)
+    for topic in ("payments", "orders", "orders2"):
+        (folder / f"{topic}+0+1.json").write_bytes(b"1\n")
+    config = {"store": f"file://{tmp_path}", "format.class": "JsonFormat"}
+    with SourceRunner(ObjectStoreSourceConnector, {**config, "restore.topics.regex": "orders"}) as runner:
+        assert [each.topic for each in runner.read(1)] == ["orders"]
+        assert not runner.poll()
+    assert "restore.topics.regex" not in caplog.text
+    with SourceRunner(ObjectStoreSourceConnector, config):
+        assert "restore.topics.regex" in caplog.text
+
+
 def test_the_name_of_a_file_makes_no_line_of_a_log(tmp_path: Path) -> None:
     """Who may put a file there writes a line of a log into its name, which is in the reason of a failure."""
-    folder = tmp_path / "topics"
-    folder.mkdir()
-    (folder / "a\u20282026-01-01 INFO forged\u202e t+0+1.json").write_bytes(b"no JSON\n")
+    folder = tmp_path / "topics" / "a\u20282026-01-01 INFO forged\u202e"
+    folder.mkdir(parents=True)
+    (folder / "t+0+1.json").write_bytes(b"no JSON\n")
     config = {"store": f"file://{tmp_path}", "format.class": "JsonFormat"}
     with SourceRunner(ObjectStoreSourceConnector, config) as runner, pytest.raises(ConnectError) as raised:
         for _ in range(3):

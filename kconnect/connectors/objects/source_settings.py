@@ -16,7 +16,7 @@ from kconnect.connectors.objects import settings
 
 MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.poll.interval.ms"
 BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"
-MAX_FILES = "files.max.count"
+MAX_FILES, RESTORED = "files.max.count", "restore.topics.regex"
 MAX_FILE, MAX_RECORD, MAX_RATIO, MAX_DEPTH = "file.max.bytes", "record.max.bytes", "file.max.ratio", "record.max.depth"
 NUMBER, COUNT = "task.number", "task.count"
 """In the configs of tasks only."""
@@ -51,6 +51,23 @@ def routes(config: Mapping[str, Any]) -> list[Route]:
 
 def _check(name: str, value: Sequence[str]) -> None:
     routes({TOPICS: value})
+
+
+def restored(config: Mapping[str, Any]) -> re.Pattern[str] | None:
+    """Return the pattern of `restore.topics.regex`, None for any topic. ConfigError at it."""
+    text: str = config[RESTORED]
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise ConfigError(RESTORED, text, f"It is no regular expression: {error}") from None
+
+
+def _check_restored(name: str, value: str) -> None:
+    restored({RESTORED: value})
+
+
+def _restores(name: str, values: Mapping[str, Any]) -> bool:
+    return not _generic(name, values)
 
 
 def _generic(name: str, values: Mapping[str, Any]) -> bool:
@@ -104,16 +121,29 @@ CONFIG = ConfigDef(
         width=Width.LONG,
         visible=_generic,
     ),
+    ConfigKey(
+        RESTORED,
+        Type.STRING,
+        "",
+        Importance.MEDIUM,
+        "A regular expression for the topics that RESTORE_BACKUP brings back: files of other topics are left alone. Without it, "
+        "whoever may put a file into the store writes to any topic that the worker may write to, but to internal ones.",
+        _check_restored,
+        group=_FILES,
+        order=4,
+        width=Width.LONG,
+        visible=_restores,
+    ),
     _taken(
         settings.FORMAT,
         doc="The format of files: ParquetFormat, AvroFormat, JsonFormat (a line a record), CsvFormat (with names in the first "
         "line) or ByteArrayFormat (a line a record). Only the last part of the name counts. Files whose names end with .gz are "
         "unpacked.",
         group=_FILES,
-        order=4,
+        order=5,
         dependents=(settings.SEPARATOR,),
     ),
-    _taken(settings.SEPARATOR, doc="What is between two records of bytes. By default a line's end.", group=_FILES, order=5),
+    _taken(settings.SEPARATOR, doc="What is between two records of bytes. By default a line's end.", group=_FILES, order=6),
     ConfigKey(
         INTERVAL,
         Type.LONG,
@@ -122,7 +152,7 @@ CONFIG = ConfigDef(
         "How often to look for new files, in ms.",
         Range.at_least(1),
         group=_FILES,
-        order=6,
+        order=7,
     ),
     ConfigKey(
         BATCH,
@@ -132,7 +162,7 @@ CONFIG = ConfigDef(
         "How many records are taken at once.",
         Range.at_least(1),
         group=_FILES,
-        order=7,
+        order=8,
     ),
     ConfigKey(
         MAX_FILE,

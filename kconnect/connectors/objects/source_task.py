@@ -30,8 +30,8 @@ from kconnect.connectors.objects.readers import Budget, Rows
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 0.5
-_BACKUP = re.compile(r"(?P<topic>[^/]+)\+(?P<partition>[0-9]{1,9})\+(?P<offset>[0-9]{1,20})\.[^/]+$")
-"""How sinks name files, whatever folder they are in."""
+_BACKUP = re.compile(r"(?:^|/)(?P<topic>[A-Za-z0-9._-]{1,249})\+(?P<partition>[0-9]{1,9})\+(?P<offset>[0-9]{1,20})\.[^/]+$")
+"""How sinks name files, whatever folder they are in. Of other names Kafka has no topic, at which the task would fail."""
 
 
 class File(NamedTuple):
@@ -83,6 +83,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         self._store = stores.opened(config, props, self.worker)
         self._routes = source_settings.routes(config)
         self._restores = config[source_settings.MODE].upper() == source_settings.RESTORE
+        self._restored = source_settings.restored(config)
         self._folder: str = config[source_settings.FOLDER].strip("/")
         self._kind = settings.simple(config[settings.FORMAT])
         self._most: int = config[source_settings.BATCH]
@@ -90,6 +91,13 @@ class ObjectStoreSourceTask(Informed, Polling):
         self._on_error: str = config[source_settings.ON_ERROR].lower()
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._number, self._count = int(props[source_settings.NUMBER]), int(props[source_settings.COUNT])
+        if self._restores and self._restored is None and self._number == 0:
+            log.warning(
+                "The names of files in %s say which topics are written: any but internal ones. Set %s to those that are to be "
+                "brought back, if others may put files there",
+                self._store.shown,
+                source_settings.RESTORED,
+            )
 
     def read(self) -> list[SourceRecord] | None:
         if self._open is None:
@@ -146,6 +154,8 @@ class ObjectStoreSourceTask(Informed, Polling):
             if match is None:
                 return None
             topic, partition = match["topic"], int(match["partition"])
+            if self._restored is not None and not self._restored.fullmatch(topic):
+                return None
             return File(topic, partition, (topic, partition, int(match["offset"]), name), name)
         topic = next((route.topic for route in self._routes if route.pattern.search(name)), "")
         return File(topic, None, (listed.modified, name), name) if topic else None
