@@ -126,7 +126,7 @@ CONFIG = ConfigDef(
         Type.STRING,
         "",
         Importance.MEDIUM,
-        "A regular expression for the topics that RESTORE_BACKUP brings back: files of other topics are left alone. Without it, "
+        "A regular expression for the topics that RESTORE_BACKUP brings back: others are left alone. Without it, "
         "whoever may put a file into the store writes to any topic that the worker may write to, but to internal ones.",
         _check_restored,
         group=_FILES,
