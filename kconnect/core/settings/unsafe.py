@@ -96,8 +96,16 @@ _RULES = (
 
 
 _HANDLERS = ("sasl.login.callback.handler.class", "sasl.client.callback.handler.class")
-_GOOGLES_LOGIN = "com.google.cloud.hosted.kafka.auth."
-_GOOGLES_BROKERS = re.compile(r"([\w.-]+\.cloud\.goog(:\d+)?)?", re.IGNORECASE)
+_TOKENS = (
+    ("com.google.cloud.hosted.kafka.auth.", "Google", re.compile(r"([\w.-]+\.cloud\.goog(:\d+)?)?", re.IGNORECASE)),
+    (
+        # What it sends is good at every cluster of Amazon's; the signature of IAMLoginModule at the broker that is asked only.
+        "software.amazon.msk.auth.iam.IAMOAuthBearer",
+        "Amazon",
+        re.compile(r"([\w.-]+\.kafka(-serverless)?\.[\w-]+\.amazonaws\.com(\.cn)?(:\d+)?)?", re.IGNORECASE),
+    ),
+)
+"""Classes that log in by a token of the machine, whose it is, and the brokers that it is for."""
 
 
 @dataclass(frozen=True)
@@ -150,18 +158,23 @@ def of_config(config: Mapping[str, str], allowed: Sequence[str] = ()) -> Iterato
 
 def _lent_tokens(config: Mapping[str, str], allowed: Sequence[str]) -> Iterator[Danger]:
     """
-    Yield the logins by the machine's token of Google that go to brokers which are not Google's. The brokers of a client are
+    Yield the logins by a cloud's token of the machine that go to brokers which are not that cloud's. The brokers of a client are
     those whose setting begins alike, as `target.cluster.bootstrap.servers` and `target.producer.sasl…`.
     """
     for setting, value in config.items():
         part = next((part for part in _HANDLERS if setting.strip().lower().endswith(part)), None)
-        if part is None or not value.strip().startswith(_GOOGLES_LOGIN) or not {part, setting}.isdisjoint(allowed):
+        if part is None or not {part, setting}.isdisjoint(allowed):
             continue
-        servers = {name: text for name, text in config.items() if name.strip().lower().endswith("bootstrap.servers")}
-        first = setting.partition(".")[0]
-        alike = [text for name, text in servers.items() if name.partition(".")[0] == first] or list(servers.values())
-        if not all(_GOOGLES_BROKERS.fullmatch(server.strip()) for text in alike for server in text.split(",")):
-            yield Danger(setting, part, "sends the machine's token of Google to brokers that are not Google's")
+        for classes, cloud, brokers in _TOKENS:
+            if value.strip().startswith(classes) and not all(map(brokers.fullmatch, _servers_beside(setting, config))):
+                yield Danger(setting, part, f"sends the machine's token of {cloud} to brokers that are not {cloud}'s")
+
+
+def _servers_beside(setting: str, config: Mapping[str, str]) -> list[str]:
+    servers = {name: text for name, text in config.items() if name.strip().lower().endswith("bootstrap.servers")}
+    first = setting.partition(".")[0]
+    alike = [text for name, text in servers.items() if name.partition(".")[0] == first] or list(servers.values())
+    return [server.strip() for text in alike for server in text.split(",")]
 
 
 def _strange_module(line: str, ours: bool) -> str | None:

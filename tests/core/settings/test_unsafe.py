@@ -238,3 +238,20 @@ def test_the_machine_s_token_goes_to_brokers_that_it_is_for(prefix: str, servers
     found = list(of_config(config))
     assert [danger.part for danger in found] == ([] if fine else ["sasl.login.callback.handler.class"])
     assert list(of_config(config, ["sasl.login.callback.handler.class"])) == []
+
+
+@pytest.mark.parametrize(
+    ("login", "servers", "fine"),
+    [
+        ("IAMOAuthBearerLoginCallbackHandler", "b-1.c.x.c2.kafka.eu-west-1.amazonaws.com:9098", True),
+        ("IAMOAuthBearerLoginCallbackHandler", "boot-x.c1.kafka-serverless.eu-west-1.amazonaws.com:9098", True),
+        ("IAMOAuthBearerLoginCallbackHandler", "ec2-1-2-3-4.compute-1.amazonaws.com:9098", False),
+        ("IAMClientCallbackHandler", "kafka.example:9098", True),
+    ],
+)
+def test_a_token_that_any_cluster_takes_goes_to_amazon_s_only(login: str, servers: str, fine: bool) -> None:
+    config = {
+        "signal.consumer.sasl.login.callback.handler.class": f"software.amazon.msk.auth.iam.{login}",
+        "signal.kafka.bootstrap.servers": servers,
+    }
+    assert [danger.part for danger in of_config(config)] == ([] if fine else ["sasl.login.callback.handler.class"])
