@@ -158,7 +158,7 @@ def of_config(config: Mapping[str, str], allowed: Sequence[str] = ()) -> Iterato
 
 def _lent_tokens(config: Mapping[str, str], allowed: Sequence[str]) -> Iterator[Danger]:
     """
-    Yield the logins by a cloud's token of the machine that go to brokers which are not that cloud's. The brokers of a client are
+    Yield the logins by a cloud's token of the machine that go to brokers which are not that cloud's. A client's brokers are
     those whose setting begins alike, as `target.cluster.bootstrap.servers` and `target.producer.sasl…`.
     """
     for setting, value in config.items():
