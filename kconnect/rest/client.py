@@ -561,7 +561,9 @@ def bearer(token: str) -> str:
 
 
 def _path(*segments: str) -> str:
-    return "/" + "/".join(quote(segment, safe="") for segment in segments)
+    # Clients resolve dot segments, so that a connector named `..` would be another path.
+    dots = {".": "%2E", "..": "%2E%2E"}
+    return "/" + "/".join(dots.get(segment) or quote(segment, safe="") for segment in segments)
 
 
 def _error(response: httpx.Response) -> RestError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -108,6 +109,20 @@ def test_errors(client: ConnectClient, herder: Unfolding, error: Exception, stat
     with pytest.raises(RestError) as caught:
         client.connectors()
     assert (caught.value.status, caught.value.exit_code, str(caught.value)) == (status, exit_code, str(error))
+
+
+@pytest.mark.parametrize("name", [".", "..", "../admin", "a/../b", "..."])
+def test_a_name_is_no_dot_segment(name: str) -> None:
+    asked: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.raw_path)
+        return httpx.Response(204)
+
+    with ConnectClient("http://worker", transport=httpx.MockTransport(answer)) as client:
+        client.delete(name)
+    assert asked[0].startswith(b"/connectors/")
+    assert unquote(asked[0].decode().removeprefix("/connectors/")) == name
 
 
 def test_connect_itself_serves_no_name_with_a_slash() -> None:
