@@ -20,8 +20,10 @@ _SHORTEST = 4
 def forms(value: str) -> set[str]:
     """A value as it is, in a Python repr, in a JSON string, in one inside the other, in a URL, and within base64."""
     data = value.encode("utf-8", "surrogatepass")
-    texts = (value, repr(value)[1:-1])
-    in_json = (json.dumps(text, ensure_ascii=False)[1:-1] for text in texts)
+    # Python escapes an apostrophe only in a text that has a quotation mark, too, which may be beside the secret.
+    escaped = repr(value + "'\"")[1:-4]
+    texts = (value, repr(value)[1:-1], escaped)
+    in_json = (json.dumps(text, ensure_ascii=is_ascii)[1:-1] for text in texts for is_ascii in (False, True))
     return {*texts, *in_json, quote(data), quote(data, ""), quote_plus(data), *_in_base64(data)}
 
 

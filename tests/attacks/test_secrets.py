@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from kconnect.data.secret_texts import HIDDEN, forms, hide
 from kconnect.units.unit import Unit
 from tests.attacks.test_topic_names import FILES, Installed
 from tests.integration.units import MemoryHost, Numbers, end, source_of, until
@@ -32,3 +34,13 @@ def test_a_secret_within_a_word_of_a_config(tmp_path: Path, form: str, secret: s
     assert started == [form.format(secret)], "the control: the connector has it"
     assert "No such file" in trace and config["place"] in trace
     assert secret not in trace
+
+
+@pytest.mark.parametrize("secret", ["it's so", "pa\\ss'", 'quo"te', "naïve", "tab\tbed"])
+def test_a_secret_within_a_text_that_is_quoted(secret: str) -> None:
+    """A config has other quotation marks beside a reference, and a message quotes the whole, as Python or JSON does."""
+    for beside in ("/x", '/x"', "/x'", "/x'\""):
+        whole = f"{beside}{secret}/y"
+        for quoted in (repr(whole), json.dumps(whole), json.dumps(whole, ensure_ascii=False)):
+            hidden = hide(f"names the file {quoted}", forms(secret))
+            assert HIDDEN in hidden, (quoted, hidden)
