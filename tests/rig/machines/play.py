@@ -16,11 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.rig.machines import WORKERS, workload
+from tests.rig.machines.brokers import PASSWORDS, WORKER
 from tests.rig.machines.cluster import Rig
 from tests.rig.machines.evidence import Evidence, Row, watchers
 from tests.rig.machines.faults.scene import Scene
 from tests.rig.machines.faults.table import Fault
+from tests.rig.machines.spark import SECRET
 from tests.rig.machines.watch import running_everywhere
+from tests.rig.machines.workers import TOKEN
 from tests.rig.machines.workload import UNITS
 from tests.rig.systems import history
 from tests.rig.systems.history import Violation
@@ -31,6 +34,8 @@ QUIET_S = 1.0
 _HEAL_S, _START_S = 240.0, 300.0
 _DELIVER_S = 60.0
 _LOOK_S = 0.5
+_NEEDLES = {"the workers' password": PASSWORDS[WORKER], "Spark's secret": SECRET, "a token of REST": TOKEN}
+"""What no frame between two machines may show."""
 
 
 class Play:
@@ -49,16 +54,18 @@ class Play:
     def start(self) -> None:
         """Bring everything up, and wait until all tasks run."""
         self.say(f"seed {self.seed}; everything is in {self.rig.directory}")
-        self.rig.up(workload.create_topics, self.say)
+        self.rig.up(self._prepare, self.say)
         self._reads, self._writes, self._commits = watchers(self.rig, self.seed)
         self.evidence = Evidence(self.rig, self._reads, self._writes, self._commits)
         with self.rig.workers.client(WORKERS[0], 95.0) as client:
             workload.create_connectors(client, self.rig)
         for watcher in (*self._reads, self._commits):
             watcher.start()
-        self._wait_whole(_START_S)
+        ails = self._wait_whole(_START_S)
         self._writes.start()
-        self.say("all tasks run")
+        self.say("all tasks run" if ails is None else f"after {_START_S:.0f} s: {ails}")
+        if ails is not None:
+            self.violations.append(Violation("not-started", "the cluster", ails))
 
     def control(self) -> Row:
         """Do nothing for a while: what is silent now is silent without a fault."""
@@ -97,12 +104,15 @@ class Play:
         return self._keep(row)
 
     def finish(self) -> None:
-        """End the writes, and check that the config that was acknowledged last has won everywhere."""
+        """End the writes; check that the config that was acknowledged last has won, and that no secret crossed the network."""
         self._writes.end()
         self._wait_whole(_HEAL_S)
         for watcher in (*self._reads, self._commits):
             watcher.end()
         self.violations += self._writes.check()
+        for (number, sender, receiver), count in sorted(self.rig.switch.hits().items()):
+            evidence = f"{count} frames from {sender} to {receiver}"
+            self.violations.append(Violation("in-clear", list(_NEEDLES)[number], evidence))
 
     def verdict(self) -> str:
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self.evidence.counts.items()))
@@ -113,6 +123,11 @@ class Play:
         self._report(f"[{time.monotonic() - self._began:7.1f} s] {text}")
 
     # --- steps ---
+
+    def _prepare(self, rig: Rig) -> None:
+        for text in _NEEDLES.values():
+            rig.switch.add_needle(text.encode())
+        workload.create_topics(rig)
 
     def _play(self, fault: Fault, scene: Scene) -> str | None:
         """Play a fault's acts. Return why it could not be played to its end, if so."""
