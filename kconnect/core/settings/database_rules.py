@@ -82,6 +82,8 @@ RULES = (
         java=True,
     ),
 )
+_KNOWN = re.compile("|".join(f"(?:{rule.name})" for rule in RULES))
+_UP_TO_LAST = re.compile(r".*[.:/]", re.DOTALL)
 _LOADING = re.compile(r"jdbc:(sqlite::resource:|ignite:cfg:|calcite:|jcr:|oracle:\w+:@config-)")
 """Of these the URL itself names what is fetched and loaded, or where the other parameters come from."""
 _EMBEDDED = re.compile(r"jdbc:(?:[\w-]+:)*?(?P<kind>h2:(?!tcp:|ssl:)|hsqldb:(?!hsqls?:|https?:)|derby:(?!//)|duckdb:)")
@@ -94,7 +96,6 @@ _AZURES = re.compile(
 )
 _OTHER_HOSTS = re.compile(r"(server(name)?|failoverpartner)\s*=")
 _MONGO = re.compile(r"mongodb(\+srv)?://(?P<hosts>[^/?]*)(?P<rest>.*)", re.DOTALL)
-_BY_ENVIRONMENT = re.compile(r"authmechanismproperties=[^&;]*environment")
 _SPELLINGS = str.maketrans("\u0130\u0131\u017f\u212a", "iisk", "\\")
 """What Java takes for the same letter where it ignores case; and H2 drops backslashes."""
 _TRIMMED = "".join(map(chr, range(33)))
@@ -145,21 +146,19 @@ def _parameters(url: str) -> Iterator[tuple[str, str]]:
     """
     once = unquote(url)
     for text in dict.fromkeys((once, unquote(once))):
-        wrappers = re.search(r"wrapperplugins=([^&;]*)", text, re.IGNORECASE)
-        if wrappers is not None and _WRAPPERS.search(wrappers[1]):
+        # Their list has commas, too.
+        if any(_WRAPPERS.search(plugins) for plugins in re.findall(r"wrapperplugins=([^&;]*)", text, re.IGNORECASE)):
             yield "wrapperplugins", _LOGIN
-        for part in _BETWEEN.split(text):
+        for part in dict.fromkeys(_BETWEEN.split(text)):
             name, _, given = part.partition("=")
             given = given.strip()
-            last = re.split("[.:/]", plain(name.strip().strip(_TRIMMED))[-_LONGEST:])[-1]
+            last = _UP_TO_LAST.sub("", plain(name.strip().strip(_TRIMMED))[-_LONGEST:])
             if not last:
                 continue
-            known = False
-            for rule in RULES:
-                if re.fullmatch(rule.name, last):
-                    known = True
-                    if not rule.harmless(given):
-                        yield last, rule.reason
+            known = _KNOWN.fullmatch(last) is not None
+            for rule in RULES if known else ():
+                if re.fullmatch(rule.name, last) and not rule.harmless(given):
+                    yield last, rule.reason
             if last == "init" and text.lower().startswith("jdbc:h2:"):
                 yield last, _INIT
             is_class = len(given) <= _LONGEST and _CLASS.fullmatch(given) is not None
@@ -170,7 +169,10 @@ def _parameters(url: str) -> Iterator[tuple[str, str]]:
 def _of_mongodb(text: str) -> Iterator[tuple[str, str]]:
     """The text is in lower case, and decoded."""
     match = _MONGO.match(text)
-    if match is None or _BY_ENVIRONMENT.search(match["rest"]) is None:
+    if match is None:
+        return
+    parameters = (part.partition("=") for part in re.split("[?&;]", match["rest"]))
+    if not any(name.strip() == "authmechanismproperties" and "environment" in given for name, _, given in parameters):
         return
     hosts = [host.partition(":")[0] for host in match["hosts"].rpartition("@")[2].split(",")]
     if not all(host.endswith(".mongodb.net") for host in hosts):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kconnect.core.settings.unsafe import dangers
@@ -18,6 +20,7 @@ URLS = (
     ("jdbc:oracle:thin:@tcps://h:1/d?oracle.jdbc.tokenAuthentication=OCI_INSTANCE_PRINCIPAL", "tokenauthentication", LOGIN),
     ("jdbc:snowflake://h/?authenticator=WORKLOAD_IDENTITY", "authenticator", LOGIN),
     ("jdbc:aws-wrapper:postgresql://h/d?wrapperPlugins=failover,awsSecretsManager", "wrapperplugins", LOGIN),
+    ("jdbc:aws-wrapper:postgresql://h/d?wrapperPlugins=efm&WRAPPERPLUGINS=%69am", "wrapperplugins", LOGIN),
     ("jdbc:redshift:iam://h.example.com:5439/d", "jdbc:redshift:iam", LOGIN),
     ("jdbc:hive2://h:1/d;initFile=/etc/passwd", "initfile", "one of the worker's files"),
     ("jdbc:trino://h/d?dnsResolver=a.b.C", "dnsresolver", "load a class"),
@@ -103,3 +106,12 @@ def test_ordinary_settings_of_hibernate() -> None:
     ):
         assert list(dangers(name, value)) == []
     assert list(dangers("mongodb.authentication", "SCRAM")) == []
+
+
+def test_a_long_url_does_not_take_long() -> None:
+    texts = ("a&", "authMechanismProperties=", "wrapperPlugins=", "wrapperPlugins=a,", "a:", "a.")
+    began = time.monotonic()
+    for text in texts:
+        for start in ("jdbc:x://h?", "mongodb://h/?", "jdbc:"):
+            assert list(dangers("connection.url", start + text * (400_000 // len(text)))) == []
+    assert time.monotonic() - began < 60, "a second is enough, where a pattern took hours"
