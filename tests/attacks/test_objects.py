@@ -401,7 +401,20 @@ def test_the_name_of_a_file_makes_no_line_of_a_log(tmp_path: Path) -> None:
 # What a record names.
 
 ROW = schema.struct({"name": schema.STRING_SCHEMA})
-BAD_TOPICS = ("../up", "..", "a/../../b", "/etc", "a\nb", "a\0b", "x" * 300, "", ".", "a\\..\\b")
+BAD_TOPICS = (
+    "other/partition=0/x/other",
+    "a/b",
+    "../up",
+    "..",
+    "a/../../b",
+    "/etc",
+    "a\nb",
+    "a\0b",
+    "x" * 300,
+    "",
+    ".",
+    "a\\..\\b",
+)
 
 
 def file_sink(tmp_path: Path, **more: str) -> SinkRunner:
@@ -425,6 +438,30 @@ def test_a_topic_that_a_record_chooses_leaves_no_folder(tmp_path: Path, topic: s
         assert [each.original_offset for each, _ in runner.reported] == [1]
     assert [each.name for each in tmp_path.iterdir()] == ["store"]
     assert len(list((tmp_path / "store").rglob("*.json"))) == 2
+
+
+def test_a_field_that_no_folder_of_hdfs_has_is_one_records_fault(tmp_path: Path) -> None:
+    """Who may write to the topic sends a field with a colon, which HDFS refuses: the task failed when it sent the file."""
+    with file_sink(tmp_path, partitioner_class="FieldPartitioner", partition_field_name="name", flush_size="100") as runner:
+        runner.config["store"] = "webhdfs://127.0.0.1:1/lake"
+        runner.restart(crash=True)
+        runner.put(
+            [SinkRecord("t", 0, None, None, ROW, Struct(ROW, {"name": name}), at) for at, name in enumerate(("a", "b:c"))]
+        )
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+
+
+@pytest.mark.parametrize("assigned", [True, False])
+def test_a_record_replaces_no_file_of_another_topic(tmp_path: Path, assigned: bool) -> None:
+    """Who may write to one topic chooses, by a transform, another one that the sink reads: files of that had the same names."""
+    with file_sink(tmp_path, topics="t,other") as runner:
+        own = [SinkRecord("other", 0, None, None, None, {"a": "own"}, 0)] if assigned else []
+        runner.put([*own, renamed(0, "other"), renamed(1, "new")])
+        runner.put([])
+        assert [each.original_topic for each, _ in runner.reported] == ["t"]
+    found = {path.name: json.loads(path.read_bytes())["a"] for path in (tmp_path / "store").rglob("*.json")}
+    expected = {"other+0+0000000000.json": "own"} if assigned else {}
+    assert found == {**expected, "new+0+0000000001.json": 1}
 
 
 @pytest.mark.parametrize("name", ["x" * 2000, "é" * 200, "\ud800", "\0"], ids=lambda name: ascii(name)[:10])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,20 @@ Bad = tuple[int, Exception]
 
 _IN_FOLDERS = ("file://", "webhdfs://", "swebhdfs://")
 """Stores whose files are in folders, and not under one name that has slashes."""
+_WITHOUT_COLONS = ("webhdfs://", "swebhdfs://")
 
 
 class Files:
-    def __init__(self, config: Mapping[str, Any], partitioner: Partitioner, place: TopicPartition) -> None:
-        self._config, self._partitioner, self._place = config, partitioner, place
+    """`others` says whether a topic is another one that the connector reads, and so has files of its own."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        partitioner: Partitioner,
+        place: TopicPartition,
+        others: Callable[[str], bool] = lambda topic: False,
+    ) -> None:
+        self._config, self._partitioner, self._place, self._others = config, partitioner, place, others
         self._count: int = config[settings.COUNT]
         self._interval: int = config[settings.INTERVAL]
         self._bytes: int = config[settings.BYTES]
@@ -163,10 +172,19 @@ class Files:
         return known
 
     def _name(self, some: Slice, folder: str) -> str:
+        if "/" in some.topic:
+            raise DataError(f"{names.shown(some.topic)} can't be a folder: its slashes would lead into folders of other topics")
+        if some.topic != self._place.topic and self._others(some.topic):
+            raise DataError(
+                f"its topic has become {names.shown(some.topic)}, which the connector reads, too: its file could replace one "
+                "of that topic's own records"
+            )
         slash, plus = self._config[settings.SLASH], self._config[settings.PLUS]
         offset = str(some.offsets[0]).zfill(self._config[settings.PAD])
         file = f"{some.topic}{plus}{self._place.partition}{plus}{offset}{formats.extension(self._config)}"
         in_folders = self._config[settings.STORE].startswith(_IN_FOLDERS)
+        if ":" in folder and not self._partitioner.by_time and self._config[settings.STORE].startswith(_WITHOUT_COLONS):
+            raise DataError(f"{names.shown(folder)} can't be a folder: HDFS takes no colon in names")
         names.check_file(f"{some.topic}/{file}", in_folders)
         names.check_file(folder, in_folders, empty=True)
         return str(slash).join(filter(None, (self._config[settings.FOLDER], some.topic, folder, file)))

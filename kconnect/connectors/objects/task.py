@@ -47,6 +47,7 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         self._schedule_s: float = config[settings.SCHEDULE] / 1000
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._ignores_nulls: bool = config[settings.NULLS].lower() == "ignore"
+        self._topics = frozenset(topic.strip() for topic in props.get("topics", "").split(","))
         self._zone = ZoneInfo(config[settings.ZONE])
         self._scheduled_at = self._next_schedule()
 
@@ -55,7 +56,10 @@ class ObjectStoreSinkTask(Informed, SinkTask):
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
         for each in partitions:
-            self._files[each] = Files(self._config, self._partitioner, each)
+            self._files[each] = Files(self._config, self._partitioner, each, self._is_read)
+
+    def _is_read(self, topic: str) -> bool:
+        return topic in self._topics or any(place.topic == topic for place in self._files)
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
         for each in partitions:
