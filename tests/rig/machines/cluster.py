@@ -111,8 +111,9 @@ class Rig:
         )
         for name, processes, start in parts:
             if not processes(name):
+                words = f": {self.workers.last_words(name)}" if name in WORKERS else ""
+                revived.append(f"the program of {name}{words}")
                 start(name)
-                revived.append(f"the program of {name}")
         return revived
 
     def state(self) -> list[str]:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kconnect.core.state.records import Topic
-from kconnect.errors import ConnectError
 from kconnect.rest import credentials
 from kconnect.rest.client import ConnectClient, RestError, bearer
 from tests.rig.machines.brokers import SERVERS, WORKER, login
@@ -32,6 +31,7 @@ INTERNAL = {
 }
 PORT = 8443
 
+_READY = b"This worker is ready"
 _CORES = "4"
 """For two ordinary hosts, two for the rig's plugins, of each worker."""
 
@@ -42,6 +42,8 @@ class Workers:
     def __init__(self, directory: Path, hosts: Hosts, certificates: Certificates, plugins: Path) -> None:
         self._directory, self._hosts, self._certificates, self._plugins = directory, hosts, certificates, plugins
         self._users = directory / "users"
+        self._log_sizes: dict[str, int] = {}
+        """How long each worker's log was when it was started."""
 
     def write_users(self) -> None:
         self._users.touch(0o600)
@@ -54,6 +56,8 @@ class Workers:
         """
         if self.processes(name):
             return
+        output = self._hosts.log(name)
+        self._log_sizes[name] = output.stat().st_size if output.exists() else 0
         file = self._directory / f"{name}.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in self._properties(name).items()), "utf-8")
         command = [str(Path(sys.executable).with_name("kconnect")), "worker", str(file)]
@@ -108,16 +112,18 @@ class Workers:
         os.environ["SSL_CERT_FILE"] = str(self._certificates.authority)
         return ConnectClient(f"https://{name}:{PORT}/", timeout, authorization=bearer(TOKEN))
 
-    def id(self, name: str) -> str:
-        """Return what statuses call a worker."""
-        return f"{name}:{PORT}"
-
     def is_healthy(self, name: str) -> bool:
         try:
             with self.client(name, 5.0) as client:
                 return client.health().get("status") == "healthy"
         except RestError:
             return False
+
+    def is_ready(self, name: str) -> bool:
+        """Return whether a worker has logged since its start that it takes work: what a rolling restart waits for."""
+        with self._hosts.log(name).open("rb") as log:
+            log.seek(self._log_sizes.get(name, 0))
+            return _READY in log.read()
 
     def processes(self, name: str) -> list[Process]:
         """Return the worker's own process, without those that it has started."""
@@ -131,10 +137,6 @@ class Workers:
         return self._hosts.processes(name, "org.apache.spark.deploy.SparkSubmit")
 
     def last_words(self, name: str) -> str:
+        """Return the last lines of a worker's log, without the requests that it answered."""
         lines = self._hosts.log(name).read_text("utf-8", "replace").splitlines()
         return " / ".join([line for line in lines if "kconnect.rest.access" not in line][-3:])
-
-    def require(self, name: str) -> None:
-        """Raise ConnectError if a worker has ended by itself."""
-        if not self.processes(name):
-            raise ConnectError(f"The worker on {name} has ended: {self.last_words(name)}")

@@ -39,16 +39,16 @@ def term_worker(scene: Scene) -> Iterator[float]:
     yield from _restart(scene, scene.busy_worker(), 20.0)
 
 
-@fault("a rolling restart of all workers", "each waits until the one before is healthy", "k1 to k3")
+@fault("a rolling restart of all workers", "each waits until the one before is ready", "k1 to k3")
 def roll_workers(scene: Scene) -> Iterator[float]:
     yield from roll(scene)
 
 
 def roll(scene: Scene) -> Iterator[float]:
-    """End and start each worker, one after the other."""
+    """End and start each worker, one after the other, as the documentation says."""
     for worker in WORKERS:
         yield from _restart(scene, worker, 0.0)
-        yield from scene.until(partial(scene.rig.workers.is_healthy, worker), 120.0)
+        yield from scene.until(partial(scene.rig.workers.is_ready, worker), 180.0)
 
 
 def _restart(scene: Scene, worker: str, seconds: float) -> Iterator[float]:
