@@ -5,6 +5,7 @@ task fails, what REST answers.
     ConnectError                 whatever goes wrong in a connector, task or worker; ends the task
     ├── RetriableError           the same call may succeed later: `poll` and `put` are called again
     ├── UnrecoverableError       no record's fault: the task fails, whatever is tolerated
+    ├── StartAgainError          nothing is wrong with the task, but it can't go on: it is started again by itself
     ├── DataError                a record or value that can't be used
     ├── ConfigError              a setting that can't be used: names the setting, the value and the rule
     ├── NotFoundError            what was asked for is not there
@@ -38,6 +39,13 @@ class RetriableError(ConnectError):
 
 class UnrecoverableError(ConnectError):
     """A failure that is no record's fault, such as Java's `Error`: the task fails, whatever is tolerated."""
+
+
+class StartAgainError(ConnectError):
+    """
+    A task can't go on, for no fault of its own, and would if it were started again: brokers were away for too long. It is
+    started again by itself, and fails if that happens too often.
+    """
 
 
 class DataError(ConnectError):
@@ -113,6 +121,7 @@ TABLE: Mapping[type[BaseException], Row] = MappingProxyType(
         ConnectError: Row(500, 1, _CONNECT),
         RetriableError: Row(500, 1, f"{_OF_CONNECT}.RetriableException"),
         UnrecoverableError: Row(500, 1, _CONNECT),
+        StartAgainError: Row(500, 1, _CONNECT),
         DataError: Row(500, 1, f"{_OF_CONNECT}.DataException"),
         ConfigError: Row(500, 6, "org.apache.kafka.common.config.ConfigException"),
         # Of these the Java names are REST's own: a plugin that raises one is told as any other that fails.

@@ -37,6 +37,7 @@ from kconnect.host import containment, stops
 from kconnect.host.containment import Containment
 from kconnect.host.memory import Memory
 from kconnect.host.metrics import Reporter
+from kconnect.host.renewals import Renewals
 from kconnect.host.stops import Stop
 from kconnect.jvm import options
 from kconnect.jvm.options import Options
@@ -132,6 +133,7 @@ class Host:
         self._units: dict[UnitId, Unit] = {}
         self._ending: dict[UnitId, Stop] = {}
         self._desired_offsets: dict[UnitId, int] = {}
+        self._renewals = Renewals()
         self._announced = Announced(self._state.config, self._state.assignment)
 
     def run(self) -> None:
@@ -222,6 +224,8 @@ class Host:
 
     def _renew_expired(self) -> None:
         now = time.monotonic()
+        for unit_id in self._renewals.due(now):
+            self._state.renew(unit_id)
         for unit_id, unit in self._units.items():
             # One that has failed waits for whoever restarts it, by errors.restart.* or over REST.
             if unit.expires_at is not None and now >= unit.expires_at and unit.alive:
@@ -311,6 +315,9 @@ class Host:
 
     def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
         return self._offsets.of(connector, config)
+
+    def start_again(self, spec: UnitSpec) -> bool:
+        return self._renewals.ask(spec.unit, time.monotonic())
 
     def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
         if hasattr(error, "java_class"):

@@ -28,6 +28,18 @@ A partition's leader has only just begun, or gone: asked again, it answers. Only
 whether they are `retriable()` (confluent-kafka 2.16).
 """
 
+LATE = (
+    *AWAY,
+    *STARTING,
+    *MOVING,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+)
+"""What took too long would have worked, and does once brokers are back."""
+
 FORBIDDEN = (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 """The user may not use the transactional id."""
 

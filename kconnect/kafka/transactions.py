@@ -16,20 +16,23 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.core.task.chain import Outgoing
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, StartAgainError
 from kconnect.kafka import late_ends
-from kconnect.kafka.codes import FENCED, FORBIDDEN
+from kconnect.kafka.codes import FENCED, FORBIDDEN, LATE
 from kconnect.kafka.producer import TaskProducer
 
 log = logging.getLogger(__name__)
 
 _TURN_S = 1.0
+_BROKERS_END_MS = 60_000
+"""When brokers end a transaction by themselves: the client's own default."""
 _TOLD_S = 30.0
 
 
 class TransactionalProducer(TaskProducer):
     """
-    ConnectError if brokers or the client refuse something: the transaction that is open can't be committed any more.
+    ConnectError if brokers or the client refuse something: the transaction that is open can't be committed any more. It is a
+    StartAgainError if brokers took too long for it.
 
     `may_work()` is asked before the id is taken, and `confirmed()` after it: False if by now it may be somebody else's.
     """
@@ -45,6 +48,8 @@ class TransactionalProducer(TaskProducer):
         self._id: str = client["transactional.id"]
         self._may_work, self._confirmed = may_work, confirmed
         self._open = self._may_send = False
+        self._opened_at = 0.0
+        self._longest_s = int(client.get("transaction.timeout.ms", _BROKERS_END_MS)) / 1000
         super().__init__(client, cancelled, reports)
 
     @property
@@ -71,7 +76,7 @@ class TransactionalProducer(TaskProducer):
             if not self._may_send:
                 return False
             self._call("begin_transaction")
-            self._open = True
+            self._open, self._opened_at = True, time.monotonic()
         return super().send(messages)
 
     def commit(self) -> bool:
@@ -140,7 +145,9 @@ class TransactionalProducer(TaskProducer):
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
         error = self._cause(error)
         if error.code() in FENCED:
-            return ConnectError(
+            # After that time the brokers have ended it, and taken the epoch for it; before, somebody else has.
+            timed_out = time.monotonic() - self._opened_at >= self._longest_s
+            return (StartAgainError if timed_out and self._opened_at else ConnectError)(
                 f"The producer of the transactional id {self._id} is fenced: a newer set of this connector's tasks has taken "
                 "over, or a transaction was open for longer than the producer's transaction.timeout.ms. The newer task sends "
                 f"the records of the open transaction again. ({error.str()})"
@@ -157,7 +164,7 @@ class TransactionalProducer(TaskProducer):
                 f"producer.override.transaction.timeout.ms to at most that. ({error.str()})"
             )
         where = "" if topic is None else f" (topic {topic})"
-        return ConnectError(
+        return (StartAgainError if error.code() in LATE else ConnectError)(
             f"The transaction of {self._id} has failed, so the task sends its records again: {error.str()}{where}"
         )
 

@@ -28,7 +28,7 @@ from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Producer
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
 from kconnect.core.task.transactions import boundary_of
-from kconnect.errors import RetriableError
+from kconnect.errors import RetriableError, StartAgainError
 from kconnect.kafka import clients
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.transactions import TransactionalProducer
@@ -159,6 +159,9 @@ class SourceLoop:
                 self._started = True
             unit.moved(Event.STARTED)
             self._poll_until_stopped()
+        except StartAgainError as error:
+            failed = True
+            unit.start_again(error)
         except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
             failed = True
             unit.fail(error)

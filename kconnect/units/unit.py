@@ -27,7 +27,7 @@ from kconnect.core.state.records import State, TargetState
 from kconnect.core.task.errors import error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.core.task.ports import OffsetStore
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, StartAgainError
 from kconnect.jvm import beans
 from kconnect.kafka.watch import Watchers
 from kconnect.plugins.providers import Providers
@@ -77,6 +77,10 @@ class Ports(Protocol):
 
     def holds_lease(self) -> bool:
         """False once this host has not read the log for so long that its units may be somebody else's."""
+        ...
+
+    def start_again(self, spec: UnitSpec) -> bool:
+        """Have a unit stopped and started again. False, and nothing happens, if that was so too often lately."""
         ...
 
     def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
@@ -227,6 +231,14 @@ class Unit(ABC):
         said = self._summary(error)
         log.error("Failed: %s", said, exc_info=error)
         self.moved(Event.FAIL, f"{said}\n{_frames(error)}")
+
+    def start_again(self, error: StartAgainError) -> None:
+        """Nothing is wrong with the unit, so the host is to start it again; if it does not do that, the unit has failed."""
+        if self.stopping.is_set() or not self.ports.start_again(self.spec):
+            self.fail(error)
+            return
+        log.warning("It is started again: %s", self._summary(error))
+        self.wait_for(lambda: False)
 
     def _summary(self, error: BaseException) -> str:
         """The error's class and what it says, with the plugin's file and line at the end of the first line."""

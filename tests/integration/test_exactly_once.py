@@ -12,7 +12,7 @@ import confluent_kafka as ck
 import pytest
 
 from kconnect.api.record import RecordMetadata, SourceRecord
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, StartAgainError
 from kconnect.kafka.transactions import TransactionalProducer
 from tests.support import wait_until
 
@@ -196,6 +196,27 @@ def test_a_task_that_is_fenced_fails_and_says_why(there: There) -> None:
     last = host.writes[-1]
     assert last is not None
     assert there.values() == numbers(last["last"]), "both, or neither"
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_transaction_that_takes_brokers_too_long_is_made_again(there: There, again: bool) -> None:
+    """What the client says then is in tests/kafka/test_transactions.py; here the task's second batch meets it."""
+
+    class Late(Numbers):
+        def poll(self) -> list[SourceRecord] | None:
+            if self.last == 10:
+                raise StartAgainError("5 message(s) timed out")
+            return super().poll()
+
+    host = there.host(Late)
+    host.starts_again = again
+    unit = host.unit(there.config(limit="30", **INTERVAL))
+    until(lambda: host.started_again, 120)
+    if not again:
+        until(lambda: "FAILED" in host.states, 60)
+    assert end(unit) < 60
+    assert host.states == ["RUNNING", "UNASSIGNED" if again else "FAILED"]
+    assert (there.values(), host.writes) == ([], []), "what was open comes again"
 
 
 def test_a_task_that_is_fenced_while_it_stops_has_not_failed(there: There) -> None:

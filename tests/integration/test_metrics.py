@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -117,12 +118,12 @@ class TestReports:
             reporter.started(unit)
 
         def values(unit: UnitId) -> dict[str, float | None]:
-            reporter.report()
+            reporter.report(time.monotonic())
             found = [each for each in feed.reports() if isinstance(each, UnitReport) and each.unit == unit]
             return dict(found[0].values) if found else {}
 
         def starts() -> list[HostReport]:
-            reporter.report()
+            reporter.report(time.monotonic())
             return [each for each in feed.reports() if isinstance(each, HostReport)]
 
         until(lambda: values(UnitId("src", 0)).get("source-record-write-total") == 50)

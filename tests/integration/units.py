@@ -16,7 +16,7 @@ from kconnect.api.task import SinkTask, SourceTask
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import records
-from kconnect.core.state.records import State, TargetState
+from kconnect.core.state.records import State, TargetState, UnitId
 from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.data.schema import STRING_SCHEMA
 from kconnect.errors import ConnectError
@@ -122,6 +122,7 @@ class MemoryHost:
         self.writes: list[Offset | None] = []
         self.topics: list[tuple[str, int, str]] = []
         self.configs: list[tuple[list[dict[str, str]], int]] = []
+        self.starts_again, self.started_again = False, list[UnitId]()
         self.before_write: Callable[[], None] = lambda: None
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
@@ -135,6 +136,10 @@ class MemoryHost:
 
     def holds_lease(self) -> bool:
         return True
+
+    def start_again(self, spec: UnitSpec) -> bool:
+        self.started_again.append(spec.unit)
+        return self.starts_again
 
     def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
         return None

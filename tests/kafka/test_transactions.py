@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
+import confluent_kafka as ck
 import pytest
 
 from kconnect.core.task.chain import Outgoing
+from kconnect.errors import StartAgainError
 from kconnect.kafka.late_ends import Ends
 from kconnect.kafka.transactions import TransactionalProducer
 
@@ -29,3 +33,40 @@ def test_a_new_client_that_was_not_confirmed_never_sends(bootstrap: str, monkeyp
     assert not producer.send([RECORD])
     assert not producer.open
     producer.close()
+
+
+@pytest.fixture
+def producer() -> TransactionalProducer:
+    client = {"bootstrap.servers": "localhost:1", "transactional.id": "x", "transaction.timeout.ms": 5000, "log_level": 0}
+    return TransactionalProducer(client, lambda: False, lambda: True, lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("name", "again"),
+    [
+        ("_MSG_TIMED_OUT", True),
+        ("_TIMED_OUT", True),
+        ("NOT_ENOUGH_REPLICAS", True),
+        ("NOT_LEADER_FOR_PARTITION", True),
+        ("REQUEST_TIMED_OUT", True),
+        ("MSG_SIZE_TOO_LARGE", False),
+        ("TOPIC_AUTHORIZATION_FAILED", False),
+        ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", False),
+        ("INVALID_TRANSACTION_TIMEOUT", False),
+        ("INVALID_RECORD", False),
+    ],
+)
+def test_what_only_took_too_long_is_made_again(producer: TransactionalProducer, name: str, again: bool) -> None:
+    error = producer._failed(ck.KafkaError(getattr(ck.KafkaError, name)), "topic")
+    assert isinstance(error, StartAgainError) is again, error
+
+
+@pytest.mark.parametrize(("open_s", "again"), [(4.0, False), (5.0, True)])
+def test_a_transaction_that_the_brokers_have_ended_for_its_age_is_made_again(
+    producer: TransactionalProducer, monkeypatch: pytest.MonkeyPatch, open_s: float, again: bool
+) -> None:
+    """Before that time somebody else has taken the id, and the task fails, as in Kafka Connect."""
+    producer._opened_at = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0 + open_s)
+    error = producer._failed(ck.KafkaError(ck.KafkaError.INVALID_PRODUCER_EPOCH), None)
+    assert isinstance(error, StartAgainError) is again, error
