@@ -7,7 +7,7 @@ worker (`worker/main.py`) for `/health`. Read next: `core/cluster/lease.py`.
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import threading
 import time
 from collections import deque
@@ -16,10 +16,14 @@ from typing import Any, Protocol
 
 import confluent_kafka as ck
 
+log = logging.getLogger(__name__)
+
 _AT_ONCE_S = 0.05
 """How long to wait for answers that mostly come within milliseconds, so that who waits for them need not wait for a turn."""
 _URGENT_S = 0.1
-_MOST_OPEN = 4
+_TOLD_S = 30.0
+_MOST_OPEN = 24
+"""More than are asked until the first of them is given up, unless somebody waits."""
 
 
 class Tailed(Protocol):
@@ -48,6 +52,7 @@ class Freshness:
         self._every_s, self._timeout_s = every_s, timeout_s
         self.seen_at = self._asked_at = time.monotonic()
         """All that was in the log then has been read, by the monotonic clock."""
+        self._told_at = self.seen_at
         self._open: deque[_Question] = deque()
 
     def look(self, urgent: bool = False) -> None:
@@ -60,12 +65,26 @@ class Freshness:
             question.answered.wait(_AT_ONCE_S)
         for question in list(self._open):
             if not question.answered.is_set():
-                continue
-            if question.ends is None:
+                # Whoever has asked it gives up by then, and if not, a later one counts as much.
+                if now - question.asked_at > 2 * self._timeout_s:
+                    self._open.remove(question)
+            elif question.ends is None or now - question.asked_at > 2 * self._timeout_s:
                 self._open.remove(question)
+                self._tell(question, now)
             elif self._reader.has_read(question.ends):
                 self.seen_at = max(self.seen_at, question.asked_at)
-                self._open.remove(question)
+                # What was asked earlier has been read, too.
+                self._open = deque(other for other in self._open if other.asked_at > question.asked_at)
+
+    def _tell(self, question: _Question, now: float) -> None:
+        """Say why nothing is known, but not for each of many questions."""
+        if now - max(self.seen_at, self._told_at) > self._timeout_s:
+            self._told_at = now + _TOLD_S
+            log.warning(
+                "The internal topics have not been read to their end for %.0f s: %s",
+                now - self.seen_at,
+                question.problem or "what brokers say is their end has not been reached yet",
+            )
 
 
 class _Question:
@@ -75,6 +94,7 @@ class _Question:
         self.asked_at = asked_at
         self.answered = threading.Event()
         self.ends: dict[Any, int] | None = {}
+        self.problem = ""
         self._lock = threading.Lock()
         self._reader = reader
         places = reader.places()
@@ -86,10 +106,16 @@ class _Question:
 
     def _ask(self, place: Any, timeout_s: float) -> None:
         end: int | None = None
-        # RuntimeError: the reader was closed, or has another client by now.
-        with contextlib.suppress(ck.KafkaException, RuntimeError):
+        try:
             end = self._reader.end_of(place, timeout_s)
+            problem = f"{_name(place)} ends before what has been read of it"
+        except ck.KafkaException as error:
+            problem = f"{_name(place)}: {error.args[0].str()}"
+        except Exception as error:  # noqa: BLE001 - a client that was closed, or replaced; whatever it is, there is no answer
+            problem = f"{_name(place)}: {error!r}"
         with self._lock:
+            if end is None:
+                self.problem = problem
             self._missing -= 1
             if end is None or self.ends is None:
                 self.ends = None
@@ -97,3 +123,8 @@ class _Question:
                 self.ends[place] = end
             if self.ends is None or not self._missing:
                 self.answered.set()
+
+
+def _name(place: Any) -> str:
+    """Return how a log line calls a partition."""
+    return f"the {place[0].value} topic, partition {place[1]}" if isinstance(place, tuple) else f"partition {place}"
