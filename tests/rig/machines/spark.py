@@ -25,8 +25,7 @@ SETTINGS = {
 """The same for master, workers and applications."""
 MASTER_URL = f"spark://{MASTER}:7077"
 WORK = "/tmp/spark-work"
-"""On each of its machines: a disk of this size in memory, so that it can be full."""
-_WORK_MIB = 256
+"""On each of its machines. What executors print is in machines/NAME/tmp/spark-work/APPLICATION/NUMBER/stderr of the rig."""
 
 _MASTER_CLASS, _WORKER_CLASS = "deploy.master.Master", "deploy.worker.Worker"
 _EXECUTOR_CLASS, _DAEMON = "CoarseGrainedExecutorBackend", "kconnect.spark.daemon"
@@ -60,7 +59,6 @@ class Spark:
         if name == MASTER:
             words = [f"org.apache.spark.{_MASTER_CLASS}", "--host", name, "--port", "7077", "--webui-port", _UI_PORT, *file]
         else:
-            self._hosts.run(name, ["sh", "-c", f"mountpoint -q {WORK} || {_mount_work()}"])
             offer = [*_OFFER, "--work-dir", WORK, "--webui-port", "8081", *file, MASTER_URL]
             words = [f"org.apache.spark.{_WORKER_CLASS}", "--host", name, *offer]
         self._hosts.start(name, [str(_home() / "bin" / "spark-class"), *words], name, environment)
@@ -98,10 +96,6 @@ class Spark:
         """A fork shows the command line of its daemon, so its parent is the one of them that has none for a parent."""
         pids = {other.pid for other in self._hosts.processes(name, _DAEMON)}
         return process.parent in pids
-
-
-def _mount_work() -> str:
-    return f"{{ mkdir -p {WORK} && mount -t tmpfs -o size={_WORK_MIB}m tmpfs {WORK}; }}"
 
 
 def _home() -> Path:

@@ -55,12 +55,15 @@ def full_disk_of_log(scene: Scene) -> Iterator[float]:
 @fault("the disk of a machine of Spark is full, and its executors are killed", "it has room again after 30 s", "s1 to s3")
 def full_disk_of_spark(scene: Scene) -> Iterator[float]:
     machine = scene.one_of([name for name in SPARK_WORKERS if scene.rig.spark.executors(name)])
+    scene.rig.hosts.run(machine, ["mount", "-t", "tmpfs", "-o", f"size={_SPARE_MIB}m", "tmpfs", WORK])
     _fill(scene, machine, WORK)
     yield 5.0
     scene.signal(f"an executor on {machine}", scene.rig.spark.executors(machine)[:1])
     yield 30.0
     _clear(scene, machine, WORK)
-    yield 1.0
+    yield 30.0
+    # Executors that were started on it go on with it; new ones write to the machine's own disk again.
+    scene.rig.hosts.run(machine, ["umount", "-l", WORK])
 
 
 @fault("a broker's disk is full", "it has room after 30 s, and the broker is started again", "b1 to b3")
