@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
@@ -31,6 +32,8 @@ from kconnect.testing import SinkRunner
 from tests.attacks.hostile import Hostile, Reply, bomb, given
 
 ROW = schema.struct({"id": INT32_SCHEMA, "to": OPTIONAL_STRING_SCHEMA})
+
+ROW_OF_TABLE = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("to", pa.string())])
 
 
 @pytest.fixture
@@ -257,3 +260,15 @@ def test_a_value_that_names_no_partition_is_one_records_fault(
         runner.put([])
         assert [bad.original_offset for bad, _ in runner.reported] == [1]
     assert ids(catalog, "shop.orders") == [0, 2]
+
+
+def test_a_table_that_a_topic_names_and_that_is_not_there_is_its_records_fault(place: dict[str, str], catalog: Catalog) -> None:
+    """Who may write to the topic chooses the topic by a transform, and so a table that there is not: the task failed."""
+    catalog.create_namespace("shop")
+    catalog.create_table("shop.t", ROW_OF_TABLE)
+    tables = {"iceberg.tables": "shop.${topic}", "iceberg.tables.auto-create-enabled": "false"}
+    with sink(place, **tables) as runner:
+        runner.put([row(0), row(1).new_record(topic="none"), row(2)])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert ids(catalog, "shop.t") == [0, 2]

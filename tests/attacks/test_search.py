@@ -240,3 +240,12 @@ def test_nobody_asks_forever(service: Hostile, cluster: Cluster) -> None:
         service.paths["/_bulk"] = hostile.given({"error": {"type": "busy", "reason": "later"}}, 429)
         with pytest.raises(RetriableError):
             runner.put([record(0, {"a": 1})])
+
+
+def test_an_index_that_a_topic_names_and_that_is_not_there_is_its_records_fault(service: Hostile, cluster: Cluster) -> None:
+    """Who may write to the topic chooses the topic by a transform, and so an index that there is not: the task failed."""
+    service.paths["/none"] = hostile.refusing(404)
+    with sink(service, auto_create="false") as runner:
+        runner.put([record(0, {"a": 1}), record(1, {"a": 1}, topic="none"), record(2, {"a": 1})])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert cluster.indexes == {"t"}

@@ -169,3 +169,28 @@ def test_what_all_records_would_meet_is_no_records_fault(tmp_path: Path) -> None
         with pytest.raises(ConnectError, match=r"auto\.create"):
             runner.put([row(0)])
         assert runner.reported == []
+
+
+def test_a_table_that_a_record_names_and_that_is_not_there_is_its_fault(tmp_path: Path) -> None:
+    """Who may write to the topic chooses the topic by a transform, and so a table that there is not: the task failed."""
+    path = tmp_path / "db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)")
+    with sink(path, auto_create="false") as runner:
+        runner.put([row(0), row(1).new_record(topic="none"), row(2)])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(path) == [0, 2]
+
+
+@pytest.mark.parametrize("name", ["offsets", "OFFSETS"])
+def test_no_record_says_where_connectors_go_on(tmp_path: Path, name: str) -> None:
+    """Who may create topics, or choose one by a transform, calls one as the table of offsets: the next task skipped records."""
+    path = tmp_path / "db"
+    own = schema.struct({"connector": STRING_SCHEMA, "topic": STRING_SCHEMA, "part": INT32_SCHEMA})
+    forged = record(1, Struct(own, {"connector": "other", "topic": "payments", "part": 0}), own).new_record(topic=name)
+    with sink(path, name="s", pk_fields="", pk_mode="none", offsets_table="offsets") as runner:
+        runner.put([row(0), forged, row(2)])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(path) == [0, 2]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM offsets WHERE connector = 'other'").fetchone() == (0,)

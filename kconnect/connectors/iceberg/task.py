@@ -227,7 +227,7 @@ class IcebergSinkTask(Informed, SinkTask):
     def _made(self, name: str, place: TopicPartition, some: Slice, group: Group) -> pa.Table | None:
         """Their rows, without those of bad records."""
         try:
-            return self._rows(name, some)
+            return self._rows(name, some, self._dynamic or some.topic != place.topic)
         except _NO_ROWS as error:
             if len(some) == 1:
                 problem = DataError(f"the table {name} can't have it: {' '.join(str(error).split())}")
@@ -239,7 +239,8 @@ class IcebergSinkTask(Informed, SinkTask):
         # The table may have got a column between them.
         return pa.concat_tables([rows.fitted(each, found[-1].schema) for each in found]) if found else None
 
-    def _rows(self, name: str, some: Slice) -> pa.Table:
+    def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
+        """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has given them."""
         found = rows.made(some.value)
         try:
             table = self._tables.ensure(name, found.schema, some.value.schema is None)
@@ -247,7 +248,7 @@ class IcebergSinkTask(Informed, SinkTask):
             self._tables.forget(name)
             raise DataError(f"{type(error).__name__}: {catalogs.reason(error)}") from error
         except ConnectError as error:
-            if not self._dynamic or isinstance(error, DataError | ConfigError):
+            if not chosen or isinstance(error, DataError | ConfigError):
                 raise
             # The record has named a table that there is not.
             raise DataError(str(error)) from error

@@ -110,8 +110,9 @@ class OpenSearchSinkTask(SinkTask):
                 self._bad(group.origins.records[each.place], problem)
                 continue
             except ConnectError as error:
-                if not self._named_by_field:
+                if not self._named_by_field and group.topic in group.origins.every("original_topic"):
                     raise
+                # A field has named it, or a transform the topic.
                 self._bad(group.origins.records[each.place], DataError(str(error)))
                 continue
             except OpenSearchException as error:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from kconnect.api import Column, DataError, Schema, SchemaType, SinkRecord, schema, values
+from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkRecord, schema, values
 from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.groups import Group, Origins
@@ -108,6 +108,12 @@ class Maker:
             table, sources, conversions = self._plan(topic, key.schema, value.schema, tuple(keys), tuple(fields), deletes)
         except DataError as error:
             return None, [(record, error) for record in origins.records]
+        except ConnectError as error:
+            if topic in origins.every("original_topic"):
+                raise
+            # A record has chosen the topic, by a transform, and so named a table that there is not.
+            chosen = DataError(str(error))
+            return None, [(record, chosen) for record in origins.records]
         except _NO_ROW as error:
             problem = DataError(f"No row can be made of it: {type(error).__name__}")
             return None, [(record, problem) for record in origins.records]

@@ -40,6 +40,7 @@ class Tables:
         self._create: bool = config[settings.CREATE]
         self._evolve: bool = config[settings.EVOLVE]
         self._quote = config[settings.QUOTE].lower() == "always"
+        self._offsets: str = (config[settings.OFFSETS] or "").rpartition(".")[2].casefold()
         self._known: dict[str, sa.Table] = {}
 
     def forget(self) -> None:
@@ -52,6 +53,9 @@ class Tables:
         longest = self._engine.dialect.max_identifier_length
         unit = "bytes" if self._backend == "postgresql" else "characters"
         schema, table = self.name_of(topic)
+        if self._offsets and table.casefold() == self._offsets:
+            # Where connectors go on is not for records to say, whatever their topic is called.
+            raise DataError(f"{names.shown(table)} has the offsets of connectors ({settings.OFFSETS}): it takes no records")
         for name in (table, *filter(None, (schema,)), *(each.name for each in wanted)):
             names.check_column(name, longest, unit)
             if not self._quote and not _PLAIN.fullmatch(name):
