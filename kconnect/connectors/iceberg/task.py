@@ -240,7 +240,7 @@ class IcebergSinkTask(Informed, SinkTask):
         return pa.concat_tables([rows.fitted(each, found[-1].schema) for each in found]) if found else None
 
     def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
-        """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has given them."""
+        """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has made."""
         found = rows.made(some.value)
         try:
             table = self._tables.ensure(name, found.schema, some.value.schema is None)
