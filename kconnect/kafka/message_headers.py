@@ -35,7 +35,9 @@ def mend(messages: Sequence[ck.Message]) -> None:
 def _headers(message: ck.Message) -> Sequence[tuple[Any, ...]]:
     for _ in range(2):
         with contextlib.suppress(SystemError, UnicodeError):
-            headers: Any = message.headers()
+            # Not `message.headers()`: where such a call is frequent, Python does not look whether it has left an error behind
+            # beside its result, and raises that anywhere later.
+            headers: Any = next(map(ck.Message.headers, (message,)))
             return headers or ()
     return ()
 
