@@ -58,7 +58,7 @@ def full_disk_of_spark(scene: Scene) -> Iterator[float]:
     scene.rig.hosts.run(machine, ["mount", "-t", "tmpfs", "-o", f"size={_SPARE_MIB}m", "tmpfs", WORK])
     _fill(scene, machine, WORK)
     yield 5.0
-    scene.signal(f"an executor on {machine}", scene.rig.spark.executors(machine)[:1])
+    scene.signal(f"the executors on {machine}", scene.rig.spark.executors(machine))
     yield 30.0
     _clear(scene, machine, WORK)
     yield 30.0

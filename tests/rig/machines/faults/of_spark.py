@@ -13,7 +13,7 @@ from tests.rig.machines.faults.table import fault
 @fault("kill -9 of one executor", "by itself", "s1 to s3")
 def kill9_executor(scene: Scene) -> Iterator[float]:
     machine = scene.one_of([name for name in SPARK_WORKERS if scene.rig.spark.executors(name)])
-    scene.signal(f"an executor on {machine}", scene.rig.spark.executors(machine)[:1])
+    scene.signal(f"an executor on {machine}", [scene.dice.choice(scene.rig.spark.executors(machine))])
     yield 10.0
 
 
