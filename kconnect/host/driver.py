@@ -66,7 +66,7 @@ def main() -> int:
     jvm = context._gateway.proc if context._gateway is not None else None
     topics = clients.topics(settings)
     control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
-    reader, state, loggers = LogReader(clients.internal(settings, "driver"), control), AssignmentState(), PythonLoggers()
+    reader, state, loggers = LogReader(clients.reader(settings, "driver"), control), AssignmentState(), PythonLoggers()
     status = 0
     known: Placement | None = None
     payloads: dict[int, bytes] = {}

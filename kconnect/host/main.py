@@ -116,17 +116,16 @@ class Host:
         self.gate = Gate(self._state)
         self.starts = StartTurns()
         self.watchers = Watchers()
-        client = clients.internal(settings, f"host-{number}")
-        topics = clients.topics(settings)
-        control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
-        self._reader = LogReader(client, control)
+        name, topics = f"host-{number}", clients.topics(settings)
+        reader, control = clients.reader(settings, name), {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
+        self._reader = LogReader(reader, control)
         self._lease = Lease(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
         # Answers that take half of what the host may be without the log are still worth having.
         self._freshness = Freshness(self._reader, self._lease.turn_s, self._lease.limit_s / 2)
         self._rest = Rest()
-        self._writer = LogWriter(client, topics, self._lease.sends_for_s)
+        self._writer = LogWriter(clients.internal(settings, name), topics, self._lease.sends_for_s)
         self._outbox = Outbox(self._writer, self.holds_lease)
-        self._offsets = OffsetStores(settings, client, topics[Topic.OFFSET], self._writer, self.holds_lease)
+        self._offsets = OffsetStores(settings, reader, topics[Topic.OFFSET], self._writer, self.holds_lease)
         self.memory = Memory(settings, spec.memory)
         self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self.memory)
         self._lacks_memory: tuple[UnitSpec, str] | None = None

@@ -25,6 +25,7 @@ from kconnect.core.settings.sink import GROUP_ID, group_errors
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError
+from kconnect.kafka.servers import LEADERS_MS
 from kconnect.kafka.translation import translate
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,12 @@ Client = dict[str, Any]
 _LONGEST_TRANSACTION_MS = 900_000
 """What brokers allow unless their `transaction.max.timeout.ms` says otherwise."""
 
+_INTERNAL: Client = {
+    # As LEADERS_MS, for clients that are few, and that all else waits for.
+    "topic.metadata.refresh.interval.ms": LEADERS_MS // 2,
+    # A broker that answers slowly is no reason to hang up; one that has vanished would be waited for by half of this.
+    "socket.timeout.ms": 20_000,
+}
 _SHARED = re.compile(
     r"bootstrap\.servers|client\.dns\.lookup|security\.protocol|(sasl|ssl)\..*|(send|receive)\.buffer\.bytes|"
     r"reconnect\.backoff(\.max)?\.ms|retry\.backoff(\.max)?\.ms|connections\.max\.idle\.ms|"
@@ -58,7 +65,15 @@ def internal(settings: WorkerSettings, name: str) -> Client:
     # Java's default, where librdkafka's is lower: the two take the same configs.
     size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
     shared = _shared(settings)
-    return {**_base(client_id, shared), **translate(size), **translate(shared)}
+    return {**_base(client_id, shared), **_INTERNAL, **translate(size), **translate(shared)}
+
+
+def reader(settings: WorkerSettings, name: str) -> Client:
+    """
+    The same of a consumer that reads an internal topic by itself. librdkafka looks for the coordinator even of a group that it
+    never joins, so it is the workers' own, which they may read.
+    """
+    return {**internal(settings, name), "group.id": settings.group_id}
 
 
 def plain(settings: WorkerSettings, kind: str, who: str) -> Client:
@@ -85,6 +100,7 @@ def producer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "message.timeout.ms": 2147483647,
         # Java's request.timeout.ms. What is under way to a broker that has vanished goes to the new leader after this time.
         "socket.timeout.ms": 30_000,
+        "topic.metadata.refresh.interval.ms": LEADERS_MS,
         "message.max.bytes": 1048576,
         # Batches are what makes it quick: with 5 ms and 16 KB, Java's defaults, a record costs three times as much CPU.
         "linger.ms": 20,
@@ -153,7 +169,9 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         # asked on the same connection meanwhile waits.
         "fetch.wait.max.ms": 1000,
         "queued.max.messages.kbytes": 16384,
-        "topic.metadata.refresh.interval.ms": 30_000,
+        "topic.metadata.refresh.interval.ms": LEADERS_MS,
+        # Java's request.timeout.ms.
+        "socket.timeout.ms": 30_000,
     }
     forced = {"enable.auto.commit": False, "enable.auto.offset.store": False}
     return {**tuned, **translate(asked, "consumer"), **forced}
@@ -194,7 +212,7 @@ def offsets(settings: WorkerSettings, connector: str, config: Mapping[str, str |
         wanted = _following(target, own, shared, _overridden(kind, config))
         size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
         base = _base(f"connector-offsets-{connector}-{kind}", wanted)
-        made[kind] = {**base, **translate(size), **translate(wanted)}
+        made[kind] = {**base, **_INTERNAL, **translate(size), **translate(wanted)}
     return OffsetClients(**made, elsewhere=elsewhere)
 
 

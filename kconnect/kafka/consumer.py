@@ -44,6 +44,7 @@ _ENDS_THE_TASK = frozenset(
 
 _KAFKAS_ONLY = InternalTopics()
 _PATIENCE_S = 30.0
+_LOOK_S = 30.0
 _LEAVE_S = 10.0
 """Above what the client gives a request to leave, which is 5 s."""
 _PROBE_S = 2.0
@@ -91,7 +92,9 @@ class TaskConsumer:
         servers.require(client)
         # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
         self._pattern = None if self._topics else regex.compile(TOPIC_PATTERN.read(config))
-        self._look_s = int(client.get("topic.metadata.refresh.interval.ms", 30_000)) / 1000
+        refresh_ms = int(client.get("topic.metadata.refresh.interval.ms", servers.LEADERS_MS))
+        # Unless somebody wants it sooner: this is about all topics that there are.
+        self._look_s = _LOOK_S if refresh_ms == servers.LEADERS_MS else refresh_ms / 1000
         self._looked_at = 0.0
         self._cooperative = client["partition.assignment.strategy"] == "cooperative-sticky"
         self._listener = listener

@@ -54,7 +54,7 @@ class LogReader:
         self._settings = {
             **client,
             # Never a member of a group, and never commits; the client insists on a name.
-            "group.id": "kconnect-log-reader",
+            "group.id": client.get("group.id", "kconnect-log-reader"),
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
@@ -64,7 +64,6 @@ class LogReader:
             "fetch.wait.max.ms": 100,
             "fetch.queue.backoff.ms": 10,
             "queued.max.messages.kbytes": 8192,
-            "topic.metadata.refresh.interval.ms": 30_000,
             "allow.auto.create.topics": False,
         }
         self._consumer = ck.Consumer(self._settings)

@@ -83,11 +83,10 @@ class MetricsReader:
             {
                 **client,
                 # Never a member of a group, and never commits; the client insists on a name.
-                "group.id": "kconnect-metrics-reader",
+                "group.id": client.get("group.id", "kconnect-metrics-reader"),
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "queued.max.messages.kbytes": 4096,
-                "topic.metadata.refresh.interval.ms": 30_000,
                 "allow.auto.create.topics": False,
             }
         )

@@ -13,6 +13,12 @@ from typing import Any
 
 from kconnect.errors import ConnectError
 
+LEADERS_MS = 10_000
+"""
+How often clients ask who leads which partition, unless a setting says otherwise. Kafka takes a broker that vanished without a
+word out of its answers after 9 s (`broker.session.timeout.ms`). librdkafka then takes back what is on its way there, and sends
+it to the new leader. Without asking it would wait for the request's time to be over: half a minute, or a minute.
+"""
 _MOST_PORTS = 65535
 _FOUND: set[str] = set()
 """The values of which an address was found in this process."""

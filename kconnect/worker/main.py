@@ -193,7 +193,7 @@ class Worker:
         assert self._watch is not None
         assert self._driver is not None
         try:
-            reader = LogReader(clients.internal(self.settings, "reader"), clients.topics(self.settings))
+            reader = LogReader(clients.reader(self.settings, "reader"), clients.topics(self.settings))
             freshness = Freshness(_Control(reader), _FRESH_S, 2 * silent_after_s(self.settings.session_timeout_ms))
             caught_up, before = False, AssignmentState()
             while not self._stopping.is_set() or not self._loop.released.is_set():

@@ -117,7 +117,9 @@ class Feed:
         complained = False
         while not self._closing.is_set():
             try:
-                reader = MetricsReader(self._client, self._settings.metrics_storage_topic, _BACK_MS)
+                reader = MetricsReader(
+                    clients.reader(self._settings, "metrics"), self._settings.metrics_storage_topic, _BACK_MS
+                )
                 try:
                     self._follow(reader)
                 finally:

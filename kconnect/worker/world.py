@@ -85,7 +85,7 @@ class World:
 
     def _ends(self, topics: dict[Topic, str], find: Callable[[LogReader], Offsets | None]) -> Offsets:
         # A new one each time: a reader that nobody polls finds no broker again after an outage.
-        reader = LogReader(clients.internal(self._settings, "ends"), topics)
+        reader = LogReader(clients.reader(self._settings, "ends"), topics)
         try:
             ends = find(reader)
         finally:

@@ -67,7 +67,7 @@ def test_a_version_that_is_no_text_is_reported_as_one(there: MemoryHost) -> None
     until(lambda: "RUNNING" in there.states)
     found, paper = reporter(there)
     found.started(unit)
-    found.report()
+    found.report(0.0)
     [said] = [each for each in map(report.decode, paper.values) if isinstance(each, UnitReport)]
     assert said.about.texts["task-version"] == "1.0"
     status = UnitStatus(there.statuses[0][0], "w", 1, None, unit.version)
@@ -86,7 +86,7 @@ def test_what_can_not_be_reported_harms_neither_the_host_nor_the_other_units(
         found.started(unit)
 
     def reported() -> list[UnitId]:
-        found.report()
+        found.report(0.0)
         return [each.unit for each in map(report.decode, paper.values) if isinstance(each, UnitReport)]
 
     until(lambda: reported() == [UnitId("good", 0)])
