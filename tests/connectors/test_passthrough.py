@@ -52,7 +52,12 @@ ELSEWHERE = frozenset(
     )
 )
 """Names that look so, and are not of the machine."""
-ITERATE = {"iceberg/settings.py:of_tables", "iceberg/staging.py:known"}
+ITERATE = {
+    "iceberg/settings.py:of_tables",
+    "iceberg/staging.py:known",
+    "iceberg/logins.py:_addresses",
+    "iceberg/logins.py:_has",
+}
 """Functions that look at all names of a config, or of a table's properties, and pass nothing on."""
 
 
