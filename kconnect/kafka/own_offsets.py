@@ -150,7 +150,7 @@ def write(own: OwnTopic, entries: Iterable[Entry], transactional_id: str | None,
         return
     client = {**own.producer, "partitioner": "murmur2_random", "acks": "all", "transactional.id": transactional_id}
     try:
-        producer = ck.Producer({**client, "transaction.timeout.ms": 10_000})
+        producer = ck.Producer({**client, "transaction.timeout.ms": 10_000, "socket.timeout.ms": 10_000})
         try:
             _transact(producer, own.topic, entries, timeout)
         finally:
