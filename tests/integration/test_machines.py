@@ -18,7 +18,7 @@ import pytest
 from tests.rig import machines
 from tests.rig.machines import ADDRESSES
 from tests.rig.machines.cluster import Rig, life_line
-from tests.rig.machines.switch import compiled
+from tests.rig.machines.programs import FABRIC, compiled
 from tests.support import seed, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ def test_machines_have_names_processes_and_folders_of_their_own_and_all_end_with
     try:
         rig = Rig(tmp_path, line)
         rig.hosts.write_names()
-        rig.switch.start(compiled(), line)
+        rig.switch.start(compiled(FABRIC), line)
         for name in ("b1", "k1"):
             rig.hosts.boot(name)
         assert rig.hosts.run("b1", ["hostname"]) == "b1\n"

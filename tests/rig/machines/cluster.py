@@ -17,9 +17,10 @@ from tests.rig.machines import ADDRESSES, BROKERS, CLIENT, MASTER, SPARK_WORKERS
 from tests.rig.machines.brokers import Brokers
 from tests.rig.machines.certificates import Certificates
 from tests.rig.machines.hosts import Hosts
+from tests.rig.machines.programs import FABRIC, compiled
 from tests.rig.machines.rights import Rights
 from tests.rig.machines.spark import Spark
-from tests.rig.machines.switch import Switch, compiled
+from tests.rig.machines.switch import Switch
 from tests.rig.machines.workers import Workers
 from tests.rig.systems import verifiable
 from tests.support import wait_until
@@ -35,7 +36,7 @@ class Rig:
         self.data = directory / "stamps"
         """Where the rig's connectors write what they do; all machines share it."""
         self._life_line = life_line
-        self._program = None if life_line is None else compiled()
+        self._program = None if life_line is None else compiled(FABRIC)
         self.switch = Switch(directory)
         self.hosts = Hosts(directory, self.switch, self._program, life_line)
         self.certificates = Certificates(directory)

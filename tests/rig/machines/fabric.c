@@ -12,7 +12,7 @@
  * Commands: link FROM TO LOSS_PER_MILLE DELAY_MS (one direction) | rate NAME KBIT (both directions, 0: no limit) | heal |
  *           stats | needle HEX (counts frames with these bytes) | hits
  *
- * Every frame passes here, because kernels may lack netem. `switch.py` compiles and starts this.
+ * Every frame passes here, because kernels may lack netem. `programs.py` compiles this, `switch.py` starts it.
  */
 #define _GNU_SOURCE
 #include <errno.h>

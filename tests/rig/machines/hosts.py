@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kconnect.errors import ConnectError
+from kconnect.jvm import jars
 from tests.rig.machines import ADDRESSES
 from tests.rig.machines.switch import Switch
 
@@ -67,7 +68,7 @@ class Hosts:
             return
         assert self._program is not None and self._life_line is not None, "somebody else holds this rig's life line"
         # What this Python needs must be on each machine, also where a machine's own /tmp would hide it.
-        visible = [path for path in (str(ROOT), sys.prefix, sys.base_prefix) if path.startswith("/tmp/")]
+        visible = [path for path in (str(ROOT), sys.prefix, sys.base_prefix, str(jars.cache_dir())) if path.startswith("/tmp/")]
         namespaces = ["unshare", "--uts", "--ipc", "--pid", "--mount", "--fork", "--kill-child=SIGKILL"]
         boot = ["sh", str(_BOOT), name, str(self.directory), str(self._program), *visible]
         with self.log(f"boot-{name}").open("ab") as output:

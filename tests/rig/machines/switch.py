@@ -1,5 +1,5 @@
 """
-The network between the machines: compiles `fabric.c`, starts its switch, and gives it commands.
+The network between the machines: starts the switch of `fabric.c`, and gives it commands.
 
 Held by `cluster.py`; faults cut and slow down lines with it. A `Switch` of a directory in which another process has started one
 commands that one. Read next: `hosts.py`.
@@ -7,7 +7,6 @@ commands that one. Read next: `hosts.py`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -17,30 +16,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from kconnect.errors import ConnectError
-from kconnect.jvm import jars, lock
 from tests.rig.machines import ADDRESSES
 
-_SOURCE = Path(__file__).with_name("fabric.c")
 _ANSWER_S = 10.0
 _LARGEST = 1 << 16
 _EVERYTHING = 1000
 """Frames of a thousand that are lost on a line that is cut."""
-
-
-def compiled() -> Path:
-    """Return the program of `fabric.c`, in kconnect's cache; it is compiled when the source has changed."""
-    name = f"fabric-{hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:12]}"
-    program = jars.cache_dir() / "machines" / name
-    with lock.hold(jars.cache_dir() / "machines.lock"):
-        if not program.exists():
-            program.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = program.with_suffix(".new")
-            command = ["cc", "-O2", "-o", str(unfinished), str(_SOURCE)]
-            compiler = subprocess.run(command, capture_output=True, text=True, check=False)
-            if compiler.returncode != 0:
-                raise ConnectError(f"The rig's switch could not be compiled: {compiler.stderr.strip()}")
-            unfinished.rename(program)
-    return program
 
 
 class Switch:
