@@ -122,7 +122,8 @@ class Host:
         self._lease = Lease(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
         # Answers that take half of what the host may be without the log are still worth having.
         self._freshness = Freshness(self._reader, self._lease.turn_s, self._lease.limit_s / 2)
-        self._rest = Rest()
+        # Other hosts have other incarnations, and so other chances.
+        self._rest, self._chance = Rest(), random.Random(incarnation)
         self._writer = LogWriter(clients.internal(settings, name), topics, self._lease.sends_for_s)
         self._outbox = Outbox(self._writer, self.holds_lease)
         self._offsets = OffsetStores(settings, reader, topics[Topic.OFFSET], self._writer, self.holds_lease)
@@ -245,7 +246,7 @@ class Host:
             self._die("the assignment topic no longer matches what the host has read")
         if self._state.is_readable and lease.is_lost(now):
             log.error("The internal topics could not be read for %.1f s: stopping all units", now - lease.seen_at)
-            self._rest.lost(now, random.random())
+            self._rest.lost(now, self._chance.random())
             self._state.readable(False)
             self._outbox.discard()
             for ending in self._ending.values():
