@@ -49,7 +49,7 @@ from kconnect.worker.world import World
 
 log = logging.getLogger(__name__)
 
-_FRESH_S = 2.0
+_FRESH_S = 1.0
 
 
 def run(path: Path) -> int:
