@@ -148,7 +148,7 @@ class SinkTaskContext(Protocol):
         ...
 
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        """The reporter; None if neither a dead letter queue nor `errors.tolerance` is configured."""
+        """The reporter; None if there is neither a dead letter queue nor `errors.log.enable`, as in Connect."""
         ...
 
 
