@@ -18,7 +18,8 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from kconnect.errors import ConnectError
-from kconnect.kafka.codes import AWAY, MAY_NOT_CREATE, STARTING, sentence
+from kconnect.kafka import liveness
+from kconnect.kafka.codes import MAY_NOT_CREATE, STARTING, sentence
 from kconnect.kafka.group import Member
 
 log = logging.getLogger(__name__)
@@ -150,13 +151,14 @@ class Admin:
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """What Kafka calls these topics, which differs for each life of a name. Those that are not there are left out."""
-        asked = self._client.describe_topics(ck.TopicCollection(list(names)), request_timeout=self._timeout)
-        found = {}
+        client, found = self._client, {}
+        asked = client.describe_topics(ck.TopicCollection(list(names)), request_timeout=self._timeout)
         for name, future in asked.items():
             try:
                 found[name] = str(future.result().topic_id)
             except ck.KafkaException as error:
                 if error.args[0].code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    self._replace_if_lost(client, error.args[0])
                     raise ConnectError(f"The topic {name} can't be described: {error.args[0].str()}") from error
         return found
 
@@ -171,8 +173,8 @@ class Admin:
             )
             for topic in topics
         ]
-        by_name = {topic.name: topic for topic in topics}
-        for name, future in self._client.create_topics(wanted, request_timeout=self._timeout).items():
+        by_name, client = {topic.name: topic for topic in topics}, self._client
+        for name, future in client.create_topics(wanted, request_timeout=self._timeout).items():
             try:
                 future.result()
                 log.info("Created the topic %s", name)
@@ -180,6 +182,7 @@ class Admin:
                 cause = error.args[0]
                 if cause.code() == ck.KafkaError.TOPIC_ALREADY_EXISTS:
                     continue  # Another worker was quicker.
+                self._replace_if_lost(client, cause)
                 prefix = by_name[name].numbers or by_name[name].setting.removesuffix(".topic")
                 raise ConnectError(
                     f"The topic '{name}' of the '{by_name[name].setting}' property could not be created: {sentence(cause)}. "
@@ -242,9 +245,8 @@ class Admin:
         used again when the broker comes back, after it was freed, and the process is aborted or the client is dead from
         then on (librdkafka #3663, #4605; 2.16). So this side gives up, and the client goes with the request.
 
-        The client goes, too, when the broker that it asked is not the group's coordinator (any more): it remembers for 15
-        minutes after its last question who was, and this question alone does not make it look again (librdkafka 2.16). Kafka
-        moves coordinators by itself after every rolling restart.
+        The client goes, too, when the broker that it asked is not the group's coordinator (any more), see `liveness.py`: this
+        question alone does not make it look again. Kafka moves coordinators by itself after every rolling restart.
         """
         client = self._client
         try:
@@ -253,13 +255,16 @@ class Admin:
             self._replace(client)
             raise ConnectError(f"No broker answered for the group {group_id} within {_GROUP_S} s") from None
         except ck.KafkaException as error:
-            if error.args[0].code() in STARTING:
-                self._replace(client)
-                raise ConnectError(f"The coordinator of the group {group_id} has moved: {error.args[0].str()}") from error
-            if error.args[0].code() not in AWAY:
+            if not liveness.is_lost(error.args[0]):
                 raise
-            # It ended while it had the question.
+            self._replace(client)
+            if error.args[0].code() in STARTING:
+                raise ConnectError(f"The coordinator of the group {group_id} has moved: {error.args[0].str()}") from error
             raise ConnectError(f"No broker answered for the group {group_id}: {error.args[0].str()}") from error
+
+    def _replace_if_lost(self, client: AdminClient, error: ck.KafkaError) -> None:
+        if liveness.is_lost(error):
+            self._replace(client)
 
     def _replace(self, client: AdminClient) -> None:
         """Put a new client in the place of one that finds its broker no more, unless another thread has done so."""

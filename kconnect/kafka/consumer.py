@@ -2,10 +2,9 @@
 The consumer of one sink task: a member of the connector's group that reads in batches.
 
 Made and read by `resting.py`, which stands between it and a sink task, and which is its listener: that is called from within
-`read` and `close`. From the task's thread only. No call waits for the brokers without a limit: after an outage a client of
-librdkafka 2.16 may find none of them again (its issue 5301; seen after a lone broker had been suspended for a minute), and a
-commit that waits for the answer never returns. A client that has given no sign of life for too long is replaced by a new one,
-as soon as a new one reaches the brokers.
+`read` and `close`. From the task's thread only. No call waits for the brokers without a limit: after an outage a client may
+find none of them again (see `liveness.py`), and a commit that waits for the answer never returns. A client that has given no
+sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
-from kconnect.kafka import message_headers, servers
-from kconnect.kafka.codes import AWAY
+from kconnect.kafka import liveness, message_headers, servers
 from kconnect.kafka.topics import require_name
 from kconnect.kafka.wakeups import Wakeups
 
@@ -369,15 +367,12 @@ class TaskConsumer:
             else:
                 self._consumer.list_topics(timeout=_PROBE_S)
         except ck.KafkaException as error:
-            if error.args[0].code() in AWAY:
+            if liveness.is_lost(error.args[0]):
                 self._replace()
 
     def _replace(self) -> None:
-        fresh = self._new(self._number + 1)
-        try:
-            fresh.list_topics(timeout=_PROBE_S)
-        except ck.KafkaException:
-            # Nobody reaches the brokers: all there is to do is to wait, and a new client would not do it better.
+        fresh = liveness.successor(lambda: self._new(self._number + 1), lambda client: client.list_topics(timeout=_PROBE_S))
+        if fresh is None:
             self._asked_at = time.monotonic() - self._patience_s + _PROBE_PAUSE_S
             return
         log.warning("The group has not answered for %.0f s, but its brokers do: rejoining it", self._patience_s)
@@ -389,7 +384,7 @@ class TaskConsumer:
         if self._commits:
             self._listener.commits_lost(self._commits)
         self._commits, self._asked_at = 0, None
-        _in_background(old.close)
+        liveness.retire(old)
         self.subscribe()
 
     def _new(self, number: int) -> ck.Consumer:

@@ -9,7 +9,6 @@ Read next: `worker/loop.py`.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,9 +18,10 @@ import confluent_kafka as ck
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.errors import BadRequestError, ConnectError, RetriableError
-from kconnect.kafka import late_ends
+from kconnect.kafka import late_ends, liveness
 from kconnect.kafka.codes import FENCED
 from kconnect.kafka.late_ends import Ends
+from kconnect.kafka.liveness import Patience
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +44,7 @@ class LogReader:
     A topic that is in `lost` ended before what had been read of it, so it is another one, or has lost records: nothing more of
     it is handed out before somebody has it read from its beginning.
 
-    A client that has gone deaf is replaced: after a broker had been suspended, one in some hundreds polled for ever without
-    a record or an error, while new clients read (librdkafka 2.16).
+    A client that has gone deaf is replaced, see `liveness.py`.
     """
 
     def __init__(self, client: Mapping[str, Any], topics: Mapping[Topic, str], timeout: float = 30.0) -> None:
@@ -72,7 +71,7 @@ class LogReader:
         self._reached: dict[Place, int] = {}
         self.lost: set[Topic] = set()
         self._partitions = [place for name in self._roles for place in self._partitions_of(name, timeout)]
-        self._heard_at = self._looked_at = time.monotonic()
+        self._patience = Patience(_SILENT_S, time.monotonic())
         self._missed = 0
         self._consumer.assign(self._partitions)
 
@@ -169,8 +168,9 @@ class LogReader:
         # `consume` alone would wait the whole time for the last of `limit` records; `poll` returns with the first.
         first = self._consumer.poll(timeout)
         if first is not None:
-            self._heard_at, self._missed = time.monotonic(), 0
-        elif time.monotonic() - max(self._heard_at, self._looked_at) > _SILENT_S:
+            self._patience.renew(time.monotonic())
+            self._missed = 0
+        elif self._patience.is_over(time.monotonic()):
             self._look_after_client()
         for message in () if first is None else (first, *self._consumer.consume(limit - 1, timeout=0)):
             error = message.error()
@@ -216,27 +216,26 @@ class LogReader:
         ends = self.ends(_PROBE_S)
         # What a transaction holds back is not missed, but replacing the client for it does no harm.
         self._missed = 0 if ends is not None and self.has_read(ends) else self._missed + 1
-        self._looked_at = time.monotonic()
+        self._patience.renew(time.monotonic())
         if self._missed >= 2 and self._replace_client():
             log.warning("A new client now reads the internal topics: the old one received nothing for %.0f s", _SILENT_S)
             self._missed = 0
 
     def _replace_client(self) -> bool:
         """False if no broker answers a new client either."""
-        fresh = ck.Consumer(self._settings)
-        try:
-            fresh.get_watermark_offsets(self._partitions[0], timeout=_PROBE_S, cached=False)
-        except ck.KafkaException as error:
-            log.debug("No broker answers a new client: %s", error.args[0].str())
-            fresh.close()
-            return False
-        self._go_on_with(fresh)
-        return True
+        first = self._partitions[0]
+        fresh = liveness.successor(
+            lambda: ck.Consumer(self._settings),
+            lambda client: client.get_watermark_offsets(first, timeout=_PROBE_S, cached=False),
+        )
+        if fresh is not None:
+            self._go_on_with(fresh)
+        return fresh is not None
 
     def _go_on_with(self, fresh: ck.Consumer) -> None:
+        # What the old one had to say is read again from where reading stands.
         old, self._consumer = self._consumer, fresh
-        # What it had to say is read again from where reading stands; its end may take for ever, too.
-        threading.Thread(target=old.close, name="deaf reader", daemon=True).start()
+        liveness.retire(old)
         fresh.assign([ck.TopicPartition(p.topic, p.partition, self._next(p)) for p in self._partitions])
 
     def _next(self, partition: ck.TopicPartition) -> int:

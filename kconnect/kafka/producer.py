@@ -23,6 +23,7 @@ from kconnect.core.task.ports import OnReport, Refusal
 from kconnect.errors import ConnectError
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY
+from kconnect.kafka.liveness import Patience
 from kconnect.kafka.topics import require_name
 
 _TOPIC_S = 30.0
@@ -113,7 +114,7 @@ class TaskProducer:
         Asked before the first message: a producer that learned that a topic is missing may say so long after.
         """
         require_name(topic)
-        deadline, lost_at = time.monotonic() + _TOPIC_S, time.monotonic() + _LOST_S
+        deadline, patience = time.monotonic() + _TOPIC_S, Patience(_LOST_S, time.monotonic())
         while True:
             try:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
@@ -125,9 +126,9 @@ class TaskProducer:
                 problem = failure.args[0].str()
                 if failure.args[0].code() in AWAY:
                     deadline = time.monotonic() + _TOPIC_S
-                    if time.monotonic() > lost_at:
+                    if patience.is_over(time.monotonic()):
                         self._renew()
-                        lost_at = time.monotonic() + _LOST_S
+                        patience.renew(time.monotonic())
             if self._cancelled():
                 return False
             if time.monotonic() > deadline:
@@ -196,8 +197,7 @@ class TaskProducer:
 
     def _renew(self) -> None:
         """
-        Put a new client in the place of one that finds no broker, unless something of it is under way: one that was made while
-        the only broker stalled never found it again, and had no connection (2.16; see also librdkafka's issue 5301).
+        Put a new client in the place of one that finds no broker (see `liveness.py`), unless something of it is under way.
         """
         # Its complaints count as messages until they are heard.
         self._poll(0)

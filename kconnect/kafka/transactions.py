@@ -19,6 +19,7 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.errors import ConnectError, StartAgainError
 from kconnect.kafka import late_ends
 from kconnect.kafka.codes import FENCED, FORBIDDEN, LATE
+from kconnect.kafka.liveness import Patience
 from kconnect.kafka.producer import TaskProducer
 
 log = logging.getLogger(__name__)
@@ -115,15 +116,15 @@ class TransactionalProducer(TaskProducer):
         self.begin(self._cancelled)
 
     def _until_done(self, call: str, stops: Callable[[], bool], *arguments: Any) -> bool:
-        told_at = time.monotonic()
+        patience = Patience(_TOLD_S, time.monotonic())
         while not stops():
             if self._call(call, *arguments, _TURN_S):
                 return True
-            if time.monotonic() - told_at > _TOLD_S:
-                told_at = time.monotonic()
+            if patience.is_over(time.monotonic()):
+                patience.renew(time.monotonic())
                 log.warning("Brokers have not answered yet: still waiting for %s of %s", call, self._id)
                 if call == "init_transactions":
-                    # Nothing of this client is under way; for the reason see `_renew` in `producer.py`.
+                    # Nothing of this client is under way; for the reason see `liveness.py`.
                     self._producer = self._make()
         return False
 

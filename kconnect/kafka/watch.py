@@ -19,7 +19,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.api.record import TopicPartition
-from kconnect.kafka.codes import AWAY
+from kconnect.kafka import liveness
 from kconnect.kafka.wakeups import Wakeups
 
 log = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ class _Watcher:
     def _give_up(self, consumer: ck.Consumer) -> None:
         self._wakeups.detach(consumer)
         self._assigned.clear()
-        threading.Thread(target=consumer.close, name="old consumer", daemon=True).start()
+        liveness.retire(consumer)
 
     def _look_around(self) -> None:
         if self._added:
@@ -210,21 +210,19 @@ class _Watcher:
         self._call([watch for watch in self._all() if not found.isdisjoint(watch.starts)])
 
     def _look(self) -> None:
-        """Have topics got other partitions, and does this client find its brokers at all (see `consumer.py`)?"""
+        """Have topics got other partitions, and does this client find its brokers at all (see `liveness.py`)?"""
         try:
             known = self._consumer.list_topics(timeout=_ANSWER_S).topics
         except ck.KafkaException as error:
-            if error.args[0].code() in AWAY:
+            if liveness.is_lost(error.args[0]):
                 self._replace()
             return
         sizes = {name: len(topic.partitions) for name, topic in known.items()}
         self._call([each for each in self._all() if any(sizes.get(name) != size for name, size in each.sizes.items())])
 
     def _replace(self) -> None:
-        fresh = ck.Consumer(self._client)
-        try:
-            fresh.list_topics(timeout=_ANSWER_S)
-        except ck.KafkaException:
+        fresh = liveness.successor(lambda: ck.Consumer(self._client), lambda client: client.list_topics(timeout=_ANSWER_S))
+        if fresh is None:
             return
         log.warning("The client that watches idle partitions found no broker any more, and is replaced")
         old, self._consumer = self._consumer, fresh
