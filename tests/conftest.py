@@ -51,7 +51,8 @@ _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""
 
 _LONGEST = (
-    *("test_chaos", "test_kip_891", "test_plugin_faults", "test_cdc_moves", "test_java_parity", "test_java_plugin_faults"),
+    *("test_chaos", "test_machines", "test_kip_891", "test_plugin_faults", "test_cdc_moves", "test_java_parity"),
+    "test_java_plugin_faults",
     *("test_cdc_kills", "test_java_reload", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
     *("test_kip_618_offsets", "test_kip_875", "test_remade_topics"),
 )
