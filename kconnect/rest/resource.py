@@ -8,10 +8,11 @@ What all resources share: how a path answers its methods, and how a handler asks
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -27,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 
 from kconnect.core.herder.desk import ForwardError
 from kconnect.core.herder.request import Request
-from kconnect.core.herder.requests.worker import GetSessionKeys
+from kconnect.core.herder.requests.worker import GetSessionKeys, IsMember
 from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
 from kconnect.errors import ConnectError, RequestTimeoutError
@@ -42,6 +43,8 @@ from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_
 from kconnect.rest.places import NoPlaceError, Places
 from kconnect.rest.reading import BusyError, Reading, TooLargeError
 from kconnect.rest.sessions import OPENED
+
+log = logging.getLogger("kconnect.rest")
 
 T = TypeVar("T")
 
@@ -130,6 +133,10 @@ _NO_BODY = 2**16
 """So much is read where nothing is asked for, and of those who are yet to say who they are."""
 _TURN_S = 25.0
 """How long a request waits for others that take a process, too: less than clients wait as a rule."""
+_REPEATABLE = frozenset(("GET", "HEAD", "PUT"))
+"""What may be done twice: a leader that is gone may have done it, and the next one does it again."""
+_LOST_LOOK_S = 1.0
+"""How often to look whether the worker that is to answer is still there."""
 _AGAIN_S = 0.25
 """Between two tries to reach whoever has to answer."""
 
@@ -240,8 +247,11 @@ class Call:
                 return await handler(self)
             except ForwardError as error:
                 authorization = self.http.headers.get("authorization")
-                response = await self.api.forwarder.forward(
-                    error.url, self.http.method, self._target, self.body, authorization, self._left, self._key
+                response = await self._while_it_lives(
+                    error.url,
+                    self.api.forwarder.forward(
+                        error.url, self.http.method, self._target, self.body, authorization, self._left, self._key
+                    ),
                 )
                 if response is not None:
                     self.note("forwarded_to", error.url)
@@ -249,6 +259,25 @@ class Call:
                 if self._left <= _AGAIN_S:
                     raise
                 await asyncio.sleep(_AGAIN_S)
+
+    async def _while_it_lives(self, url: str, answer: Coroutine[Any, Any, Response | None]) -> Response | None:
+        """
+        Return the answer of the worker at `url`, or None once the group has lost it: a machine that is gone never answers, and
+        another one leads long before the request's time is over. Only for what can be done twice: whether it was done is open.
+        """
+        if self.http.method not in _REPEATABLE:
+            return await answer
+        asking = asyncio.ensure_future(answer)
+        try:
+            while True:
+                done, _ = await asyncio.wait({asking}, timeout=_LOST_LOOK_S)
+                if done:
+                    return asking.result()
+                if not await self.ask(IsMember(url)):
+                    log.warning("The worker at %s has left the group before it answered: asking whoever leads now", url)
+                    return None
+        finally:
+            asking.cancel()
 
     @property
     def _left(self) -> float:

@@ -29,7 +29,7 @@ from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins, 
 from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
 from kconnect.core.herder.requests.tasks import FenceTasks
 from kconnect.core.herder.requests.topics import GetTopics, ResetTopics
-from kconnect.core.herder.requests.worker import GetSessionKeys, Health, Root, SetLoggerLevel
+from kconnect.core.herder.requests.worker import GetSessionKeys, Health, IsMember, Root, SetLoggerLevel
 from kconnect.core.metrics.families import Snapshot
 from kconnect.core.state.records import SessionKey, TargetState
 from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError, UnavailableError
@@ -56,6 +56,8 @@ class MemoryHerder:
         self.fail_next: Exception | None = None
         self.seen: list[Request[Any]] = []
         self.metrics: Snapshot | None = None
+        self.lost: set[str] = set()
+        """Addresses of workers that the group has lost."""
 
     def submit(self, request: Request[Any]) -> Future[Any]:
         self.seen.append(request)
@@ -80,6 +82,9 @@ class MemoryHerder:
     def _health(self, request: Health) -> None:
         if self.starting:
             raise UnavailableError("Worker is still starting up.")
+
+    def _is_member(self, request: IsMember) -> bool:
+        return request.url not in self.lost
 
     def _list(self, request: ListConnectors) -> Any:
         if not request.expand:
@@ -214,6 +219,7 @@ class MemoryHerder:
     _answers: dict[type, Callable[[Any, Any], Any]] = {
         Root: _root,
         Health: _health,
+        IsMember: _is_member,
         ListConnectors: _list,
         GetConnector: _get,
         GetConfig: _config,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -123,6 +124,31 @@ def test_the_leader_s_refusal_comes_back_as_it_is(workers: Any) -> None:
     follower = workers(Follower(leader.url))
     refused = call(follower, "POST", "connectors", json=BODY)
     assert (refused.status_code, refused.json()["message"]) == (409, "Connector x already exists")
+
+
+def test_a_leader_that_is_gone_is_not_waited_for(workers: Any) -> None:
+    """Its machine has vanished, so its answer never comes; the group loses it after its session, and another one leads."""
+    leader = workers(MemoryHerder())
+    leader.herder.hold = True
+    herder = Follower(leader.url, times=1)
+    herder.configs["x"] = dict(FILE_SOURCE)
+    follower = workers(herder, timeout=90.0)
+    herder.lost.add(leader.url)
+    began = time.monotonic()
+    assert call(follower, "PUT", "connectors/x/pause").status_code == 202
+    assert time.monotonic() - began < 60, "not the whole time of a request"
+    assert herder.targets["x"] is TargetState.PAUSED
+
+
+def test_what_can_not_be_done_twice_waits_for_the_leader_that_has_it(workers: Any) -> None:
+    leader = workers(MemoryHerder())
+    leader.herder.hold = True
+    herder = Follower(leader.url, times=1)
+    follower = workers(herder, timeout=3.0)
+    herder.lost.add(leader.url)
+    refused = call(follower, "POST", "connectors", json=BODY)
+    assert refused.status_code == 500
+    assert herder.configs == {}
 
 
 def test_two_hops_and_no_more(workers: Any) -> None:

@@ -66,6 +66,17 @@ class Health(Look["str | None"]):
 
 
 @dataclass(frozen=True, slots=True)
+class IsMember(Look[bool]):
+    """For REST itself: whether the group still has a live worker with this advertised address."""
+
+    url: str
+    waits = False
+
+    def look(self, office: Office) -> bool:
+        return self.url in office.desk.members.values()
+
+
+@dataclass(frozen=True, slots=True)
 class GetSessionKeys(Look[tuple[SessionKey, ...]]):
     """For REST itself, never for an answer: the one in force first."""
 
