@@ -311,12 +311,16 @@ class LeaderWriter:
     def fence(self, timeout: float) -> None:
         """Become the one who writes."""
         self.release()
-        producer, ends = late_ends.watched(self._client)
+        producer, ends = self.made()
         try:
             producer.init_transactions(timeout)
         except ck.KafkaException as error:
             raise ConnectError(f"Could not fence the previous leader: {error.args[0].str()}") from error
         self._producer, self._ends = producer, ends
+
+    def made(self) -> tuple[ck.Producer, Ends]:
+        """Return a client that has fenced nobody yet."""
+        return late_ends.watched(self._client)
 
     def write(self, entries: Iterable[Entry], timeout: float) -> dict[Place, int]:
         producer, ends = self._producer, self._ends

@@ -29,6 +29,8 @@ from kconnect.kafka.log import Batch, LogReader, LogWriter
 
 log = logging.getLogger(__name__)
 
+TRANSACTION: Mapping[str, int] = {"transaction.timeout.ms": 10_000, "socket.timeout.ms": 10_000}
+"""No client is made whose requests may take longer than its transactions."""
 _STEP_S = 10.0
 AWAY_S = 60.0
 """How long a cluster may say nothing before a task fails of it; one that waited for ever would look as if it ran."""
@@ -150,7 +152,7 @@ def write(own: OwnTopic, entries: Iterable[Entry], transactional_id: str | None,
         return
     client = {**own.producer, "partitioner": "murmur2_random", "acks": "all", "transactional.id": transactional_id}
     try:
-        producer = ck.Producer({**client, "transaction.timeout.ms": 10_000, "socket.timeout.ms": 10_000})
+        producer = ck.Producer({**client, **TRANSACTION})
         try:
             _transact(producer, own.topic, entries, timeout)
         finally:

@@ -10,7 +10,7 @@ import pytest
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError
-from kconnect.kafka import clients
+from kconnect.kafka import clients, log, own_offsets
 
 WORKER = {
     "bootstrap.servers": "a:1, b:2",
@@ -256,3 +256,21 @@ def test_an_outage_is_logged_once_a_minute_and_not_at_every_attempt(caplog: pyte
             lines.warning("FAIL [a]: Connect to a:1 failed: refused (after %dms in state CONNECT)", took)
         lines.warning("FAIL [b]: Connect to b:2 failed: refused (after 1ms in state CONNECT)")
     assert [line.split("]")[0] for line in caplog.messages] == ["FAIL [a", "FAIL [b"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"metadata_max_age_ms": "300000"}, {"producer_transaction_timeout_ms": "3000"}])
+def test_librdkafka_makes_every_client_of_ours(settings: dict[str, str]) -> None:
+    """It refuses some combinations, and only when a client is made: then no worker leads, or no task starts."""
+    given = worker(**settings)
+    log.LeaderWriter(clients.internal(given, "writer"), clients.topics(given), "connect-cluster-g").made()
+    log.LogWriter(clients.internal(given, "writer"), clients.topics(given), 7.5).close(0)
+    ck.Consumer({**clients.reader(given, "reader"), "fetch.wait.max.ms": 100}).close()
+    for client in (
+        clients.producer(given, "x", 0, {}),
+        clients.transactional_producer(given, "x", 0, {}, 0),
+        {**clients.offsets(given, "x", {}).producer, "transactional.id": "x", **own_offsets.TRANSACTION},
+    ):
+        ck.Producer(client)
+    consumer = clients.consumer(given, "x", 0, {})
+    consumer.pop("max.poll.records", None)
+    ck.Consumer(consumer).close()
