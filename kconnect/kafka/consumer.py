@@ -24,7 +24,7 @@ from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
-from kconnect.kafka import liveness, message_headers, servers
+from kconnect.kafka import liveness, message_headers, servers, unreadable
 from kconnect.kafka.topics import require_name
 from kconnect.kafka.wakeups import Wakeups
 
@@ -121,6 +121,7 @@ class TaskConsumer:
         self._probe_at = self._left_at + patience_s
         self._commits = 0
         self._number = 0
+        self._ends, self._stalls = unreadable.Ends(), unreadable.Stalls()
         self._consumer = self._new(0)
         self._wakeups = Wakeups()
         self._wakeups.attach(self._consumer)
@@ -191,12 +192,18 @@ class TaskConsumer:
             good = [message for message in messages if message.error() is None]
             for message in messages:
                 error = message.error()
-                if error is not None:
-                    _judge(error)
+                if error is not None and self._error is None:
+                    self._error = _failure(error, message)
+            if not good:
+                self._raise()
         if self._taken:
             # Read, and then taken away within this very call: the next owner gets these.
             good = [message for message in good if (message.topic(), message.partition()) not in self._taken]
         message_headers.mend(good)
+        failure = self._ends.failure(self._consumer, good, self.assignment) if good else None
+        if failure is not None:
+            # What is before it is read first, and committed.
+            good, self._error = good[: failure[0]], failure[1]
         return good
 
     def wake(self) -> None:
@@ -392,7 +399,12 @@ class TaskConsumer:
             if number == self._number:
                 self._answered(error, partitions)
 
-        return ck.Consumer({**self._client, "on_commit": answered})
+        def looked(statistics: str) -> None:
+            if number == self._number:
+                self._error = self._error or self._stalls.look(statistics, self.assignment if self._held else self._paused)
+
+        statistics = {"statistics.interval.ms": unreadable.STATISTICS_MS, "stats_cb": looked}
+        return ck.Consumer({**self._client, **statistics, "on_commit": answered})
 
     def _is_old(self, consumer: ck.Consumer) -> bool:
         return consumer is not getattr(self, "_consumer", None)
@@ -511,7 +523,11 @@ def _within(limit: float, work: Callable[[], object]) -> bool:
     return not thread.is_alive()
 
 
-def _judge(error: ck.KafkaError) -> None:
+def _failure(error: ck.KafkaError, message: ck.Message) -> ConnectError | None:
+    """Return what the task fails with; None for what the client gets over, which is warned of."""
+    if error.code() in unreadable.NOT_UNPACKED:
+        return unreadable.of_error(message)
     if error.fatal() or error.code() in _ENDS_THE_TASK:
-        raise ConnectError(f"Reading from Kafka failed: {error.str()}")
+        return ConnectError(f"Reading from Kafka failed: {error.str()}")
     log.warning("Reading from Kafka: %s", error.str())
+    return None

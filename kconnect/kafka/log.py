@@ -15,11 +15,11 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from kconnect.core.herder.effects import FencedError
+from kconnect.core.herder.effects import FencedError, LeadRefusedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.errors import BadRequestError, ConnectError, RetriableError
 from kconnect.kafka import late_ends, liveness
-from kconnect.kafka.codes import FENCED
+from kconnect.kafka.codes import FENCED, FORBIDDEN, sentence
 from kconnect.kafka.late_ends import Ends
 from kconnect.kafka.liveness import Patience
 
@@ -315,7 +315,12 @@ class LeaderWriter:
         try:
             producer.init_transactions(timeout)
         except ck.KafkaException as error:
-            raise ConnectError(f"Could not fence the previous leader: {error.args[0].str()}") from error
+            text = f"Could not fence the previous leader: {sentence(error.args[0])}"
+            if error.args[0].code() in FORBIDDEN:
+                name = self._client["transactional.id"]
+                remedy = f"Grant the worker's user the operation Write on the transactional id {name}"
+                raise LeadRefusedError(f"{text}. {remedy}") from error
+            raise ConnectError(text) from error
         self._producer, self._ends = producer, ends
 
     def made(self) -> tuple[ck.Producer, Ends]:

@@ -22,7 +22,7 @@ import confluent_kafka as ck
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
-from kconnect.kafka import message_headers
+from kconnect.kafka import message_headers, unreadable
 from kconnect.kafka.consumer import Standing, TaskConsumer, known_offsets, places, seek
 from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watch, Watchers
@@ -319,6 +319,7 @@ class _Reader:
         self.at = {place: at.position for place, at in left.items() if at.position is not None}
         self.paused: set[TopicPartition] = set()
         self._begun = self._held = False
+        self._ends = unreadable.Ends()
         self._consumer = ck.Consumer(dict(client))
         self._wakeups = Wakeups()
 
@@ -349,7 +350,7 @@ class _Reader:
         if first is None:
             return []
         messages: list[Any] = [first, *self._consumer.consume(limit - 1, timeout=0)] if limit > 1 else [first]
-        if any(map(ck.Message.error, messages)):
+        if any(map(ck.Message.error, messages)) or self._ends.failure(self._consumer, messages, self.places) is not None:
             return None
         for message in messages:
             self.at[TopicPartition(message.topic(), message.partition())] = message.offset() + 1

@@ -21,7 +21,7 @@ from tests.support import wait_until
 class Secured:
     """A broker whose topics nobody may touch without a right, for users who log in; ANONYMOUS may do all."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, auto_create: bool = True) -> None:
         plain, self.port, controller = free_port(), free_port(), free_port()
         module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         listeners = f"PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{self.port}"
@@ -37,7 +37,7 @@ class Secured:
                 "listener.name.sasl.plain.sasl.jaas.config": f'{module} user_alice="alice-secret" user_bob="bob-secret";',
                 "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
                 "super.users": "User:ANONYMOUS",
-                "auto.create.topics.enable": "true",
+                "auto.create.topics.enable": str(auto_create).lower(),
             },
         )
 

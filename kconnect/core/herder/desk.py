@@ -79,6 +79,8 @@ class Desk:
         """Why this worker has no Spark, until its next host is up."""
         self.host_troubles: dict[int, str] = {}
         """Why hosts of this worker have ended, until they are up again."""
+        self.lead_refused: str | None = None
+        """Why this worker, whose turn it is, can't lead until somebody grants it a right."""
         self.refusal: str | None = None
         """Why nothing is to be written, if that is so: see `losses.py`."""
         self.busy: set[str] = set()
@@ -145,8 +147,14 @@ class Desk:
 
     def await_lead(self) -> Procedure[None]:
         """Wait out an election; a ForwardError if another worker leads."""
-        yield from self.wait_at_most(ELECTION_MS, lambda: self.leads or self._leader_url() is not None, NO_LEADER)
+
+        def settled() -> bool:
+            return self.leads or self._leader_url() is not None or self.lead_refused is not None
+
+        yield from self.wait_at_most(ELECTION_MS, settled, NO_LEADER)
         url = self._leader_url()
+        if not self.leads and url is None and self.lead_refused is not None:
+            raise ConnectError(self.lead_refused)
         if not self.leads and url is not None:
             raise ForwardError(url)
 

@@ -50,6 +50,10 @@ class FencedError(ConflictError):
     """How a `Write` as leader fails when another worker leads by now: nothing of it was written, or ever will be."""
 
 
+class LeadRefusedError(ConnectError):
+    """How a `TakeLead` fails that no other try mends: the brokers do not let this worker write as the leader."""
+
+
 @dataclass(frozen=True, slots=True)
 class TakeLead(Effect[Offsets]):
     """

@@ -10,6 +10,7 @@ from typing import Any
 
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk, Term
+from kconnect.core.herder.effects import LeadRefusedError
 from kconnect.core.herder.leader import Leading
 from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.procedures import Procedure, Until
@@ -29,6 +30,7 @@ class Leadership:
         if owns:
             self.begin()
         else:
+            self._desk.lead_refused = None
             self._end()
 
     def begin(self) -> None:
@@ -45,6 +47,7 @@ class Leadership:
                 "worker.",
             )
             return
+        desk.lead_refused = None
         term = Leading(desk, self._losses, self._classes, lambda: self.deposed(term))
         desk.term = term
 
@@ -53,6 +56,7 @@ class Leadership:
                 return
             desk.term = None
             term.close()
+            desk.lead_refused = str(error) if isinstance(error, LeadRefusedError) else None
             desk.say("WARNING", f"Leading was interrupted: {error}")
             self._begin_once_confirmed()
 

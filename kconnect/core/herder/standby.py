@@ -3,7 +3,7 @@ Hosts that a worker keeps for what other workers run, so that units which come t
 
 A process of Spark's takes ten seconds and more to start. A unit that has left its host would run nowhere in the meantime: at
 each rolling restart, and each time that a worker came back. Held by `placing.py`; `cluster/placement.py` opens the hosts.
-Hosts of dedicated tasks are not kept, for nobody knows which task will come. Read next: docs/operating.md, "On a Spark cluster".
+Hosts of dedicated tasks are not kept: nobody knows which task will come. Read next: docs/operating.md, "On a Spark cluster".
 """
 
 from __future__ import annotations

@@ -9,10 +9,13 @@ import pytest
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.herder.requests.worker import Health
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment_records import Leader
 from kconnect.core.state.records import LogRecord, Topic
+from tests.rig.histories.cluster import MemoryCluster
+from tests.scenarios.test_cluster import SOURCE
 
 URLS = {"a:1": "http://a:1/", "b:1": "http://b:1/"}
 
@@ -64,3 +67,24 @@ def test_a_worker_that_kafka_does_not_answer_is_unhealthy() -> None:
     assert isinstance(refused, effects.Refuse) and str(refused.error) == "Kafka has not answered the worker for 20 s."
     alone.herder.handle(events.Members(URLS, "a:1"), 21_000)
     assert health(3, 22_000) == effects.Reply(3, None)
+
+
+def test_a_worker_that_may_not_lead_says_which_right_it_lacks() -> None:
+    """It is its turn, and no other try would do: whoever waits for a leader hears it at once."""
+    cluster = MemoryCluster()
+    worker = cluster.add_worker("a:1")
+    performer, refused = worker._performers[effects.TakeLead], [True]
+
+    def take_lead(effect: effects.TakeLead) -> Any:
+        if refused:
+            raise effects.LeadRefusedError("Grant the operation Write")
+        return performer.perform(effect)
+
+    worker._performers = {**worker._performers, effects.TakeLead: performer._replace(perform=take_lead)}
+    cluster.run_until(lambda: worker.herder.desk.lead_refused is not None)
+    asked = cluster.submit("a:1", CreateConnector("x", SOURCE))
+    cluster.run_until(lambda: asked.settled)
+    assert str(asked.error) == "Grant the operation Write"
+    refused.clear()
+    cluster.run_until(lambda: worker.herder.desk.leads)
+    cluster.call("a:1", CreateConnector("x", SOURCE))
