@@ -20,6 +20,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
+from kconnect.core.cluster.lease import stopped_after_ms
 from kconnect.core.settings import lent_logins
 from kconnect.core.settings.sink import GROUP_ID, group_errors
 from kconnect.core.settings.worker import WorkerSettings
@@ -36,8 +37,7 @@ _LONGEST_TRANSACTION_MS = 900_000
 """What brokers allow unless their `transaction.max.timeout.ms` says otherwise."""
 
 _INTERNAL: Client = {
-    # As LEADERS_MS, for clients that are few, and that all else waits for.
-    "topic.metadata.refresh.interval.ms": LEADERS_MS // 2,
+    "topic.metadata.refresh.interval.ms": LEADERS_MS,
     # A broker that answers slowly is no reason to hang up; one that has vanished would be waited for by half of this.
     "socket.timeout.ms": 20_000,
 }
@@ -144,8 +144,9 @@ def transactional_producer(
     # A message that comes later comes too late; the client refuses to start with more.
     given_ms = [int(client.pop(name)) for name in ("delivery.timeout.ms", "message.timeout.ms") if name in client]
     client["message.timeout.ms"] = min(*given_ms, timeout_ms) if given_ms else timeout_ms
-    # A request to a broker that has vanished must end long before its messages do, so that they can go to the new leader.
-    client["socket.timeout.ms"] = min(int(client["socket.timeout.ms"]), max(int(client["message.timeout.ms"]) // 3, 10))
+    # A request to a broker that has vanished must end long before its messages do, so that they can go to the new leader. What
+    # is asked of the transactions' coordinator ends by that time only: librdkafka keeps a connection of its own for it.
+    client["socket.timeout.ms"] = min(int(client["socket.timeout.ms"]), max(int(client["message.timeout.ms"]) // 6, 10))
     return client
 
 
@@ -157,8 +158,9 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "group.id": _group(settings, connector, asked),
         "partition.assignment.strategy": "cooperative-sticky",
         "auto.offset.reset": "earliest",
-        # The worker's, not the clients' 45 s: after kill -9 a task starts again at once, and would wait for its own ghost.
-        "session.timeout.ms": settings.session_timeout_ms,
+        # Not the clients' 45 s: after kill -9 a task starts again at once, and would wait for its own ghost. Nor the worker's:
+        # a member outlives the election of another coordinator as its host does.
+        "session.timeout.ms": stopped_after_ms(settings.session_timeout_ms, settings.handover_grace_ms),
         "heartbeat.interval.ms": min(settings.heartbeat_interval_ms, settings.session_timeout_ms // 3),
         # Java's defaults, where librdkafka's differ.
         "isolation.level": "read_uncommitted",

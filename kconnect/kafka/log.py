@@ -300,8 +300,8 @@ class LeaderWriter:
             "transactional.id": transactional_id,
             # An open transaction of a dead leader holds every reader until the next leader comes, or for this long.
             "transaction.timeout.ms": 10_000,
-            # No client is made with more than that.
-            "socket.timeout.ms": 10_000,
+            # A coordinator that has vanished is asked for no longer; no client is made with more than its transactions have.
+            "socket.timeout.ms": 5_000,
             # Without it a fatal error is raised in the middle of delivery reports, which then fail (confluent-kafka 2.16).
             "error_cb": lambda error: log.debug("Leader's producer: %s", error.str()),
         }

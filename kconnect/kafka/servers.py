@@ -13,7 +13,7 @@ from typing import Any
 
 from kconnect.errors import ConnectError
 
-LEADERS_MS = 10_000
+LEADERS_MS = 5_000
 """
 How often clients ask who leads which partition, unless a setting says otherwise. Kafka takes a broker that vanished without a
 word out of its answers after 9 s (`broker.session.timeout.ms`). librdkafka then takes back what is on its way there, and sends

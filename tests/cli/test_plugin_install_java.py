@@ -81,6 +81,7 @@ def hub_archive(file_jar: Path, directory: Path, version: str) -> Path:
     return archive
 
 
+@pytest.mark.long
 def test_an_archive_of_a_vendor_and_away_again(
     file_jar: Path, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +141,7 @@ def test_an_archive_of_a_vendor_and_away_again(
     assert children(path) == []
 
 
+@pytest.mark.long
 def test_other_things_that_people_have(file_jar: Path, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A jar, a folder, and an archive whose name tells no version; the doctor sees that they are the same."""
     folder = tmp_path / "downloads" / "a-folder"

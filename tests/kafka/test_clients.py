@@ -146,10 +146,10 @@ class TestTransactional:
         ck.Producer({**self.made(**overrides), "bootstrap.servers": "127.0.0.1:1", "log_level": 0})
 
     def test_a_request_ends_in_a_fraction_of_the_transaction_s_time(self) -> None:
-        assert self.made()["socket.timeout.ms"] == 20_000
-        assert self.made(socket_timeout_ms="300000")["socket.timeout.ms"] == 20_000
+        assert self.made()["socket.timeout.ms"] == 10_000
+        assert self.made(socket_timeout_ms="300000")["socket.timeout.ms"] == 10_000
         assert self.made(request_timeout_ms="7000")["socket.timeout.ms"] == 7000
-        assert self.made(transaction_timeout_ms="6000")["socket.timeout.ms"] == 2000
+        assert self.made(transaction_timeout_ms="6000")["socket.timeout.ms"] == 1000
 
     def test_a_shorter_time_for_a_message_counts(self) -> None:
         assert self.made(delivery_timeout_ms="3000")["message.timeout.ms"] == 3000

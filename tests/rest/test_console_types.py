@@ -18,6 +18,7 @@ def test_types_fit() -> None:
     assert check_types(CONSOLE) == ""
 
 
+@pytest.mark.long
 def test_what_does_not_fit_is_found(tmp_path: Path) -> None:
     for file in CONSOLE.iterdir():
         if file.suffix in (".js", ".json"):

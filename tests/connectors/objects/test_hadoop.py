@@ -133,6 +133,7 @@ def test_the_other_name_node_is_asked(hadoop: Hadoop) -> None:
     assert numbers(hadoop, "two") == {"t+0+0000000000.json": [0, 1, 2]}
 
 
+@pytest.mark.long
 def test_while_it_is_away_it_is_tried_again(hadoop: Hadoop) -> None:
     with SinkRunner(ObjectStoreSinkConnector, config(hadoop, "away", request_timeout_ms="3000")) as sink:
         sink.put(records(0, 1, 2))
