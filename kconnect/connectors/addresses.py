@@ -1,7 +1,8 @@
 """
-Addresses of machines: which are public, so that a service may name them, and which are inside.
+Addresses of machines: which are public, so that a service may name them, which are inside, and which no config may name.
 
-Called by `http/dialer.py`, with what a name resolves to.
+Called by `http/service.py` for its dialers, with what a name resolves to. `core/settings/cloud_rules.py` has the same list of
+metadata services, for what stands in a config.
 """
 
 from __future__ import annotations
@@ -36,6 +37,32 @@ def is_public(address: str) -> bool:
         return False
     special = found.is_multicast or found.is_reserved or found.is_unspecified or found.is_link_local or found.is_loopback
     return found.is_global and not special
+
+
+_METADATA = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "169.254.0.0/16",
+        "fe80::/10",
+        "fd00:ec2::/32",
+        "168.63.129.16/32",
+        "100.100.100.200/32",
+        "192.0.0.192/32",
+    )
+)
+"""Link-local addresses, and those of Amazon (by IPv6), Azure, Alibaba and Oracle that are not link-local."""
+
+
+def is_metadata_service(address: str) -> bool:
+    """Return whether a cloud may answer at an address, and give the machine that asks its own login."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    inner = _embedded(parsed) if isinstance(parsed, ipaddress.IPv6Address) else None
+    if inner is not None:
+        return is_metadata_service(str(inner))
+    return any(parsed in network for network in _METADATA if network.version == parsed.version)
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

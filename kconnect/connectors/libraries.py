@@ -14,12 +14,14 @@ from kconnect.api import ConfigError
 from kconnect.connectors.host_files import ALLOWED_PATHS
 
 IMPLEMENTATIONS = "connector.library.implementations.allowed"
+UNSAFE = "connector.client.config.override.unsafe.allowlist"
+"""The worker's list of what configs may have though it reaches further than they should."""
 
 
 class Informed:
     """A connector or a task that the framework tells the worker's limits, before it is asked or started."""
 
-    worker_settings = (ALLOWED_PATHS, IMPLEMENTATIONS)
+    worker_settings = (ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE)
     worker: Mapping[str, str] = {}
 
 

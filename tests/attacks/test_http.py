@@ -16,12 +16,14 @@ import pytest
 
 from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord
 from kconnect.connectors.addresses import is_public
-from kconnect.connectors.http import settings
+from kconnect.connectors.http import settings, source_settings
 from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.dialer import Dialer
 from kconnect.connectors.http.requests import Request
+from kconnect.connectors.http.service import Service
 from kconnect.connectors.http.sink import HttpSinkConnector
 from kconnect.connectors.http.source import HttpSourceConnector
+from kconnect.connectors.libraries import UNSAFE
 from kconnect.testing import SinkRunner, SourceRunner, config_errors
 from tests.attacks import hostile
 from tests.attacks.hostile import Hostile
@@ -387,13 +389,9 @@ def test_the_head_of_an_answer_that_drips_is_late(service: Hostile) -> None:
 
     threading.Thread(target=drip, daemon=True).start()
     with listener:
-        from kconnect.connectors.http import source_settings
-        from kconnect.connectors.http.requests import Request
-        from kconnect.connectors.http.service import Service
-
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         config = source_settings.CONFIG.parse({"http.api.url": address, "kafka.topic": "t", "http.request.timeout.ms": "700"})
-        made = Service(config)
+        made = Service(config, {})
         answer = made.send(Request([], "GET", address, {}, None))
         made.close()
     assert answer.passing
@@ -608,3 +606,24 @@ def test_cookies_do_not_pile_up(service: Hostile) -> None:
     with sink(service.url) as runner:
         runner.put([record(offset, "k", "v") for offset in range(300)])
     assert max(len(each.headers.get("cookie", "")) for each in service.asked) < 110 * 110
+
+
+def asked(address: str, **worker: str) -> str:
+    """Have a service of this address asked. Return what is wrong with it."""
+    config = source_settings.CONFIG.parse({settings.URL: f"http://{address}/", source_settings.TOPIC: "t"})
+    service = Service(config, worker)
+    try:
+        return service.send(Request([], "GET", f"http://{address}/", {}, None)).problem
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "2852039166", "[::ffff:169.254.169.254]", "[fe80::1]", "168.63.129.16"])
+def test_no_config_asks_a_metadata_service(address: str) -> None:
+    """Whoever may create connectors has the machine's token from its cloud become a record: nothing is dialled."""
+    assert "its own login from its cloud" in asked(address)
+
+
+def test_the_workers_file_allows_metadata_services() -> None:
+    """The control. Without a scope the address can't be dialled, so that nobody is asked."""
+    assert "its own login from its cloud" not in asked("[fe80::1]", **{UNSAFE: "other, cloud.metadata"})

@@ -18,13 +18,14 @@ from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.login import LoginError
 from kconnect.connectors.http.requests import Request
 from kconnect.connectors.http.service import Service
+from kconnect.connectors.libraries import UNSAFE
 
 _PROBE_S = 5.0
 
 
-def problems(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Settings, and what is wrong with them."""
-    return _mismatches(config) or _problems_of_service(config)
+def problems(config: Mapping[str, Any], worker: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return settings, and what is wrong with them. `worker` is what the connector is told of its worker's settings."""
+    return _mismatches(config) or _problems_of_service(config, worker)
 
 
 def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -53,12 +54,12 @@ def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def _problems_of_service(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _problems_of_service(config: Mapping[str, Any], worker: Mapping[str, str]) -> list[tuple[str, str]]:
     """What a HEAD request to it comes to. Any answer will do, but that who asks is unknown."""
     if not Address(settings.URL, config[settings.URL]).is_constant:
         return []
     try:
-        service = Service({**config, settings.RETRY_ON: ""}, longest_s=_PROBE_S)
+        service = Service({**config, settings.RETRY_ON: ""}, worker, longest_s=_PROBE_S)
     except ConnectError as error:
         return [(next(name for name in (settings.CA, settings.CERTIFICATE, settings.PROXY) if name in str(error)), f"{error}.")]
     try:
@@ -67,7 +68,7 @@ def _problems_of_service(config: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(settings.CLIENT_SECRET, f"{error}.")]
     finally:
         service.close()
-    if answer.passing:
+    if answer.passing or UNSAFE in answer.problem:
         return [(settings.TOKEN_URL if "gives tokens" in answer.problem else settings.URL, f"{answer.problem}.")]
     if " answers 401 " in answer.problem:
         return [(settings.AUTH, f"{answer.problem}: check the login.")]

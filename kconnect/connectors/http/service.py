@@ -19,14 +19,16 @@ from typing import Any
 import httpx
 
 from kconnect.api import ConnectError
-from kconnect.connectors.addresses import is_public
+from kconnect.connectors.addresses import is_metadata_service, is_public
 from kconnect.connectors.http import bodies, settings, source_settings
 from kconnect.connectors.http.dialer import Dialer
 from kconnect.connectors.http.echoes import Echoes
 from kconnect.connectors.http.login import Login, PassingLoginError
 from kconnect.connectors.http.requests import Request
+from kconnect.connectors.libraries import UNSAFE
 from kconnect.connectors.limits import BrokenError, TooMuchError
 
+_METADATA = "cloud.metadata"
 _SHOWN = 300
 _LONGEST_ERROR = 16 * 1024
 """Of what a service says when it refuses a request, so many bytes are read."""
@@ -62,10 +64,14 @@ class Answer:
 
 
 class Service:
-    """Connections to the service of a parsed config. ConnectError, naming the setting, if certificates can't be read."""
+    """
+    Connections to the service of a parsed config. `worker` is what a connector or a task is told of its worker's settings.
+    ConnectError, naming the setting, if certificates can't be read.
+    """
 
-    def __init__(self, config: Mapping[str, Any], longest_s: float = float("inf")) -> None:
+    def __init__(self, config: Mapping[str, Any], worker: Mapping[str, str], longest_s: float = float("inf")) -> None:
         self._config = config
+        self._any_address = _METADATA in (name.strip() for name in worker.get(UNSAFE, "").split(","))
         self._retry_on = settings.codes(config[settings.RETRY_ON] or "")
         self._answer_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         self._connect_s = min(config[settings.CONNECT_TIMEOUT] / 1000, longest_s)
@@ -73,7 +79,7 @@ class Service:
         self._most: int = config[settings.MAX_BYTES]
         self._echoes = Echoes(config)
         self._login = Login(config, self._echoes)
-        self._dialer = Dialer()
+        self._dialer = Dialer(self._allows)
         self._client = self._made(self._dialer, _tls(config))
         self._elsewhere: tuple[Dialer, httpx.Client] | None = None
         """The client for other origins, which has no login, cookies or certificate, and what dials for it."""
@@ -87,6 +93,12 @@ class Service:
         client.headers["Accept-Encoding"] = bodies.ACCEPTED
         dialer.attach(client)
         return client
+
+    def _allows(self, address: str) -> bool:
+        return self._any_address or not is_metadata_service(address)
+
+    def _allows_elsewhere(self, address: str) -> bool:
+        return self._allows(address) and (self._config.get(source_settings.ORIGINS_INTERNAL, False) or is_public(address))
 
     def interrupt(self) -> None:
         """End a request that is under way, and make none any more. Called from another thread."""
@@ -127,6 +139,11 @@ class Service:
         except PassingLoginError as error:
             return Answer(str(error), passing=True)
         except httpx.TransportError as error:
+            if dialer.refused and not request.elsewhere:
+                return Answer(
+                    f"{shown(request.url)} can't be asked: {dialer.refused} has an address at which a machine gets its own "
+                    f"login from its cloud. To allow it, add {_METADATA} to the worker's {UNSAFE}"
+                )
             if dialer.refused:
                 return Answer(
                     f"The address of {shown(request.url)} is not one of the internet: {source_settings.ORIGINS_INTERNAL}=true "
@@ -186,8 +203,7 @@ class Service:
 
     def _to_elsewhere(self, request: Request) -> tuple[Dialer, httpx.Client]:
         if self._elsewhere is None:
-            allowed = self._config.get(source_settings.ORIGINS_INTERNAL, False)
-            dialer = Dialer(None if allowed else is_public)
+            dialer = Dialer(self._allows_elsewhere)
             self._elsewhere = dialer, self._made(dialer, _tls(self._config, certificate=False))
         dialer, client = self._elsewhere
         client.cookies.clear()

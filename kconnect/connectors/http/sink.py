@@ -29,6 +29,7 @@ from kconnect.connectors.http import checks, settings
 from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.requests import Maker, Request
 from kconnect.connectors.http.service import Response, Service
+from kconnect.connectors.libraries import Informed
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ _LONGEST_PUT_S = 20.0
 """A put that waits for its rate for longer gives way: a group takes a member for dead that reads nothing for minutes."""
 
 
-class HttpSinkConnector(CheckedSink):
+class HttpSinkConnector(Informed, CheckedSink):
     passthrough = (settings.PASSTHROUGH,)
     instead = {
         "regex.patterns": "a transform, such as Expression, changes records here",
@@ -53,10 +54,10 @@ class HttpSinkConnector(CheckedSink):
         return settings.CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        return checks.problems(config) or checks.problems_of_answers(config, props)
+        return checks.problems(config, self.worker) or checks.problems_of_answers(config, props)
 
 
-class HttpSinkTask(SinkTask):
+class HttpSinkTask(Informed, SinkTask):
     reports_in_put_only = True
 
     def __init__(self) -> None:
@@ -72,7 +73,7 @@ class HttpSinkTask(SinkTask):
     def start(self, props: dict[str, str]) -> None:
         config = settings.CONFIG.parse(props)
         self._maker = Maker(config)
-        self._service = Service(config)
+        self._service = Service(config, self.worker)
         self._on_error: str = config[settings.ON_ERROR].lower()
         self._patience = settings.patience(config)
         self._answers = Answers(config, props) if config[settings.ANSWERS] else None

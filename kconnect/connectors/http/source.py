@@ -25,6 +25,7 @@ from kconnect.connectors.common import Checked, Polling, milliseconds
 from kconnect.connectors.http import checks, settings, source_settings
 from kconnect.connectors.http.pages import Pages, Position
 from kconnect.connectors.http.service import Service
+from kconnect.connectors.libraries import Informed
 from kconnect.connectors.limits import BrokenError
 
 _WAIT_S = 0.5
@@ -32,7 +33,7 @@ URL = "url"
 """The part of a source partition that names the service."""
 
 
-class HttpSourceConnector(Checked, SourceConnector):
+class HttpSourceConnector(Informed, Checked, SourceConnector):
     def task_class(self) -> type[SourceTask]:
         return HttpSourceTask
 
@@ -44,7 +45,7 @@ class HttpSourceConnector(Checked, SourceConnector):
         return source_settings.CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        found = checks.problems(config)
+        found = checks.problems(config, self.worker)
         if config[source_settings.PAGES].lower() == "cursor" and not config[source_settings.CURSOR]:
             text = f"{source_settings.CURSOR} is missing: {source_settings.PAGES} is cursor."
             found = [(source_settings.CURSOR, text), *found]
@@ -67,7 +68,7 @@ class HttpSourceConnector(Checked, SourceConnector):
         return True
 
 
-class HttpSourceTask(Polling):
+class HttpSourceTask(Informed, Polling):
     def __init__(self) -> None:
         super().__init__()
         self._service: Service | None = None
@@ -76,7 +77,7 @@ class HttpSourceTask(Polling):
     def start(self, props: dict[str, str]) -> None:
         config = source_settings.CONFIG.parse(props)
         self._pages = Pages(config)
-        self._service = Service(config)
+        self._service = Service(config, self.worker)
         self._patience = settings.patience(config)
         self._topic: str = config[source_settings.TOPIC]
         self._interval_s: float = config[source_settings.INTERVAL] / 1000

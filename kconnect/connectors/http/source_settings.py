@@ -239,8 +239,8 @@ CONFIG = ConfigDef(
         Type.BOOLEAN,
         False,
         Importance.LOW,
-        "Whether these may have addresses that are not those of the internet: of private networks, of this machine, or of the "
-        "metadata service of a cloud. It is needed, too, if they are reached by a proxy, which resolves their names by itself.",
+        "Whether these may have addresses that are not those of the internet: of private networks, or of this machine. It is "
+        "needed, too, if they are reached by a proxy, which resolves their names by itself.",
         group=_PAGES,
         order=8,
         visible=_mode_is("cursor", "link"),

@@ -9,7 +9,7 @@ of a config. The parameters of the drivers in Python are in `connectors/database
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 from kconnect.core.settings.rule import Rule, off, only_of
@@ -60,7 +60,7 @@ RULES = (
         off,
         java=True,
     ),
-    Rule(r"logger\.?file|(protocol)?tracefile|tracedir(ectory)?|log_?path", _WRITES, java=True),
+    Rule(r"logger\.?file|(protocol)?tracefile|tracedir(ectory)?|log_?path|sqlidebug", _WRITES, java=True),
     Rule(r"idtokenfile|token_?file(_?path)?|token_?location|initfile", _SENDS, java=True),
     # MariaDB's: any variable of the process, or property of the JVM, that userKey and pwdKey name.
     Rule(r"credentialtype", _LOGIN, lambda value: value.lower() not in ("env", "property", "aws-iam"), java=True),
@@ -68,6 +68,12 @@ RULES = (
     Rule(r"token_?auth(entication)?", _LOGIN, lambda value: value.lower() in ("", "none", "oauth"), java=True),
     Rule(r"authenticator", _LOGIN, lambda value: "workload_identity" not in value.lower(), java=True),
     Rule(r"wrapperplugins", _LOGIN, lambda value: _WRAPPERS.search(value) is None, java=True),
+    # Where Google's own library asks for the address of a database, with the machine's token.
+    Rule(r"cloudsql(admin(rooturl|servicepath)|universedomain)|alloydbadminserviceendpoint", _LOGIN, java=True),
+    Rule(r"iamauth", _LOGIN, off, java=True),
+    Rule(r"auth_?flow", _LOGIN, lambda value: value != "3", java=True),
+    Rule(r"oracle\.jdbc\.provider\..+", _LOGIN, java=True),
+    Rule("useroverridesasstring", "has a pool make objects of what the text holds, which may be code", java=True),
     Rule("enable_load_extension", "lets queries load native code", off, java=True),
     # Debezium's JDBC sink hands these on.
     Rule(
@@ -75,6 +81,7 @@ RULES = (
         "has Hibernate ask an address for objects, which may be code",
         java=True,
     ),
+    Rule(r"hibernate\.hbm2ddl\.import_files", _SENDS, java=True),
     Rule(
         r"hibernate\..+",
         "makes Hibernate load a class that is not its own",
@@ -84,7 +91,7 @@ RULES = (
 )
 _KNOWN = re.compile("|".join(f"(?:{rule.name})" for rule in RULES))
 _UP_TO_LAST = re.compile(r".*[.:/]", re.DOTALL)
-_LOADING = re.compile(r"jdbc:(sqlite::resource:|ignite:cfg:|calcite:|jcr:|oracle:\w+:@config-)")
+_LOADING = re.compile(r"jdbc:((\w+:)?jndi:|sqlite::resource:|ignite:cfg:|calcite:|jcr:|oracle:\w+:@config-)")
 """Of these the URL itself names what is fetched and loaded, or where the other parameters come from."""
 _EMBEDDED = re.compile(r"jdbc:(?:[\w-]+:)*?(?P<kind>h2:(?!tcp:|ssl:)|hsqldb:(?!hsqls?:|https?:)|derby:(?!//)|duckdb:)")
 """Databases within the process that asks them. SQLite is none of these: its queries run no code and open no file."""
@@ -94,7 +101,17 @@ _AZURES = re.compile(
     r"jdbc:sqlserver://[\w.-]+\.(database\.(windows\.net|chinacloudapi\.cn|usgovcloudapi\.net)|sql\.azuresynapse\.net"
     r"|database\.fabric\.microsoft\.com)(:\d+)?(?:;|$)"
 )
-_OTHER_HOSTS = re.compile(r"(server(name)?|failoverpartner)\s*=")
+_AZURE_PLUGIN = "com.azure.identity."
+_AZURE_DATABASE = r"[\w-]+\.(postgres|mysql|mariadb)\.database\.(azure\.com|chinacloudapi\.cn|usgovcloudapi\.net)(:\d+)?"
+_AZURE_HOST = re.compile(_AZURE_DATABASE, re.IGNORECASE)
+_AZURE_URL = re.compile(rf"jdbc:\w+://{_AZURE_DATABASE}([/?].*)?", re.IGNORECASE | re.DOTALL)
+_HOST_SETTING = re.compile(r"(?:.*\.)?(?:(pg)?host|hostname|server(name)?)", re.IGNORECASE)
+_BIGQUERY = re.compile(r"jdbc:bigquery:.*[;&]\s*oauthtype\s*=\s*3", re.DOTALL)
+_GOOGLES_BIGQUERY = re.compile(
+    r"jdbc:bigquery://https://([\w-]+\.)*googleapis\.com(/bigquery/v2)?(:443)?(;|$)(?!.*(root_?url|endpoint))", re.DOTALL
+)
+_SPANNER = re.compile(r"jdbc:(cloud)?spanner:(?=//)(?!//([\w-]+\.)*(googleapis\.com|localhost|127\.[\d.]+)(:\d+)?/)", re.DOTALL)
+_OTHER_HOSTS = re.compile(r"((pg)?host|server(name)?|failoverpartner)\s*=")
 _MONGO = re.compile(r"mongodb(\+srv)?://(?P<hosts>[^/?]*)(?P<rest>.*)", re.DOTALL)
 _SPELLINGS = str.maketrans("\u0130\u0131\u017f\u212a", "iisk", "\\")
 """What Java takes for the same letter where it ignores case; and H2 drops backslashes."""
@@ -129,6 +146,24 @@ def of_url(setting: str, value: str) -> Iterator[tuple[str, str]]:
         yield from _of_mongodb(unquote(unquote(url)).lower())
 
 
+def of_config(config: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """
+    Yield the settings by which a driver logs in by Azure's plugin to hosts that are not Azure's databases: setting, name and
+    reason. The host may stand in another setting than the plugin.
+    """
+    by_plugin = [name for name, text in config.items() if _AZURE_PLUGIN in unquote(unquote(text))]
+    if not by_plugin:
+        return
+    hosts = [_AZURE_HOST.fullmatch(text.strip()) for name, text in config.items() if _HOST_SETTING.fullmatch(name.strip())]
+    for text in config.values():
+        if text.strip().lower().startswith("jdbc:"):
+            others = _OTHER_HOSTS.search(unquote(unquote(text)).lower())
+            hosts.append(None if others else _AZURE_URL.fullmatch(text.strip()))
+    if not hosts or not all(hosts):
+        for name in by_plugin:
+            yield name, _AZURE_PLUGIN.rstrip("."), _LOGIN
+
+
 def _of_jdbc(setting: str, url: str, low: str) -> Iterator[tuple[str, str]]:
     if _LOADING.match(low):
         yield setting, "makes a database's driver load what is at an address"
@@ -140,6 +175,13 @@ def _of_jdbc(setting: str, url: str, low: str) -> Iterator[tuple[str, str]]:
         )
     if _AMAZONS.match(low):
         yield "jdbc:redshift:iam", _LOGIN
+    decoded = unquote(unquote(low))
+    if (_BIGQUERY.match(decoded) and not _GOOGLES_BIGQUERY.match(decoded)) or (
+        _SPANNER.match(decoded) and not re.search(r"[;?]\s*(encoded)?credentials\s*=\s*[^;\s]", decoded)
+    ):
+        yield "jdbc:google", _LOGIN
+    if "oracle.jdbc.provider." in decoded:
+        yield "oracle.jdbc.provider", _LOGIN
     is_azures = _AZURES.match(low) is not None and _OTHER_HOSTS.search(unquote(low)) is None
     for parameter, reason in _parameters(url):
         if not (is_azures and parameter == "authentication"):
@@ -178,9 +220,13 @@ def _of_mongodb(text: str) -> Iterator[tuple[str, str]]:
     match = _MONGO.match(text)
     if match is None:
         return
-    parameters = (part.partition("=") for part in re.split("[?&;]", match["rest"]))
-    if not any(name.strip() == "authmechanismproperties" and "environment" in given for name, _, given in parameters):
+    login, _, servers = match["hosts"].rpartition("@")
+    hosts = [host.partition(":")[0] for host in servers.split(",")]
+    if all(host.endswith((".mongodb.net", ".docdb.amazonaws.com", ".docdb.amazonaws.com.cn")) for host in hosts):
         return
-    hosts = [host.partition(":")[0] for host in match["hosts"].rpartition("@")[2].split(",")]
-    if not all(host.endswith(".mongodb.net") for host in hosts):
-        yield "authmechanismproperties", f"has the parameter authmechanismproperties, which {_LOGIN}"
+    for name, _, given in (part.partition("=") for part in re.split("[?&;]", match["rest"])):
+        name = name.strip()
+        by_environment = name == "authmechanismproperties" and "environment" in given
+        # Without a key in the address the driver signs as the machine, and whoever is asked may pass it on.
+        if by_environment or (name == "authmechanism" and given.strip() == "mongodb-aws" and not login):
+            yield name, f"has the parameter {name}, which {_LOGIN}"

@@ -26,6 +26,8 @@ _NAMES = re.compile(
     r"|(key|trust)store\.(location|path|file)|ssl(rootcert|cert|key|crl)|ssl\.(root\.?cert|cert|key|ca)(\.file|\.path)?"
     # Keys of clouds, and Camel's folders.
     r"|credentials\.(file|path|location)|keyfile|directory\.?name"
+    # Whatever says so itself, such as Debezium's openlineage.integration.config.file.path.
+    r"|(\w+\.)?(file|directory|folder)\.?path|import_files|cloudsqlgooglecredentialspath|ccdt\.(file|url)"
     r")",
     re.IGNORECASE,
 )
@@ -44,6 +46,7 @@ _ADDRESS = re.compile(r"(?<![\w+.\-])file:(?=[/\\])", re.IGNORECASE)
 """An address of a file within a text: in a list, or behind `url:` and `jar:`, which Java's own addresses may begin with."""
 _MOST = 50
 _BEHIND = re.compile(r"[\s,;!\"']")
+_BETWEEN = re.compile(r"[?&;,()]")
 _IGNORED = re.compile(r"[\t\n\r]|^[\x00-\x20]+|[\x00-\x20]+$")
 """Parsers of addresses drop these, so that what begins with `fi<tab>le:` is a file."""
 _STORE_OPTION = re.compile(r"\b(?:keytab|ticketCache)\s*=\s*[\"']?(?P<path>[^\"'\s;]+)", re.IGNORECASE)
@@ -70,6 +73,8 @@ def _paths(setting: str, text: str) -> Iterator[str]:
         yield text
     if database is None:
         yield from _within(address)
+        if address[:5].lower() == "jdbc:":
+            yield from _of_parameters(address)
     if setting.endswith("sasl.jaas.config"):
         for match in _STORE_OPTION.finditer(text):
             yield match["path"].removeprefix("file:")
@@ -84,6 +89,14 @@ def _within(text: str) -> Iterator[str]:
     if sum(1 for _ in islice(_ADDRESS.finditer(text, 1), _MOST + 1)) > _MOST:
         # Nobody looks at all of them, and no such path is allowed.
         yield ""
+
+
+def _of_parameters(url: str) -> Iterator[str]:
+    """Yield the files that parameters of a database's URL name, such as keys and certificates."""
+    for part in _BETWEEN.split(unquote(url)):
+        name, _, path = part.partition("=")
+        if _NAMES.fullmatch(name.strip()) and path.strip().startswith("/"):
+            yield path.strip()
 
 
 def _of_database(path: str) -> Iterator[str]:

@@ -4,8 +4,8 @@ Settings by which a config could run code, read the worker's files or have the w
 Whoever may create a connector reaches many Kafka clients: the task's own (`producer.override.*`), a reporter's, Debezium's
 schema history, MirrorMaker's clusters, a registry's. Their settings have the same last parts, so the last part decides,
 whatever stands before it. Asked by `overrides.py` for the task's clients and by `plugins/reach.py` for all of a config. The
-rules for databases are in `database_rules.py`, those for Camel in `camel_rules.py`. Read next: `gates.py`, which closes the
-same doors in a JVM.
+rules for databases are in `database_rules.py`, those for Camel in `camel_rules.py`, for clouds in `cloud_rules.py` and for the
+rest of Java in `java_rules.py`. Read next: `gates.py`, which closes the same doors in a JVM.
 
 Settings that name a certificate, a key, a keytab or a store of these (`ssl.truststore.location`, `ssl.ca.location`,
 `sasl.kerberos.keytab`) are not here: many people need them, and what such a file holds is never sent as data.
@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kconnect.core.settings import camel_rules, database_rules
+from kconnect.core.settings import camel_rules, cloud_rules, database_rules, java_rules
 from kconnect.core.settings.client_config import is_safe_for_shell
 from kconnect.core.settings.rule import Rule, only_of
 
@@ -119,7 +119,8 @@ class Danger:
 
 
 _COMPILED = tuple(
-    (re.compile(rf"(?:|.*\.)(?P<part>{rule.name})", re.DOTALL), rule) for rule in (*_RULES, *database_rules.RULES)
+    (re.compile(rf"(?:|.*\.)(?P<part>{rule.name})", re.DOTALL), rule)
+    for rule in (*_RULES, *database_rules.RULES, *java_rules.RULES)
 )
 
 
@@ -145,7 +146,13 @@ def dangers(setting: str, value: str, allowed: Sequence[str] = ()) -> Iterator[D
         module = _strange_module(text, ours)
         if module and "sasl.jaas.config" not in allowed:
             yield Danger(setting, "sasl.jaas.config", module)
-    for part, reason in (*database_rules.of_url(setting, value), *camel_rules.dangers(database_rules.plain(setting), value)):
+    plain = database_rules.plain(setting)
+    for part, reason in (
+        *database_rules.of_url(setting, value),
+        *camel_rules.dangers(plain, value),
+        *cloud_rules.dangers(plain, value),
+        *java_rules.dangers(plain, value),
+    ):
         if part not in allowed:
             yield Danger(setting, part, reason)
 
@@ -155,6 +162,9 @@ def of_config(config: Mapping[str, str], allowed: Sequence[str] = ()) -> Iterato
     for setting, value in config.items():
         yield from dangers(setting, value, allowed)
     yield from _lent_tokens(config, allowed)
+    for setting, part, reason in (*cloud_rules.of_config(config), *database_rules.of_config(config)):
+        if {part, setting}.isdisjoint(allowed):
+            yield Danger(setting, part, reason)
 
 
 def _lent_tokens(config: Mapping[str, str], allowed: Sequence[str]) -> Iterator[Danger]:

@@ -85,7 +85,7 @@ _RECORD_FORMATS = {"apache", "kip-558"}
 _AUTHENTICATION_METHODS = {"basic", "token"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 
-_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, IMPLEMENTATIONS)
+_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST)
 """What plugins may ask for by naming it in `worker_settings`. No secrets."""
 
 _CLIENT_KEYS = frozenset(("security.providers", "enable.metrics.push", "auto.include.jmx.reporter"))

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kconnect.core.settings.unsafe import dangers
+from kconnect.core.settings.unsafe import dangers, of_config
 
 LOGIN = "the machine's own login"
 URLS = (
@@ -21,6 +21,15 @@ URLS = (
     ("jdbc:snowflake://h/?authenticator=WORKLOAD_IDENTITY", "authenticator", LOGIN),
     ("jdbc:aws-wrapper:postgresql://h/d?wrapperPlugins=failover,awsSecretsManager", "wrapperplugins", LOGIN),
     ("jdbc:aws-wrapper:postgresql://h/d?wrapperPlugins=efm&WRAPPERPLUGINS=%69am", "wrapperplugins", LOGIN),
+    ("jdbc:redshift://h:5439/d?IAMAuth=true", "iamauth", LOGIN),
+    ("jdbc:postgresql:///d?cloudSqlInstance=a:b:c&cloudSqlAdminRootUrl=http://h/", "cloudsqladminrooturl", LOGIN),
+    ("jdbc:bigquery://https://h:443;ProjectId=x;OAuthType=3", "jdbc:google", LOGIN),
+    ("jdbc:cloudspanner://h:443/projects/p/instances/i/databases/d", "jdbc:google", LOGIN),
+    ("jdbc:databricks://h:443;AuthMech=11;Auth_Flow=3", "auth_flow", LOGIN),
+    ("jdbc:oracle:thin:@h:1/d?oracle.jdbc.provider.password=ojdbc-provider-gcp-secretmanager", "oracle.jdbc.provider", LOGIN),
+    ("jdbc:sybase:jndi:ldap://h/x", "connection.url", "load what is at an address"),
+    ("jdbc:informix-sqli://h:1/d:SQLIDEBUG=/x", "sqlidebug", "writes files"),
+    ("mongodb://h/?authMechanism=MONGODB-AWS", "authmechanism", LOGIN),
     ("jdbc:redshift:iam://h.example.com:5439/d", "jdbc:redshift:iam", LOGIN),
     ("jdbc:hive2://h:1/d;initFile=/etc/passwd", "initfile", "one of the worker's files"),
     ("jdbc:trino://h/d?dnsResolver=a.b.C", "dnsresolver", "load a class"),
@@ -67,6 +76,12 @@ def test_parameters_that_come_from_elsewhere(name: str) -> None:
         "jdbc:aws-wrapper:postgresql://h/d?wrapperPlugins=failover,efm",
         "jdbc:redshift:iam://c.x.eu-west-1.redshift.amazonaws.com:5439/d",
         "jdbc:redshift:iam://c:eu-west-1/d",
+        "jdbc:postgresql:///d?cloudSqlInstance=a:b:c&socketFactory=com.google.cloud.sql.postgres.SocketFactory&enableIamAuth=true",
+        "jdbc:bigquery://https://www.googleapis.com/bigquery/v2:443;ProjectId=x;OAuthType=3",
+        "jdbc:cloudspanner:/projects/p/instances/i/databases/d",
+        "jdbc:cloudspanner://h:443/projects/p/instances/i/databases/d;credentials=/keys/x.json",
+        "mongodb://key:secret@h/?authMechanism=MONGODB-AWS",
+        "mongodb+srv://c.x.mongodb.net/?authMechanism=MONGODB-AWS&authSource=$external",
         "jdbc:h2:tcp://h/~/d",
         "jdbc:hsqldb:hsql://h/d",
         "jdbc:derby://h:1527/d",
@@ -90,6 +105,9 @@ SETTINGS = (
     ("connection.properties", "a=b\nautoDeserialize=true", "autodeserialize"),
     ("driver.authentication", "ActiveDirectoryMSI", "authentication"),
     ("connection.oracle.jdbc.tokenLocation", "/t", "tokenlocation"),
+    ("connection.oracle.jdbc.provider.password", "ojdbc-provider-x", "oracle.jdbc.provider.password"),
+    ("hibernate.c3p0.userOverridesAsString", "HexAsciiSerializedMap:aced;", "useroverridesasstring"),
+    ("hibernate.hbm2ddl.import_files", "/etc/passwd", "hibernate.hbm2ddl.import_files"),
 )
 
 
@@ -97,6 +115,30 @@ SETTINGS = (
 def test_what_is_dangerous_as_a_setting(name: str, value: str, part: str) -> None:
     assert [danger.part for danger in dangers(name, value)] == [part]
     assert list(dangers(name, value, [part])) == []
+
+
+AZURE = "com.azure.identity.extensions.jdbc.postgresql.AzurePostgresqlAuthenticationPlugin"
+PLUGIN = f"?authenticationPluginClassName={AZURE}"
+
+
+@pytest.mark.parametrize(
+    ("config", "is_refused"),
+    [
+        ({"connection.url": f"jdbc:postgresql://evil.example/d{PLUGIN}"}, True),
+        ({"connection.url": f"jdbc:postgresql://x.postgres.database.azure.com.evil.example/d{PLUGIN}"}, True),
+        ({"connection.url": f"jdbc:postgresql://evil.example/x.postgres.database.azure.com{PLUGIN}"}, True),
+        ({"connection.url": f"jdbc:postgresql://x.postgres.database.azure.com,evil.example/d{PLUGIN}"}, True),
+        ({"connection.url": f"jdbc:postgresql://x.postgres.database.azure.com/d{PLUGIN}&PGHOST=evil.example"}, True),
+        ({"connection.url": f"jdbc:mysql://address=(host=evil.example)/d{PLUGIN}"}, True),
+        ({"driver.authenticationPluginClassName": AZURE, "database.hostname": "evil.example"}, True),
+        ({"driver.authenticationPluginClassName": AZURE}, True),
+        ({"connection.url": f"jdbc:postgresql://x.postgres.database.azure.com:5432/d{PLUGIN}&sslmode=require"}, False),
+        ({"driver.authenticationPluginClassName": AZURE, "database.hostname": "x.postgres.database.azure.com"}, False),
+    ],
+)
+def test_azures_login_goes_to_azures_databases_only(config: dict[str, str], is_refused: bool) -> None:
+    assert {danger.part for danger in of_config(config)} == ({"com.azure.identity"} if is_refused else set())
+    assert list(of_config(config, ["com.azure.identity"])) == []
 
 
 def test_ordinary_settings_of_hibernate() -> None:
