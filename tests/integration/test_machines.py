@@ -49,12 +49,15 @@ def test_machines_have_names_processes_and_folders_of_their_own_and_all_end_with
     line, held = life_line()
     try:
         rig = Rig(tmp_path, line)
-        rig.hosts.write_names()
+        rig.hosts.write_files()
         rig.switch.start(compiled(FABRIC), line)
         for name in ("b1", "k1"):
             rig.hosts.boot(name)
         assert rig.hosts.run("b1", ["hostname"]) == "b1\n"
         assert rig.hosts.run("b1", ["sh", "-c", "getent hosts k1 | cut -d' ' -f1"]).strip() == ADDRESSES["k1"]
+        # What runs there is a copy of the code: nobody who edits the checkout changes it.
+        where = [sys.executable, "-c", "import kconnect; print(kconnect.__file__)"]
+        assert rig.hosts.run("k1", where).startswith(str(tmp_path))
         rig.hosts.run("b1", ["touch", "/tmp/own"])
         assert "own" not in rig.hosts.run("k1", ["ls", "/tmp"])
         rig.hosts.start("k1", [sys.executable, "-m", "http.server", "8000", "--bind", "k1"], "server")

@@ -58,7 +58,7 @@ def main() -> int:
     if options.command == "net":
         print(rig.switch.command(" ".join(options.words)))
         return 0
-    environment = {**os.environ, **hosts.environment(), "KCONNECT_TOKEN": TOKEN}
+    environment = {**os.environ, **rig.hosts.environment(), "KCONNECT_TOKEN": TOKEN}
     environment["SSL_CERT_FILE"] = str(rig.certificates.authority)
     return subprocess.run(rig.hosts.words(options.machine, options.words or ["bash"]), env=environment, check=False).returncode
 

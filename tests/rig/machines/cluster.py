@@ -49,7 +49,7 @@ class Rig:
         """Start the switch, boot all machines, and enter their network."""
         assert self._program is not None and self._life_line is not None, "the network ends with a life line"
         self.switch.start(self._program, self._life_line)
-        self.hosts.write_names()
+        self.hosts.write_files()
         for name in ADDRESSES:
             self.hosts.boot(name)
         self.write_files()

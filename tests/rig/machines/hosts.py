@@ -51,11 +51,15 @@ class Hosts:
         self.directory = directory
         self._switch, self._program, self._life_line = switch, program, life_line
         self.names_file = directory / "names"
+        self.code = directory / "code"
+        """kconnect and the rig as they were at the start: whoever edits the checkout must not change what runs."""
         for folder in ("log", "pid"):
             (directory / folder).mkdir(parents=True, exist_ok=True)
 
-    def write_names(self) -> None:
-        """Write what is /etc/hosts on all machines."""
+    def write_files(self) -> None:
+        """Write what is /etc/hosts on all machines, and copy the code that they run."""
+        for package in ("kconnect", "tests"):
+            shutil.copytree(ROOT / package, self.code / package, ignore=shutil.ignore_patterns("__pycache__"))
         lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in ADDRESSES.items())]
         self.names_file.write_text("\n".join(lines) + "\n", "utf-8")
         (self.directory / "nothing").touch()
@@ -127,7 +131,7 @@ class Hosts:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env=environment(more),
+                env=self.environment(more),
             )
 
     def run(self, name: str, command: Sequence[str], more: Mapping[str, str] | None = None, timeout: float = 120.0) -> str:
@@ -137,7 +141,7 @@ class Hosts:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment(more),
+            env=self.environment(more),
             text=True,
             timeout=timeout,
             check=False,
@@ -157,6 +161,27 @@ class Hosts:
 
     def log(self, name: str) -> Path:
         return self.directory / "log" / name
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment of a command on a machine."""
+        programs = [
+            str(Path(sys.executable).parent),
+            "/usr/local/sbin",
+            "/usr/local/bin",
+            "/usr/sbin",
+            "/usr/bin",
+            "/sbin",
+            "/bin",
+        ]
+        names = ("HOME", "KCONNECT_CACHE", "XDG_CACHE_HOME", "JAVA_HOME")
+        kept = {name: os.environ[name] for name in names if name in os.environ}
+        return {
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), *folders)),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(self.code),
+            **kept,
+            **(more or {}),
+        }
 
     # --- processes ---
 
@@ -200,15 +225,6 @@ class Hosts:
 
     def _pid_file(self, name: str) -> Path:
         return self.directory / "pid" / name
-
-
-def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a command on a machine."""
-    programs = [str(Path(sys.executable).parent), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-    names = ("HOME", "KCONNECT_CACHE", "XDG_CACHE_HOME", "JAVA_HOME")
-    kept = {name: os.environ[name] for name in names if name in os.environ}
-    # The rig's plugins import the rig.
-    return {"PATH": os.pathsep.join(programs), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **kept, **(more or {})}
 
 
 def _children(pid: int) -> list[int]:
