@@ -164,15 +164,7 @@ class Hosts:
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a command on a machine."""
-        programs = [
-            str(Path(sys.executable).parent),
-            "/usr/local/sbin",
-            "/usr/local/bin",
-            "/usr/sbin",
-            "/usr/bin",
-            "/sbin",
-            "/bin",
-        ]
+        folders = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
         names = ("HOME", "KCONNECT_CACHE", "XDG_CACHE_HOME", "JAVA_HOME")
         kept = {name: os.environ[name] for name in names if name in os.environ}
         return {
