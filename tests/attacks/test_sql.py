@@ -13,6 +13,7 @@ from kconnect.api import (
     INT32_SCHEMA,
     OPTIONAL_STRING_SCHEMA,
     STRING_SCHEMA,
+    ConfigError,
     ConnectError,
     Schema,
     SinkRecord,
@@ -194,3 +195,37 @@ def test_no_record_says_where_connectors_go_on(tmp_path: Path, name: str) -> Non
     assert ids(path) == [0, 2]
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM offsets WHERE connector = 'other'").fetchone() == (0,)
+
+
+FORGED = {"connector": "s", "topic": "t", "part": 0, "next_offset": 9999, "epoch": 1}
+
+
+def forged(**more: str) -> SinkRecord:
+    """A record of offset 1 that is a row of a table of offsets."""
+    kinds = {name: STRING_SCHEMA if isinstance(value, str) else INT32_SCHEMA for name, value in FORGED.items()}
+    own = schema.struct({**kinds, **dict.fromkeys(more, OPTIONAL_STRING_SCHEMA)})
+    return record(1, Struct(own, {**FORGED, **more}), own).new_record(topic="offsets")
+
+
+def test_no_record_says_where_another_connector_goes_on(tmp_path: Path) -> None:
+    """Who may create topics calls one as the table in which another connector has its offsets: that one skipped records."""
+    path = tmp_path / "db"
+    with sink(path, name="s", offsets_table="offsets") as runner:
+        runner.put([row(0)])
+    with sink(path, name="other", pk_fields="", pk_mode="none") as runner:
+        runner.put([row(2), forged(), row(3)])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT next_offset FROM offsets").fetchall() == [(1,)]
+    with pytest.raises(ConfigError, match="it takes no records"):
+        sink(path, name="other", topics="offsets").start()
+
+
+def test_no_record_makes_a_table_of_offsets(tmp_path: Path) -> None:
+    """Who may create topics has the table made before the connector begins that is to have its offsets there."""
+    path = tmp_path / "db"
+    with sink(path, name="other", pk_fields="", pk_mode="none") as runner:
+        runner.put([row(2), forged(), forged(more="x"), row(3)])
+        assert [each.original_offset for each, _ in runner.reported] == [1, 1]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'offsets'").fetchall() == []

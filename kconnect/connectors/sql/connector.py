@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
+from kconnect.api import ConfigDef, ConfigError, ConnectError, DataError, SinkTask, TopicPartition
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import settings
@@ -76,7 +76,10 @@ def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any], topics: Se
 
     tables = Tables(engine, config)
     for topic in topics:
-        table = tables.existing(topic)
+        try:
+            table = tables.existing(topic)
+        except DataError as error:
+            return [(settings.TABLE, f"{error}.")]
         if table is not None:
             lacking = _lacking(engine, table, config)
             if lacking:

@@ -14,6 +14,9 @@ import sqlalchemy as sa
 
 from kconnect.api import ConnectError, TopicPartition
 
+COLUMNS = frozenset(("connector", "topic", "part", "next_offset", "epoch"))
+"""Those of a table of offsets: one that has them takes no records."""
+
 
 class LostError(ConnectError):
     """Another task has taken a partition over."""

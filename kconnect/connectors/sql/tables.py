@@ -7,7 +7,7 @@ What the database says of a table is kept until something goes wrong with it. Us
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError
 
 from kconnect.api import ConnectError, DataError, Schema
 from kconnect.connectors import names
-from kconnect.connectors.sql import database, faults, settings, types
+from kconnect.connectors.sql import database, faults, offsets, settings, types
 
 _MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
@@ -54,8 +54,7 @@ class Tables:
         unit = "bytes" if self._backend == "postgresql" else "characters"
         schema, table = self.name_of(topic)
         if self._offsets and table.casefold() == self._offsets:
-            # Where connectors go on is not for records to say, whatever their topic is called.
-            raise DataError(f"{names.shown(table)} has the offsets of connectors ({settings.OFFSETS}): it takes no records")
+            raise _refusal(table)
         for name in (table, *filter(None, (schema,)), *(each.name for each in wanted)):
             names.check_column(name, longest, unit)
             if not self._quote and not _PLAIN.fullmatch(name):
@@ -81,7 +80,7 @@ class Tables:
         return found
 
     def existing(self, topic: str) -> sa.Table | None:
-        """None if there is none."""
+        """Return the topic's table, None if there is none. Raise DataError if it has the offsets of any connector."""
         known = self._known.get(topic)
         if known is None:
             schema, name = self.name_of(topic)
@@ -89,6 +88,8 @@ class Tables:
                 known = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine)
             except NoSuchTableError:
                 return None
+            # It may be another connector's.
+            _check_columns(name, (column.name for column in known.columns))
             self._known[topic] = known
         return known
 
@@ -134,6 +135,8 @@ class Tables:
                 f"There is no table {_full(schema, name)} in the {database.shown(self._engine)}: create it, or set "
                 f"{settings.CREATE}=true"
             )
+        # A connector that began later would take the table for its own.
+        _check_columns(name, (each.name for each in wanted))
         columns = [self._made(each, each.key) for each in wanted]
         made = sa.Table(name, sa.MetaData(), *columns, schema=schema, quote=self._quote)
         try:
@@ -161,6 +164,7 @@ class Tables:
                     f"The column {each.name} can't be added to the table {table.fullname}: its field is neither optional nor "
                     "has a default, and the rows there are have no value for it. Add it by hand."
                 )
+        _check_columns(table.name, (each.name for each in (*table.columns, *missing)))
         place = self._engine.dialect.identifier_preparer.format_table(table)
         for each in missing:
             column = self._made(each, False)
@@ -205,6 +209,17 @@ class Tables:
     def _written(self, name: str) -> str:
         # PostgreSQL takes names without quotes for small letters; SQLAlchemy looks for a name as it is.
         return name if self._quote or self._backend != "postgresql" else name.lower()
+
+
+def _check_columns(table: str, columns: Iterable[str]) -> None:
+    """Raise DataError for a table that has the columns of one with offsets, among others."""
+    if {name.casefold() for name in columns} >= offsets.COLUMNS:
+        raise _refusal(table)
+
+
+def _refusal(table: str) -> DataError:
+    # Where connectors go on is not for records to say, whatever their topic is called.
+    return DataError(f"{names.shown(table)} has the offsets of connectors ({settings.OFFSETS}): it takes no records")
 
 
 def _full(schema: str | None, name: str) -> str:
