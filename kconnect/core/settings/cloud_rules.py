@@ -50,6 +50,7 @@ _HOSTS = re.compile(r"(?:[/\\]{2}|[@=])(?:(?:url|jdbc|https?):)*\[?([^\s/\\@,;?#
 """What stands where an address has its host: behind two slashes, a login, or the name of a parameter."""
 _NUMERIC = re.compile(r"[0-9a-fx:.%]{1,100}", re.IGNORECASE)
 _BASE64 = re.compile(r"(?:base64:)?(?P<text>[A-Za-z0-9+/_\-\s]{40,}={0,2})")
+_ACCOUNT = re.compile(r"(?:.*\.)?azure.*\.(storage[._-]?)?account[._-]?name", re.IGNORECASE)
 _ENDPOINTS = {
     "gcs.endpoint": r"gcs\.credentials\.(json|path)",
     "cps.endpoint": r"gcp\.credentials\.(json|file\.path)",
@@ -65,6 +66,8 @@ def dangers(setting: str, value: str) -> Iterator[tuple[str, str]]:
     """Yield what is dangerous about a setting: the name by which the worker's list allows it, and why."""
     if not setting.endswith(_TOKENS) and any(is_metadata_service(host) for host in _hosts(value)):
         yield METADATA, "names an address at which the machine gets its own login from its cloud"
+    if _ACCOUNT.fullmatch(setting[-200:]) and re.search(r"[/\\?#@:]", value):
+        yield "cloud.account.name", f"becomes a part of a host's name, and would be another host's, so that it {_LOGIN}"
     if _is_external_account(value):
         yield (
             CREDENTIALS,

@@ -31,6 +31,14 @@ _NAMES = re.compile(
     r")",
     re.IGNORECASE,
 )
+_KEYS = re.compile(
+    r".*(key.?tab|(key|trust).?store|private.?key|cert(ificate)?s?|credentials?|wallet|known.?hosts|service.?account.?key|ssl.?key"
+    r"|tns.?admin|krb5|(conf|buffer|state|backend).?dir|descriptor|[._-]key.?path|json.?file|schemas.?location|profile.?path)"
+    r"([._-]?(file|path|dir|location|conf|chain|json))*s?",
+    re.IGNORECASE,
+)
+"""Names of settings with words of keys, certificates and the like, which name a file if the value is a path."""
+_PATH = re.compile(r"(/|~|\.\.?/)")
 _SQLITE = re.compile(r"(?:jdbc:sqlite:|sqlite(?:\+\w+)?:/{3})(?P<path>[^?]*)", re.IGNORECASE)
 _EMBEDDED = re.compile(
     # What is at an address, or in memory, is left out.
@@ -45,6 +53,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<![\w+.\-])file:(?=[/\\])", re.IGNORECASE)
 """An address of a file within a text: in a list, or behind `url:` and `jar:`, which Java's own addresses may begin with."""
 _MOST = 50
+_LONGEST = 200
 _BEHIND = re.compile(r"[\s,;!\"']")
 _BETWEEN = re.compile(r"[?&;,()]")
 _IGNORED = re.compile(r"[\t\n\r]|^[\x00-\x20]+|[\x00-\x20]+$")
@@ -69,7 +78,7 @@ def _paths(setting: str, text: str) -> Iterator[str]:
         yield from _of_database(database["path"])
     elif address[:5].lower() == "file:":
         yield of_url(address)
-    elif not _SCHEME.match(text) and _NAMES.fullmatch(setting) and not text.startswith(_NO_PATH):
+    elif not _SCHEME.match(text) and not text.startswith(_NO_PATH) and _is_named_as_file(setting, text):
         yield text
     if database is None:
         yield from _within(address)
@@ -78,6 +87,12 @@ def _paths(setting: str, text: str) -> Iterator[str]:
     if setting.endswith("sasl.jaas.config"):
         for match in _STORE_OPTION.finditer(text):
             yield match["path"].removeprefix("file:")
+
+
+def _is_named_as_file(setting: str, text: str) -> bool:
+    if _NAMES.fullmatch(setting):
+        return True
+    return _PATH.match(text) is not None and _KEYS.fullmatch(setting[-_LONGEST:]) is not None
 
 
 def _within(text: str) -> Iterator[str]:

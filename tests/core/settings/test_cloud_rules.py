@@ -128,6 +128,12 @@ def test_the_machines_login_goes_to_google_only() -> None:
     assert parts(cps_endpoint="europe-west1-pubsub.googleapis.com:443") == set()
 
 
+def test_the_name_of_an_account_is_no_host() -> None:
+    name = "camel.kamelet.azure-storage-blob-sink.accountName"
+    assert {danger.part for danger in of_config({name: "evil.example/x"})} == {"cloud.account.name"}
+    assert list(of_config({name: "mystore1"})) == []
+
+
 @pytest.mark.parametrize("text", ["//", "@", "a,", "=", "\\u0063", "{", "aaaa", "1.", "%25"])
 def test_a_long_text_does_not_take_long(text: str) -> None:
     """A test's own limit is enough, where a pattern would take hours."""
