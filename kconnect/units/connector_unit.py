@@ -28,6 +28,10 @@ from kconnect.units.unit import Ports, Unit
 
 log = logging.getLogger(__name__)
 
+_MOST_TASKS = 10_000
+_MOST_CHARACTERS = 256 * 2**20
+"""Of the task configs of one connector, which are records of the config topic, and are kept by each worker."""
+
 
 class ConnectorUnit(Unit):
     def __init__(self, spec: UnitSpec, ports: Ports, target: TargetState) -> None:
@@ -105,7 +109,7 @@ class ConnectorUnit(Unit):
     def _publish(self, connector: Connector, config: dict[str, str]) -> None:
         framework = SINK_CONFIG if isinstance(connector, SinkConnector) else SOURCE_CONFIG
         settings = framework.parse(config)
-        limit = TASKS_MAX.of(settings)
+        limit = self._limited(TASKS_MAX.of(settings))
         configs = connector.task_configs(limit)
         if len(configs) > limit:
             message = (
@@ -119,6 +123,12 @@ class ConnectorUnit(Unit):
                     "option will be removed in a future release of Kafka Connect."
                 )
             log.warning("%s", message)
+        size = sum(len(name) + len(value) for made in configs for name, value in made.items() if value is not None)
+        if size > _MOST_CHARACTERS:
+            raise ConnectError(
+                f"The configs of the {len(configs)} tasks of {self.spec.connector} have {size} characters, and may have "
+                f"{_MOST_CHARACTERS} together: lower tasks.max, or make the config smaller"
+            )
         task_class = task_class_name(connector.task_class())
         common = {"task.class": task_class}
         for name in ("topics", "topics.regex"):
@@ -127,6 +137,17 @@ class ConnectorUnit(Unit):
         # Who reads the topics, or asks REST, sees what the user wrote.
         stored = references.put_back([{**made, **common} for made in configs], self.config(), self.resolved)
         self.ports.publish_task_configs(self.spec.connector, stored, self.spec.config_offset)
+
+    def _limited(self, most: int) -> int:
+        """Return how many tasks the connector is asked for at most: many connectors make as many as they may."""
+        if most > _MOST_TASKS:
+            log.warning(
+                "tasks.max of %s is %s, of which %s tasks are possible: more would take the memory of all that run here",
+                self.spec.connector,
+                most,
+                _MOST_TASKS,
+            )
+        return min(most, _MOST_TASKS)
 
     def request_reconfiguration(self) -> None:
         with self.changed:

@@ -117,6 +117,23 @@ def test_more_tasks_than_allowed_are_let_through_when_that_is_not_enforced(made:
     assert len(there.configs[0][0]) == 3
 
 
+def test_no_config_has_a_host_make_tasks_without_end(made: Made, units: list[Unit]) -> None:
+    """Many connectors make as many configs as tasks.max says, which would take the memory of all that run beside them."""
+    there = host(made)
+    units.append(there.unit({**CONFIG, "tasks.max": "2147483647"}, task=None))
+    until(lambda: there.configs)
+    assert "task_configs(10000)" in made.calls
+
+
+def test_task_configs_without_end_fail_the_connector(made: Made, units: list[Unit]) -> None:
+    made.configs = [{"n": "x" * 2**20}] * 300
+    there = host(made)
+    units.append(there.unit({**CONFIG, "tasks.max": "300"}, task=None))
+    until(lambda: "FAILED" in there.states)
+    assert "lower tasks.max" in (there.statuses[-1][1] or "")
+    assert there.configs == []
+
+
 def test_a_connector_that_begins_paused_does_nothing_before_it_is_resumed(made: Made, units: list[Unit]) -> None:
     there = host(made)
     units.append(there.unit(CONFIG, task=None, target=TargetState.PAUSED))
