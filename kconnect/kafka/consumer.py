@@ -174,6 +174,7 @@ class TaskConsumer:
             self._left_at = time.monotonic()
 
     def _read(self, limit: int, timeout: float) -> list[ck.Message]:
+        self._raise()
         if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
             log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
             self._subscribe()

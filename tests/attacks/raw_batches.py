@@ -1,7 +1,7 @@
 """
 Records as somebody writes them who does not use a client: a batch in Kafka's format, sent over a socket.
 
-Clients refuse to send some of what brokers take. Used by `test_letters.py`.
+Clients refuse to send some of what brokers take. Used by `test_letters.py` and `test_unreadable.py`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,22 @@ def _text(data: bytes | None) -> bytes:
     return _number(-1) if data is None else _number(len(data)) + data
 
 
-def _record(place: int, value: bytes, headers: Headers) -> bytes:
+def record(place: int, value: bytes, headers: Headers = (), length: int | None = None) -> bytes:
+    """A record as it is in a batch; `length` is what it says of its value."""
     pairs = b"".join(_text(name) + _text(data) for name, data in headers)
-    body = b"\0" + _number(0) + _number(place) + _text(b"k") + _text(value) + _number(len(headers)) + pairs
+    of_value = _text(value) if length is None else _number(length) + value
+    body = b"\0" + _number(0) + _number(place) + _text(b"k") + of_value + _number(len(headers)) + pairs
     return _number(len(body)) + body
 
 
 def produce(bootstrap: str, topic: str, records: Sequence[tuple[bytes, Headers]]) -> None:
     """Write values with their headers to partition 0, in one batch."""
-    data = b"".join(_record(place, *record) for place, record in enumerate(records))
-    head = struct.pack(">hiqqqhii", 0, len(records) - 1, 1_700_000_000_000, 1_700_000_000_000, -1, -1, -1, len(records))
+    send(bootstrap, topic, b"".join(record(place, *given) for place, given in enumerate(records)), len(records))
+
+
+def send(bootstrap: str, topic: str, data: bytes, count: int, codec: int = 0) -> None:
+    """Write a batch of `count` records to partition 0; `data` are these, packed by the codec."""
+    head = struct.pack(">hiqqqhii", codec, count - 1, 1_700_000_000_000, 1_700_000_000_000, -1, -1, -1, count)
     tail = head + data
     batch = struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, _crc32c(tail)) + tail
     name = struct.pack(">h", len(topic)) + topic.encode()

@@ -1,0 +1,114 @@
+"""Attacks by whoever may write to a topic, with batches that brokers take and clients can't read. The broker is in memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import confluent_kafka as ck
+import pyarrow as pa
+import pytest
+
+from kconnect.api.record import TopicPartition
+from kconnect.errors import ConnectError
+from kconnect.kafka import unreadable
+from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.unreadable import Stalls
+from tests.attacks import raw_batches
+from tests.attacks.raw_batches import record
+
+LIMIT_S = 60.0
+PLACE = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def broker() -> Iterator[str]:
+    """A broker in memory, librdkafka's own, with a topic."""
+    holder = ck.Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    known = next(iter(holder.list_topics(timeout=LIMIT_S).brokers.values()))
+    holder.list_topics("t", timeout=LIMIT_S)
+    yield f"{known.host}:{known.port}"
+    del holder
+
+
+class _Listener:
+    """Reads what it is assigned from where it is."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: {}
+
+
+def read(broker: str) -> tuple[list[bytes | None], str]:
+    """What a task reads before it fails, and why it fails."""
+    client = {"bootstrap.servers": broker, "group.id": "g", "auto.offset.reset": "earliest"}
+    consumer = TaskConsumer({**client, "partition.assignment.strategy": "range"}, {"topics": "t"}, _Listener())
+    consumer.subscribe()
+    values: list[bytes | None] = []
+    end = time.monotonic() + LIMIT_S
+    try:
+        while time.monotonic() < end:
+            values += [message.value() for message in consumer.read(200, 0.5)]
+    except ConnectError as error:
+        return values, str(error)
+    finally:
+        consumer.close(0.0)
+    return values, ""
+
+
+BATCHES = {
+    # 4,610 bytes: ever more of memory would be needed to see that it is a record.
+    "150 MB by zstd": (pa.compress(bytes(150_000_000), "zstd", asbytes=True), 4, "from offset 1 on: it is broken, or larger"),
+    "a length below zero": (gzip.compress(record(0, b"v", length=-5)), 1, "from offset 1 on: its brokers have answered"),
+    "an offset in the future": (record(0, b"1") + record(2**31 - 1, b"2"), 0, "says that it is at offset 2147483648"),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_batch_that_nobody_can_read_is_no_silence(broker: str, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """
+    Who may write to the topic sends such a batch: the task reads what is before it and fails, with the place and the remedy.
+    Before, it ran and was silent for good, or went on at offsets that there are not.
+    """
+    monkeypatch.setattr(unreadable, "STATISTICS_MS", 200)
+    monkeypatch.setattr(unreadable, "_LONGEST_S", 0.5)
+    monkeypatch.setattr(unreadable, "_FEWEST_FETCHES", 1)
+    monkeypatch.setattr(unreadable, "_PAUSE_S", 0.01)
+    data, codec, why = BATCHES[name]
+    raw_batches.produce(broker, "t", [(b"before", [])])
+    raw_batches.send(broker, "t", data, 2 if codec == 0 else 1, codec)
+    values, error = read(broker)
+    assert values == ([b"before", b"1"] if codec == 0 else [b"before"])
+    assert why in error
+    assert "kconnect offsets alter" in error
+
+
+def statistics(at_s: float, offset: int, end: int, fetches: int, **more: Any) -> str:
+    partition = {"fetch_state": "active", "fetchq_cnt": 0, "rxmsgs": 0, "broker": 1, "ls_offset": end, "hi_offset": end}
+    partition |= {"next_offset": offset, **more}
+    topic = {"topic": "t", "partitions": {"0": partition}}
+    brokers = {"b": {"nodeid": 1, "req": {"Fetch": fetches}}, "a": {"nodeid": -1, "req": {}}}
+    return json.dumps({"ts": int(at_s * 1e6), "brokers": brokers, "topics": {"t": topic}})
+
+
+def fails(*texts: str, paused: tuple[int, ...] = ()) -> bool:
+    """Whether the statistics, one after the other, are those of a partition that can't be read; paused at these."""
+    stalls = Stalls()
+    found = [stalls.look(text, [PLACE] if number in paused else []) for number, text in enumerate(texts)]
+    return any(found)
+
+
+def test_a_partition_without_progress_is_one_whose_brokers_answer() -> None:
+    """Ordinary waits are no fault of a batch."""
+    times = [0, 60, 130]
+    assert fails(*(statistics(at, 5, 9, at) for at in times))
+    assert not fails(*(statistics(at, 5, 5, at) for at in times)), "there is nothing more"
+    assert not fails(*(statistics(at, 5 + at, 900, at) for at in times)), "it goes on"
+    assert not fails(*(statistics(at, 5, 9, at, rxmsgs=at) for at in times)), "it is read again and again"
+    assert not fails(*(statistics(at, 5, 9, at, fetchq_cnt=4) for at in times)), "the task is slow"
+    assert not fails(*(statistics(at, 5, 9, 7) for at in times)), "no broker answers"
+    assert not fails(*(statistics(at, 5, 9, at, ls_offset=5) for at in times)), "a transaction is open"
+    assert not fails(*(statistics(at, 5, 9, at, fetch_state="offset-query") for at in times)), "it does not read yet"
+    assert not fails(*(statistics(at, 5, 9, at) for at in times), paused=(1,)), "it was paused"
