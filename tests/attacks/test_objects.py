@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 from kconnect.api import ConnectError, SinkRecord, Struct, schema
 from kconnect.connectors.limits import TooMuchError
-from kconnect.connectors.objects import hadoop, readers, settings
+from kconnect.connectors.objects import hadoop, readers, settings, source_settings, stores
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.objects.readers import Budget
@@ -556,3 +556,53 @@ def test_an_answer_of_a_name_node_has_an_end(monkeypatch: pytest.MonkeyPatch) ->
         node.default = bomb(MB)
         with pytest.raises(exceptions.BaseError):
             hdfs(node).get("a", io.BytesIO())
+
+
+def _folder(path: Path) -> None:
+    (path / "a").mkdir()
+    (path / "a" / "again").symlink_to(path)
+
+
+ODD: dict[str, Callable[[Path], object]] = {
+    "no UTF-8": lambda path: Path(os.fsdecode(os.fsencode(path) + b"/\xff\xfe.json")).write_bytes(b"3\n"),
+    "a line feed": lambda path: (path / "x\ny.json").write_bytes(b"3\n"),
+    "a link to itself": lambda path: (path / "f.json").symlink_to("f.json"),
+    "a link to the folder above": _folder,
+    "a link to nothing": lambda path: (path / "f.json").symlink_to("nothing"),
+    "no file": lambda path: os.mkfifo(path / "f.json"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_file_that_is_none_ends_no_source(tmp_path: Path, name: str) -> None:
+    """Who may put a file there puts one that can't be listed, or a link: the others are read. It ended the task for good."""
+    folder = tmp_path / "topics"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(b"1\n")
+    ODD[name](folder)
+    (folder / "z#1.json").write_bytes(b"2\n")
+    config = {
+        "store": f"file://{tmp_path}",
+        "mode": "GENERIC",
+        "topic.regex.list": "t:.*",
+        "format.class": "JsonFormat",
+        "s3.poll.interval.ms": "1",
+    }
+    with SourceRunner(ObjectStoreSourceConnector, config) as runner:
+        found = [record.value for _ in range(5) for record in runner.poll() or []]
+    assert sorted(found) == [1, 2]
+
+
+def test_a_link_leads_no_source_out_of_what_the_worker_allows(tmp_path: Path) -> None:
+    """Who may put a file there puts a link: what it leads to is not even listed, and the files beside it are read."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "secret.json").write_bytes(b"3\n")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(b"1\n")
+    (folder / "file.json").symlink_to(tmp_path / "out" / "secret.json")
+    (folder / "folder").symlink_to(tmp_path / "out")
+    (folder / "within.json").symlink_to("a.json")
+    props = {"store": f"file://{folder}", "format.class": "JsonFormat"}
+    store = stores.opened(source_settings.CONFIG.parse(props), props, {"connector.files.allowed.paths": str(folder)})
+    assert [listed.name for listed in store.names("")] == ["a.json", "within.json"]

@@ -176,6 +176,8 @@ class ObjectStoreSourceTask(Informed, Polling):
                 # Somebody has taken it away since names were asked for.
                 log.warning("The file %s is not there any more", names.printable(file.name))
                 self._waiting.popleft()
+                # It is read if it comes back, even before names are asked for again.
+                self._known.discard(file.name)
                 return
             raise
         self._waiting.popleft()

@@ -22,6 +22,7 @@ from obstore.store import S3Store, from_url
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.objects import options, settings
+from kconnect.connectors.objects.local_files import LocalFiles
 
 _PROBE = ".kconnect"
 _NO_LIMITS = HostFiles({})
@@ -71,6 +72,7 @@ class Store:
         if folder is not None and files.limited:
             self._local = files.check(settings.STORE, folder)
         self._files = files
+        self._files_here = None if folder is None else LocalFiles(folder, self._leads_out)
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s", **given.client}
         self.shown = url.partition("?")[0]
@@ -109,6 +111,10 @@ class Store:
 
     def names(self, folder: str) -> Iterator[Listed]:
         """All files in a folder, and in those in it."""
+        if self._files_here is not None and not {".", ".."} & set(folder.split("/")):
+            for name, known in self._files_here.names(folder):
+                yield Listed(name, datetime.datetime.fromtimestamp(known.st_mtime, datetime.timezone.utc))
+            return
         for some in obstore.list(self._store, folder or None, chunk_size=1000):
             for each in some:
                 yield Listed(each["path"], each["last_modified"])
@@ -118,6 +124,9 @@ class Store:
         self._check(name)
         for chunk in obstore.get(self._store, name).stream():
             file.write(chunk)
+
+    def _leads_out(self, path: str) -> bool:
+        return self._files.limited and not self._files.allows(path)
 
     def _check(self, name: str) -> None:
         """Raise ConfigError if a link in a folder of this machine leads a name out of what the worker allows."""
