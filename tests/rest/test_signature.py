@@ -40,9 +40,15 @@ def test_the_body_s_signature_is_connect_s() -> None:
     assert signed()["X-Connect-Request-Signature-Algorithm"] == "HmacSHA256"
 
 
-def test_what_a_worker_signed_passes_with_the_new_key_and_the_one_before() -> None:
+def test_what_a_worker_signed_passes_with_the_new_key_and_for_minutes_with_the_one_before() -> None:
+    """Who was taken out of the cluster has the key of before, and must not have an hour to use it."""
+    now = int(time.time() * 1000)
     check(signed())
-    check(signed(OLD))
+    check(signed(OLD), keys=(replace(KEY, created_ms=now - 200_000), OLD))
+    changed_long_ago = (replace(KEY, created_ms=now - 400_000), OLD)
+    check(signed(), keys=changed_long_ago)
+    with pytest.raises(ForbiddenError):
+        check(signed(OLD), keys=changed_long_ago)
 
 
 @pytest.mark.parametrize("missing", ["X-Connect-Authorization", "X-Connect-Request-Signature-Algorithm"])
@@ -107,7 +113,7 @@ def test_a_signature_passes_once() -> None:
     check({**signed(), **signature.sign(KEY, "HmacSHA256", ME, "POST", "/y", BODY)}, path="/y", seen=seen)
     assert len(seen) == 2, "wrong ones are not kept"
     now = 121.0
-    check(signed(OLD), seen=seen)
+    check(signed(), seen=seen)
     assert len(seen) == 1, "what is too old anyway is forgotten"
 
 

@@ -100,7 +100,9 @@ class Resolved:
     def problems(self, raw: Mapping[str, str]) -> dict[str, list[str]]:
         """By setting, what is to be said of each of its references that could not be had."""
         found = {
-            setting: [f"{ref} can't be resolved: {self.failures[ref]}" for ref in find(text) if ref in self.failures]
+            setting: [
+                f"{ref} can't be resolved: {self.failures[ref]}" for ref in dict.fromkeys(find(text)) if ref in self.failures
+            ]
             for setting, text in raw.items()
             if self.failures and "${" in text
         }
