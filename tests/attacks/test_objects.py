@@ -606,3 +606,43 @@ def test_a_link_leads_no_source_out_of_what_the_worker_allows(tmp_path: Path) ->
     props = {"store": f"file://{folder}", "format.class": "JsonFormat"}
     store = stores.opened(source_settings.CONFIG.parse(props), props, {"connector.files.allowed.paths": str(folder)})
     assert [listed.name for listed in store.names("")] == ["a.json", "within.json"]
+
+
+def test_a_file_that_was_away_for_a_moment_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Who may put a file there takes it away after it was listed, and puts it back before the next look: it was never read."""
+    folder = tmp_path / "topics"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(b"1\n")
+    (folder / "b.json").write_bytes(b"2\n")
+    config = {"store": f"file://{tmp_path}", "mode": "GENERIC", "topic.regex.list": "t:.*", "format.class": "JsonFormat"}
+    values: list[Any] = []
+    with SourceRunner(ObjectStoreSourceConnector, {**config, "s3.poll.interval.ms": "1"}) as runner:
+        while not values:
+            values += [record.value for record in runner.poll() or []]
+        away = folder / ("b.json" if values == [1] else "a.json")
+        away.unlink()
+        while "not there any more" not in caplog.text:
+            runner.poll()
+        away.write_bytes(b"3\n")
+        for _ in range(5):
+            values += [record.value for record in runner.poll() or []]
+    assert values[1:] == [3]
+    assert caplog.text.count("not there any more") == 1
+
+
+def test_a_name_that_no_client_has_keeps_no_sink_from_a_bucket() -> None:
+    """Who may put a file there calls it so that it can't be listed: sinks still begin, and a source says which file it is."""
+    listed = """<ListBucketResult><Name>b</Name><KeyCount>1</KeyCount><IsTruncated>false</IsTruncated>
+        <Contents><Key>topics//a.json</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>"e"</ETag><Size>1</Size>
+        </Contents></ListBucketResult>"""
+    with Hostile() as bucket:
+        bucket.default = lambda asked: Reply(body=listed.encode(), headers={"Content-Type": "application/xml"})
+        login = {"aws.access.key.id": "a", "aws.secret.access.key": "b"}
+        props = {"s3.bucket.name": "bucket", "store.url": bucket.url, **login, "format.class": "JsonFormat"}
+        config = {**props, "mode": "GENERIC", "topic.regex.list": "t:.*"}
+        stores.opened(source_settings.CONFIG.parse(config), config, {}).probe()
+        with (
+            SourceRunner(ObjectStoreSourceConnector, config) as runner,
+            pytest.raises(ConnectError, match=r"topics//a\.json.*Take that file away"),
+        ):
+            runner.poll()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import datetime
 import logging
 import re
 import tempfile
@@ -41,6 +42,7 @@ class File(NamedTuple):
     partition: int | None
     order: tuple[Any, ...]
     name: str
+    modified: datetime.datetime
 
 
 class Open(NamedTuple):
@@ -70,6 +72,11 @@ class ObjectStoreSourceTask(Informed, Polling):
         self._waiting: collections.deque[File] = collections.deque()
         self._known: set[str] = set()
         """Of the files that were there when names were last asked for: those that are waiting, or that were read."""
+        self._absent: dict[str, datetime.datetime] = {}
+        """
+        Files that were listed and not there, with their times: read if they come back with another one. S3 lists what stands
+        for a folder, too, which never is there.
+        """
         self._open: Open | None = None
         self._piece: Rows | None = None
         """The next one of the open file: whoever takes the last one is to know that it is."""
@@ -132,7 +139,7 @@ class ObjectStoreSourceTask(Informed, Polling):
                     f"There are more than {most} files in {self._store.shown}, and {source_settings.MAX_FILES} is {most}. Set "
                     f"{source_settings.FOLDER} to a folder that has fewer of them"
                 )
-            if listed.name in self._known:
+            if listed.name in self._known and self._absent.get(listed.name) in (None, listed.modified):
                 there.add(listed.name)
                 continue
             file = self._file(listed)
@@ -142,6 +149,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         fresh = [each for each, offset in zip(found, offsets) if not (offset and offset.get(source.WHOLE))]
         # What is not there any more is forgotten: whoever puts files there, and takes them away, must not fill the memory.
         self._known = there.union(each.name for each in found)
+        self._absent = {name: modified for name, modified in self._absent.items() if name in there}
         self._waiting.extend(sorted(fresh, key=lambda each: each.order))
 
     def _file(self, listed: stores.Listed) -> File | None:
@@ -156,9 +164,9 @@ class ObjectStoreSourceTask(Informed, Polling):
             topic, partition = match["topic"], int(match["partition"])
             if self._restored is not None and not self._restored.fullmatch(topic):
                 return None
-            return File(topic, partition, (topic, partition, int(match["offset"]), name), name)
+            return File(topic, partition, (topic, partition, int(match["offset"]), name), name, listed.modified)
         topic = next((route.topic for route in self._routes if route.pattern.search(name)), "")
-        return File(topic, None, (listed.modified, name), name) if topic else None
+        return File(topic, None, (listed.modified, name), name, listed.modified) if topic else None
 
     def _fetch(self, file: File) -> None:
         offset = self.context.offsets.offset({source.FILE: file.name}) or {}
@@ -176,8 +184,7 @@ class ObjectStoreSourceTask(Informed, Polling):
                 # Somebody has taken it away since names were asked for.
                 log.warning("The file %s is not there any more", names.printable(file.name))
                 self._waiting.popleft()
-                # It is read if it comes back, even before names are asked for again.
-                self._known.discard(file.name)
+                self._absent[file.name] = file.modified
                 return
             raise
         self._waiting.popleft()
@@ -252,6 +259,9 @@ class ObjectStoreSourceTask(Informed, Polling):
 
     def _failed(self, error: Exception) -> NoReturn:
         text = f"{self._store.shown} can't be read: {stores.reason(error)}"
+        if stores.is_unnameable(error):
+            remedy = f"Take that file away, or set {source_settings.FOLDER} to a folder that has no such file."
+            raise ConnectError(f"{names.printable(text)}. {remedy}") from None
         if not stores.passes(error):
             raise ConnectError(f"{text}. Check {self._store.setting_of(error)}.") from None
         again, pause_ms = self._patience.failed(text)

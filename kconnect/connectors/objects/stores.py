@@ -8,6 +8,7 @@ obstore does not know, is in `hadoop.py`.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import re
@@ -135,7 +136,9 @@ class Store:
 
     def look(self) -> None:
         """Whether files can be listed."""
-        next(iter(obstore.list(self._store, chunk_size=1)), None)
+        # Whoever may put files there may have put one of which obstore can make no name: then they can be listed.
+        with contextlib.suppress(exceptions.InvalidPathError):
+            next(iter(obstore.list(self._store, chunk_size=1)), None)
 
     def probe(self) -> None:
         """Whether files can be listed, or else written."""
@@ -167,6 +170,11 @@ ERRORS: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)
 def is_absent(error: BaseException) -> bool:
     """Whether there is no such file."""
     return isinstance(error, exceptions.NotFoundError | FileNotFoundError)
+
+
+def is_unnameable(error: BaseException) -> bool:
+    """Whether obstore can make no name of what a store has, such as two slashes beside each other, and so lists nothing."""
+    return isinstance(error, exceptions.InvalidPathError)
 
 
 def passes(error: Exception) -> bool:
