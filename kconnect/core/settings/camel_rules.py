@@ -14,6 +14,12 @@ from urllib.parse import unquote
 
 _CLASS = re.compile(r"#class:(?P<rest>.{0,200})", re.DOTALL)
 _CAMELS = re.compile(r"org\.apache\.camel\.[\w.$]+(?![\w.$#(])", re.ASCII)
+_FACTORIES = re.compile(
+    r"(org\.apache\.activemq\.(artemis\.jms\.client\.)?|org\.apache\.qpid\.jms\.|com\.ibm\.mq\.(jakarta\.)?jms\."
+    r"|org\.messaginghub\.pooled\.jms\.|com\.rabbitmq\.client\.)\w*ConnectionFactory(?![\w.$#(])",
+    re.ASCII,
+)
+"""Factories of connections that Camel's documentation names. What they connect to is a setting of its own."""
 _SCHEME = re.compile(r"(bean|class|language|exec|groovy|script)\W", re.IGNORECASE)
 """Of addresses that say themselves what is run."""
 _EXPRESSION = re.compile(r"\$(?P<name>simple)?\{(?P<inner>[^}$]{0,200})", re.IGNORECASE)
@@ -35,7 +41,8 @@ def dangers(name: str, value: str) -> Iterator[tuple[str, str]]:
         yield "camel.code", "has Camel run what the address says"
     # Camel decodes the options of addresses, and some of them twice.
     for text in dict.fromkeys((value, unquote(value), unquote(unquote(value)))):
-        if any(not _CAMELS.match(match["rest"].strip()) for match in _CLASS.finditer(text)):
+        classes = [match["rest"].strip() for match in _CLASS.finditer(text)]
+        if not all(_CAMELS.match(name) or _FACTORIES.match(name) for name in classes):
             yield "camel.class", "makes Camel load a class that is not its own, or call what the text names"
         if "{{" in text:
             yield "camel.placeholders", "has Camel put variables of the process into it ({{…}})"
