@@ -32,6 +32,8 @@ _covered: dict[str, str] = {}
 """By what references of configs stand for: the reference, which is shown instead. The latest last, and not for ever."""
 _always: dict[str, str] = {}
 """The same of the worker's own texts."""
+_LIKE_A_LINE = re.compile(r"\n(?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)")
+"""Where a line begins as each of the log does."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _heads: set[str] = set()
 """How what is covered begins: looking for thousands of texts in each line would take longer than writing it."""
@@ -173,4 +175,5 @@ def _for_people(_: Any, __: str, line: Line) -> str:
     whose = "" if connector is None else f" [{connector}{'' if task is None else f'|task-{task}'}]"
     extra = "".join(f" {key}={value}" for key, value in line.items())
     text = f"{time[:23].replace('T', ' ')} {level.upper():7} {name}{whose} {event}{extra}"
-    return text if trace is None else f"{text}\n{trace}"
+    # What follows may quote a record, or a service: no line of it is to look like one of the log's own.
+    return _LIKE_A_LINE.sub("\n  ", text if trace is None else f"{text}\n{trace}")

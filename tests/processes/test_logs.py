@@ -134,6 +134,22 @@ def test_levels_by_logger() -> None:
     assert line.endswith("TRACE   kconnect.demo shown")
 
 
+def test_what_a_record_says_is_no_line_of_the_log() -> None:
+    """Who may write a record has an error quote it, with a line that looks as if the worker had said it."""
+    forged = "2026-11-26 18:00:00.000 ERROR   kconnect.worker Disk full"
+
+    def write() -> None:
+        try:
+            raise ValueError(f"bad: x\n{forged}")
+        except ValueError:
+            log.exception("bad: x\n%s", forged.replace(" ", "T", 1))
+
+    found = lines("text", write)
+    assert len(found) > 3
+    assert [line for line in found if line.startswith("20")] == found[:1]
+    assert f"  {forged}" in found
+
+
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_secrets_are_blotted_out_wherever_they_are(format: str) -> None:
     canary, quoted = "canary-5f1d", "pass\"word\\9's"
