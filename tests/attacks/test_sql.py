@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from kconnect.api import (
     INT32_SCHEMA,
@@ -20,6 +21,7 @@ from kconnect.api import (
     Struct,
     schema,
 )
+from kconnect.connectors.sql import settings, tables
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.testing import SinkRunner
 
@@ -229,3 +231,13 @@ def test_no_record_makes_a_table_of_offsets(tmp_path: Path) -> None:
         assert [each.original_offset for each, _ in runner.reported] == [1, 1]
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'offsets'").fetchall() == []
+
+
+def test_tables_that_records_name_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may write to the topic has a transform name another table by each record."""
+    monkeypatch.setattr(tables, "_KEPT", 3)
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/db")
+    known = tables.Tables(engine, settings.CONFIG.parse({"connection.url": str(engine.url), "auto.create": "true"}))
+    for number in range(10):
+        known.ensure(f"t{number % 5}", [tables.Wanted("id", INT32_SCHEMA)])
+    assert len(known._known) == 3

@@ -15,6 +15,8 @@ from opensearchpy.exceptions import NotFoundError, RequestError
 from kconnect.api import ConnectError, Schema, SchemaType, schema
 from kconnect.connectors.search import settings
 
+_KEPT = 50_000
+"""Names of indexes that are known to be there."""
 _SIMPLE = {
     SchemaType.INT8: "byte",
     SchemaType.INT16: "short",
@@ -51,6 +53,9 @@ class Indices:
                 self._make_stream(name)
             else:
                 self._make(name, own)
+        if len(self._known) >= _KEPT:
+            # Records may name indexes, as many as there are.
+            self._known.clear()
         self._known.add(name)
 
     def _is_there(self, name: str) -> bool:

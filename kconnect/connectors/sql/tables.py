@@ -19,6 +19,8 @@ from kconnect.connectors import names
 from kconnect.connectors.sql import database, faults, offsets, settings, types
 
 _MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
+_KEPT = 5000
+"""Tables of which is known what columns they have."""
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
 """A name that needs no quotes. Of one that has none each character would be a part of the statement."""
 
@@ -90,6 +92,9 @@ class Tables:
                 return None
             # It may be another connector's.
             _check_columns(name, (column.name for column in known.columns))
+            if len(self._known) >= _KEPT:
+                # Records may have any topics, by a transform, and each of them a table.
+                del self._known[next(iter(self._known))]
             self._known[topic] = known
         return known
 
