@@ -1,9 +1,9 @@
 """
-What a config may not have of Java's connectors in general: texts by which Java, a broker or a script engine runs code.
+What a config may not have of Java's connectors in general: texts by which Java or a broker runs code.
 
 Connectors of message queues look names up in JNDI, which loads objects from the address that a name has. ActiveMQ's addresses
 can start a broker within the process, from a file of beans. Called by `unsafe.py` with every setting of a config. Read next:
-`camel_rules.py`, for what Camel finds in texts.
+`script_rules.py`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,7 @@ from urllib.parse import unquote
 
 from kconnect.core.settings.rule import Rule
 
-_SCRIPT = re.compile(r"(jsr223|graal)\b", re.IGNORECASE)
-RULES = (
-    Rule(r"jvm\.proxy\.host", "sets a proxy for all connectors in Java of its process", java=True),
-    Rule(
-        r"language",
-        "evaluates a script, which may do whatever the worker's user may",
-        lambda value: _SCRIPT.match(value) is None,
-        java=True,
-    ),
-)
+RULES = (Rule(r"jvm\.proxy\.host", "sets a proxy for all connectors in Java of its process", java=True),)
 _LOOKED_UP = re.compile(r"\s*(ldaps?|rmi|iiop(name)?|corba(name|loc)):", re.IGNORECASE)
 _NAMING = re.compile(r"(?:.*\.)?java\.naming\..+", re.DOTALL)
 _JDKS = ("com.sun.jndi.", "com.sun.enterprise.")

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kconnect.core.settings import camel_rules, cloud_rules, database_rules, java_rules
+from kconnect.core.settings import camel_rules, cloud_rules, database_rules, java_rules, script_rules
 from kconnect.core.settings.client_config import is_safe_for_shell
 from kconnect.core.settings.rule import Rule, only_of
 
@@ -162,7 +162,11 @@ def of_config(config: Mapping[str, str], allowed: Sequence[str] = ()) -> Iterato
     for setting, value in config.items():
         yield from dangers(setting, value, allowed)
     yield from _lent_tokens(config, allowed)
-    for setting, part, reason in (*cloud_rules.of_config(config), *database_rules.of_config(config)):
+    for setting, part, reason in (
+        *cloud_rules.of_config(config),
+        *database_rules.of_config(config),
+        *script_rules.of_config(config),
+    ):
         if {part, setting}.isdisjoint(allowed):
             yield Danger(setting, part, reason)
 

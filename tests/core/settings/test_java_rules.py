@@ -16,7 +16,6 @@ DANGEROUS = (
     ("java.naming.factory.initial", "com.sun.jndi.ldap.LdapCtxFactory", "jndi"),
     ("java.naming.factory.url.pkgs", "com.acme:com.sun.jndi.url", "jndi"),
     ("connection.factory.name", "ldap://evil.example/x", "jndi"),
-    ("transforms.f.language", "jsr223.groovy", "language"),
     ("jvm.proxy.host", "evil.example", "jvm.proxy.host"),
 )
 
