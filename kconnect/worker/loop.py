@@ -63,8 +63,7 @@ class Loop:
         self._pools = {lane: ThreadPoolExecutor(size, lane.name.lower()) for lane, size in _THREADS.items()}
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         self._probed_at = 0
-        # A flapping `/health` has workers restarted: it takes longer to say something of the worker itself.
-        self._unread_ms = 2000 * silent_after_s(herder.desk.identity.session_timeout_ms)
+        self._unread_ms = 1000 * silent_after_s(herder.desk.identity.session_timeout_ms)
         self.log_seen_at: int | None = None
         """Up to when the log has been read, in milliseconds of the monotonic clock. Set by who reads it, from its thread."""
         self.released = threading.Event()

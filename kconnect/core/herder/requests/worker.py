@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kconnect import CONNECT_VERSION
+from kconnect.core.cluster.silence import silent_after_s
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.request import Look, Office, Request
@@ -18,7 +19,10 @@ from kconnect.core.state.records import LoggerLevel, SessionKey
 from kconnect.errors import ConnectError, UnavailableError
 
 _SILENT_S = 15
-"""A worker that Kafka has not answered for so long knows only what was."""
+"""
+A worker that Kafka has not answered for so long knows only what was. It is longer than what statuses wait for: a flapping
+`/health` has workers restarted.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,8 @@ class Health(Look["str | None"]):
         silent_s = desk.silent_ms // 1000
         if silent_s >= _SILENT_S:
             raise ConnectError(f"Kafka has not answered the worker for {silent_s} s.")
-        if desk.unread_since is not None:
-            unread_s = (desk.now - desk.unread_since) // 1000
+        unread_s = 0 if desk.unread_since is None else (desk.now - desk.unread_since) // 1000
+        if unread_s >= 2 * silent_after_s(desk.identity.session_timeout_ms):
             raise ConnectError(f"The worker has not been able to read its internal topics for {unread_s} s.")
         if silent := silent_hosts(desk):
             raise ConnectError(" ".join(silent))
