@@ -6,6 +6,7 @@ import decimal
 import gzip
 import math
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -272,3 +273,24 @@ def test_a_table_that_a_topic_names_and_that_is_not_there_is_its_records_fault(p
         runner.put([])
         assert [bad.original_offset for bad, _ in runner.reported] == [1]
     assert ids(catalog, "shop.t") == [0, 2]
+
+
+def test_a_topic_gives_a_connector_no_offsets_of_another(place: dict[str, str], catalog: Catalog) -> None:
+    """
+    Who may create topics calls one so that its offsets in the table have the name of another connector's: that one skipped as
+    many records, and said nothing.
+    """
+
+    def put(name: str, topic: str, numbers: Iterable[int]) -> None:
+        with sink(place, name=name, topics=topic) as runner:
+            for at, number in enumerate(numbers):
+                runner.put([SinkRecord(topic, 0, None, None, ROW, Struct(ROW, {"id": number, "to": None}), at)])
+            runner.put([])  # its interval is over
+
+    put("a", "b.c", range(4))
+    put("a.b", "d", [4, 5])
+    with pytest.raises(ConfigError, match=r"offsets of the connector a by the same name as those of a\.b"):
+        put("a.b", "c", [6])
+    put("a.b", "d", [4, 5, 7])
+    put("other", "c", [8])
+    assert ids(catalog, "shop.orders") == [0, 1, 2, 3, 4, 5, 7, 8]

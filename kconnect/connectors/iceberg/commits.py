@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 
-from kconnect.api import TopicPartition
+from kconnect.api import ConfigError, TopicPartition
 from kconnect.connectors.iceberg.tables import arrow_of
 
 Offsets = Mapping[TopicPartition, int]
@@ -31,9 +31,34 @@ def name_of(connector: str, place: TopicPartition) -> str:
     return f"kconnect.offset.{connector}.{place.topic}.{place.partition}"
 
 
+def _owners(connector: str, places: Iterable[TopicPartition]) -> dict[str, str]:
+    """
+    Return the properties that say whose the offsets are. The connector `a` with the topic `b.c` and the connector `a.b` with
+    the topic `c` have one property: who has committed first has it.
+    """
+    return {
+        name_of(connector, place).replace("offset", "owner", 1): connector
+        for place in places
+        if "." in connector or "." in place.topic
+    }
+
+
+def _require_own(table: Table, connector: str, places: Iterable[TopicPartition]) -> None:
+    """Raise ConfigError if offsets of these partitions are another connector's, by whose offsets records would be skipped."""
+    for name in _owners(connector, places):
+        owner = table.properties.get(name, connector)
+        if owner != connector:
+            rule = (
+                f"The table {'.'.join(table.name())} has offsets of the connector {owner} by the same name as those of "
+                f"{connector} ({name.replace('owner', 'offset', 1)}). Give one of them a name without dots, or another table"
+            )
+            raise ConfigError("name", connector, rule)
+
+
 def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The offsets that the table has, of these partitions: none of a partition that it knows nothing of."""
     wanted = {name_of(connector, place): place for place in places}
+    _require_own(table, connector, wanted.values())
     found: dict[TopicPartition, int] = {}
     snapshot = table.current_snapshot()
     # A table that is rolled back has the offsets of then.
@@ -70,7 +95,7 @@ def _begun(table: Table, connector: str, begins: Begins, ends: Offsets) -> tuple
     offsets: dict[str, Any] = {name_of(connector, place): str(end) for place, end in ends.items()}
     transaction = _Checked(table, connector, begins)
     transaction.check()
-    transaction.set_properties(offsets)
+    transaction.set_properties({**offsets, **_owners(connector, ends)})
     return transaction, offsets
 
 
@@ -108,7 +133,8 @@ def commit_files(table: Table, files: Iterable[DataFile], connector: str, begins
 
 def alter(table: Table, connector: str, place: TopicPartition, offset: int | None) -> None:
     """Set the offset of a partition by a snapshot without rows; None: the table knows nothing of it any more."""
+    _require_own(table, connector, [place])
     said = {name_of(connector, place): str(-1 if offset is None else offset)}
     with table.transaction() as transaction:
-        transaction.set_properties(said)
+        transaction.set_properties({**said, **_owners(connector, [place])})
         transaction.append(arrow_of(table).empty_table(), snapshot_properties=said)
