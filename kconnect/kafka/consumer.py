@@ -392,6 +392,7 @@ class TaskConsumer:
         if self._commits:
             self._listener.commits_lost(self._commits)
         self._commits, self._asked_at = 0, None
+        self._stalls = unreadable.Stalls()
         liveness.retire(old)
         self.subscribe()
 

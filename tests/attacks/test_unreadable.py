@@ -43,7 +43,7 @@ class _Listener:
 
 def read(broker: str) -> tuple[list[bytes | None], str]:
     """What a task reads before it fails, and why it fails."""
-    client = {"bootstrap.servers": broker, "group.id": "g", "auto.offset.reset": "earliest"}
+    client = {"bootstrap.servers": broker, "group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False}
     consumer = TaskConsumer({**client, "partition.assignment.strategy": "range"}, {"topics": "t"}, _Listener())
     consumer.subscribe()
     values: list[bytes | None] = []
@@ -66,7 +66,9 @@ BATCHES = {
 }
 
 
-@pytest.mark.parametrize("name", BATCHES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name.startswith("150 MB") else name for name in BATCHES]
+)
 def test_a_batch_that_nobody_can_read_is_no_silence(broker: str, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """
     Who may write to the topic sends such a batch: the task reads what is before it and fails, with the place and the remedy.
