@@ -37,7 +37,7 @@ def failure(place: TopicPartition, offset: int | None, reason: str) -> ConnectEr
     where = "any further" if offset is None else f"from offset {offset} on"
     return ConnectError(
         f"{place.topic}-{place.partition} can't be read {where}: {reason}. To go on behind that, stop the connector and set a "
-        "later offset of this partition (kconnect offsets alter)"
+        "later offset of this partition (kconnect offsets set)"
     )
 
 
