@@ -84,7 +84,7 @@ def test_a_batch_that_nobody_can_read_is_no_silence(broker: str, monkeypatch: py
     values, error = read(broker)
     assert values == ([b"before", b"1"] if codec == 0 else [b"before"])
     assert why in error
-    assert "kconnect offsets alter" in error
+    assert "kconnect offsets set" in error
 
 
 def statistics(at_s: float, offset: int, end: int, fetches: int, **more: Any) -> str:
