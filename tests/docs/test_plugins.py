@@ -33,6 +33,7 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_a_new_plugin_is_built_and_installed_as_the_guide_says(tmp_path: Path) -> None:
     reader = Reader(tmp_path, HOME=str(tmp_path))
     reader.follow("plugins.md")

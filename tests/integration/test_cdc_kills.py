@@ -17,10 +17,10 @@ from tests.rig.chaos.faults import kill_host, kill_jvm, kill_leader
 from tests.support import seed
 
 # Healing and delivery have limits of their own, which say more than pytest's.
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize("exactly_once", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.parametrize("exactly_once", [True, False])
 def test_no_change_is_lost_whoever_is_killed(postgres_programs: Path, tmp_path: Path, exactly_once: bool) -> None:
     run = CaptureRun(tmp_path, seed("KCONNECT_CHAOS_SEED"), workers=2, exactly_once=exactly_once, session_s=8.0)
     kills = {"host": kill_host, "executor": kill_jvm, "worker": kill_leader}

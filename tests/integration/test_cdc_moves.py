@@ -25,7 +25,7 @@ from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.postgres import Postgres
 from tests.support import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 WAIT_S = 240.0
 
 
@@ -94,7 +94,7 @@ def properties(once: bool = False) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("once", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.parametrize("once", [True, False])
 def test_workers_take_turns_on_the_same_topics(
     broker: Broker, postgres_programs: Path, tmp_path: Path, unique: Callable[[str], str], once: bool
 ) -> None:

@@ -20,7 +20,7 @@ from tests.support import starts, wait_until
 
 from .test_java_connectors import WAIT_S, Connectors, java_hosts
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

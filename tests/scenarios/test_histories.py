@@ -161,7 +161,7 @@ def found_without_a_worker(name: str, first: int) -> bool:
 
 
 def test_hosts_without_a_worker_that_lose_the_log_for_a_while() -> None:
-    for seed in range(60):
+    for seed in range(25):
         assert not violations(History(seed, 2).play(without_a_worker(seed))), seed
 
 
