@@ -124,6 +124,7 @@ def spark_beside(folder: Path, mark: Path) -> None:
     program.chmod(0o755)
 
 
+@pytest.mark.long
 def test_no_spark_is_run_that_lies_beside_the_current_directory(
     here: Path, mark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from tests.rig.java_parity.cases import CASES
 from tests.rig.java_parity.run import Report, run
 
 # The first of them pays for two clusters.
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(1500)]
 
 SHORT = ("debezium", "jdbc-sink")
 
