@@ -174,6 +174,7 @@ def test_other_things_that_people_have(file_jar: Path, path: Path, tmp_path: Pat
     assert children(path) == expected
 
 
+@pytest.mark.long
 def test_what_is_no_plugin_says_why(
     file_jar: Path, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
