@@ -44,6 +44,7 @@ def test_what_changes_is_seen_at_once_and_many_are_changed_together(
     assert connector in cluster.client.connectors()
 
 
+@pytest.mark.long
 def test_of_many_only_those_are_drawn_that_can_be_seen(watched: Watched, cluster: Cluster) -> None:
     count = 300
     config = {"connector.class": "FileStreamSource", "topic": "console-lines"}
