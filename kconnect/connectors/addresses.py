@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 
+from kconnect.data.cloud_addresses import METADATA_SERVICES
+
 _INSIDE = tuple(
     ipaddress.ip_network(each)
     for each in (
@@ -39,20 +41,6 @@ def is_public(address: str) -> bool:
     return found.is_global and not special
 
 
-_METADATA = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        "169.254.0.0/16",
-        "fe80::/10",
-        "fd00:ec2::/32",
-        "168.63.129.16/32",
-        "100.100.100.200/32",
-        "192.0.0.192/32",
-    )
-)
-"""Link-local addresses, and those of Amazon (by IPv6), Azure, Alibaba and Oracle that are not link-local."""
-
-
 def is_metadata_service(address: str) -> bool:
     """Return whether a cloud may answer at an address, and give the machine that asks its own login."""
     try:
@@ -62,7 +50,7 @@ def is_metadata_service(address: str) -> bool:
     inner = _embedded(parsed) if isinstance(parsed, ipaddress.IPv6Address) else None
     if inner is not None:
         return is_metadata_service(str(inner))
-    return any(parsed in network for network in _METADATA if network.version == parsed.version)
+    return any(parsed in network for network in METADATA_SERVICES if network.version == parsed.version)
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -124,6 +124,8 @@ class Host:
         self._freshness = Freshness(self._reader, self._lease.turn_s, self._lease.limit_s / 2)
         # Other hosts have other incarnations, and so other chances.
         self._rest, self._chance = Rest(), random.Random(incarnation)
+        self._lost_at = self._lease.seen_at
+        """Up to when the log had been read when the lease was lost last."""
         self._writer = LogWriter(clients.internal(settings, name), topics, self._lease.sends_for_s)
         self._outbox = Outbox(self._writer, self.holds_lease)
         self._offsets = OffsetStores(settings, reader, topics[Topic.OFFSET], self._writer, self.holds_lease)
@@ -151,7 +153,8 @@ class Host:
             self._contained.look(self._units.values())
             self._watch_memory()
             self._watch_log()
-            self._metrics.report(self._lease.seen_at)
+            # Units that were stopped stand still until the host may start them again, though the log can be read by then.
+            self._metrics.report(self._lease.seen_at if self._state.is_readable else self._lost_at)
             self.starts.look()
             if not self._reader.at_end:
                 continue
@@ -247,6 +250,7 @@ class Host:
         if self._state.is_readable and lease.is_lost(now):
             log.error("The internal topics could not be read for %.1f s: stopping all units", now - lease.seen_at)
             self._rest.lost(now, self._chance.random())
+            self._lost_at = lease.seen_at
             self._state.readable(False)
             self._outbox.discard()
             for ending in self._ending.values():

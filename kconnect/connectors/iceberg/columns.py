@@ -61,7 +61,7 @@ def check_readable(schema: Schema) -> None:
 
 
 def _count(field: pa.Field, depth: int) -> int:
-    """How many columns a field is, with those within it."""
+    """Return how many columns a field is, with those within it."""
     if depth > _DEEPEST:
         raise DataError(f"the columns are nested more than {_DEEPEST} times")
     name, kind = field.name, field.type

@@ -71,7 +71,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         super().__init__()
         self._waiting: collections.deque[File] = collections.deque()
         self._known: set[str] = set()
-        """Of the files that were there when names were last asked for: those that are waiting, or that were read."""
+        """Those that wait or were read, of the files that were there when names were last asked for."""
         self._absent: dict[str, datetime.datetime] = {}
         """
         Files that were listed and not there, with their times: read if they come back with another one. S3 lists what stands
@@ -153,7 +153,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         self._waiting.extend(sorted(fresh, key=lambda each: each.order))
 
     def _file(self, listed: stores.Listed) -> File | None:
-        """None for one that is another task's, or nobody's."""
+        """Return None for one that is another task's, or nobody's."""
         name = listed.name
         if zlib.crc32(name.encode()) % self._count != self._number:
             return None

@@ -40,17 +40,17 @@ class Lease:
 
     def __init__(self, session_s: float, grace_s: float, now: float) -> None:
         self.sends_for_s = session_s * 0.75
-        """What has waited for longer must not be sent any more: by then it may be somebody else's to say."""
+        """Do not send what has waited for longer: by then it may be somebody else's to say."""
         self.limit_s = stopped_after_ms(int(session_s * 1000), int(grace_s * 1000)) / 1000
         self._pause_s = paused_after_s(session_s, grace_s)
         self.turn_s = min(session_s / 8, self._pause_s / 3)
-        """How often to ask where the log ends."""
+        """Ask this often where the log ends."""
         self.seen_at = now
         """The log has been read up to where it ended then. Set by the host, once it has done what follows from that."""
 
     def is_held(self, now: float) -> bool:
         """Whether nothing that ran here can be somebody else's yet. Otherwise wait: for this, or until it is lost."""
-        return now - self.seen_at < self._pause_s
+        return self.is_recent(self.seen_at, now)
 
     def is_recent(self, seen_at: float, now: float) -> bool:
         """Whether the lease is held once it is renewed with `seen_at`."""

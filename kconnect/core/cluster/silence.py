@@ -15,6 +15,8 @@ Host = tuple[str, int, str]
 
 BEAT_S = 1.0
 _SHORTEST_S = 5.0
+_FORGOTTEN_S = 86_400.0
+"""Workers may have new names at each start: what is left of the earlier ones is not kept for ever."""
 
 
 def silent_after_s(session_ms: int) -> float:
@@ -33,7 +35,7 @@ class Silence(NamedTuple):
     is_heard: bool
 
     def reason(self, worker: str, number: int) -> str:
-        """What to tell a user, without a time: answers stay the same while nothing changes."""
+        """Return what to tell a user, without a time: answers stay the same while nothing changes."""
         host = f"task host {number} of the worker {worker}"
         if self.is_heard:
             return f"not running: {host} cannot read the internal topics, and goes on by itself once it can"
@@ -66,7 +68,10 @@ class Beats:
         spoke may be of an earlier release, or have no right to write to the topic.
         """
         silences: dict[Host, Silence] = {}
-        for (worker, number), (incarnation, heard_at, unread_s) in self._beats.items():
+        for (worker, number), (incarnation, heard_at, unread_s) in list(self._beats.items()):
+            if now - heard_at > _FORGOTTEN_S:
+                del self._beats[worker, number]
+                continue
             if fresh_at - heard_at > self._silent_s:
                 silences[worker, number, incarnation] = Silence(int((heard_at - unread_s) * 1000), is_heard=False)
             elif unread_s > self._silent_s >= now - heard_at:

@@ -51,7 +51,7 @@ class FencedError(ConflictError):
 
 
 class LeadRefusedError(ConnectError):
-    """How a `TakeLead` fails that no other try mends: the brokers do not let this worker write as the leader."""
+    """The brokers do not let this worker write as the leader: no other try of a `TakeLead` mends that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,13 @@ class Standby:
         return not self._is_warm
 
     def _down_hosts(self) -> set[int]:
-        """The hosts that the placement names and that are not up; all there are if there is no placement of this life yet."""
+        """Return the hosts that the placement names and that are not up. Without a placement of this life, none is."""
         desk = self._desk
         placement = desk.log.assignment.placements.get(desk.me)
         if placement is None or placement.incarnation != desk.identity.incarnation or not placement.hosts:
             return {-1}
-        held = desk.log.assignment.hosts_of(desk.me)
-        return placement.hosts.keys() - {each.host for each in held if each.worker_incarnation == placement.incarnation}
+        hosts = desk.log.assignment.hosts_of(desk.me)
+        return placement.hosts.keys() - {host.host for host in hosts if host.worker_incarnation == placement.incarnation}
 
     def _is_room(self) -> bool:
         """False for a while once a host that has units to run did not come: perhaps hosts without any are in its way."""

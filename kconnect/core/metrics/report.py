@@ -19,6 +19,7 @@ from kconnect.core.metrics.task import About, Values
 from kconnect.core.state.records import UnitId
 
 FORMAT = 1
+_LONGEST_UNREAD_S = 1e9
 AGAIN_S = 300.0
 """After so long what has not changed is said again, for workers that have come since: the topic keeps it not much longer."""
 
@@ -129,7 +130,8 @@ def decode(value: bytes | None) -> Report | Beat | None:
             return None
         where = (str(body["worker"]), int(body["host"]), str(body["incarnation"]))
         if "unread_s" in body:
-            return Beat(*where, float(body["unread_s"]))
+            unread_s = float(body["unread_s"])
+            return Beat(*where, unread_s) if 0 <= unread_s < _LONGEST_UNREAD_S else None
         if "starts" in body:
             connectors, tasks = (Starts(*(int(count) for count in counts)) for counts in body["starts"])
             life, usage = str(body["worker_incarnation"]), _usage(body.get("usage"))

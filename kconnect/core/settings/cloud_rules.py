@@ -16,6 +16,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
+from kconnect.data.cloud_addresses import METADATA_SERVICES
+
 METADATA = "cloud.metadata"
 """The name by which the worker's list allows addresses of metadata services."""
 CREDENTIALS = "cloud.external.account"
@@ -23,18 +25,6 @@ _TOKENS = "sasl.oauthbearer.token.endpoint.url"
 """What the worker's list has to allow anyway: Kafka's clients may get a token from the cloud, and show it to nobody."""
 _LOGIN = "sends the machine's own login to a server that is not its cloud's"
 
-_SERVICES = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        "169.254.0.0/16",
-        "fe80::/10",
-        # Amazon's by IPv6, Azure's, Alibaba's and Oracle's: not link-local.
-        "fd00:ec2::/32",
-        "168.63.129.16/32",
-        "100.100.100.200/32",
-        "192.0.0.192/32",
-    )
-)
 _NAMES = frozenset(
     (
         "metadata",
@@ -90,7 +80,7 @@ def of_config(config: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 def is_metadata_service(host: str) -> bool:
     """Return whether a host, by its name or in any spelling of its address, is one that gives a machine its login."""
     host = host.lower().partition("%")[0].rstrip(".")
-    return host in _NAMES or any(address in network for address in _addresses(host) for network in _SERVICES)
+    return host in _NAMES or any(address in network for address in _addresses(host) for network in METADATA_SERVICES)
 
 
 def _hosts(value: str) -> Iterator[str]:

@@ -50,3 +50,17 @@ def test_a_beat_survives_the_topic() -> None:
 
 def test_patient_sessions_make_patient_statuses() -> None:
     assert [silent_after_s(ms) for ms in (1_000, 10_000, 45_000)] == [5.0, 5.0, 22.5]
+
+
+def test_what_is_no_time_is_no_beat() -> None:
+    """A number beyond all reckoning would end the thread that hears all hosts."""
+    for seconds in (b"1e308", b"-1", b'"x"'):
+        body = b'{"format":1,"worker":"a:1","host":0,"incarnation":"2","unread_s":%s}' % seconds
+        assert report.decode(body) is None, seconds
+
+
+def test_workers_that_have_not_come_back_for_a_day_are_forgotten() -> None:
+    beats = Beats(5.0)
+    beats.take(HOST, 0.0, 100.0)
+    assert beats.silences(86_000.0, 86_000.0)
+    assert beats.silences(90_000.0, 90_000.0) == {}

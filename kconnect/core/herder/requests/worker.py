@@ -71,7 +71,7 @@ class Health(Look["str | None"]):
 
 @dataclass(frozen=True, slots=True)
 class IsMember(Look[bool]):
-    """For REST itself: whether the group still has a live worker with this advertised address."""
+    """Tell REST itself whether the group still has a live worker with this advertised address."""
 
     url: str
     waits = False
