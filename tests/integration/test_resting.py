@@ -82,9 +82,15 @@ class Sleeper:
         self.ends = {}
 
     def rest(self) -> None:
-        """Commits, and rests as soon as it may."""
+        """Commits, and rests as soon as it may. A commit that meets a rebalance is refused, and sent again as a task does."""
         until(lambda: self.read() and not self.consumer.commits and bool(self.consumer.assignment))
-        self.commit()
+        while True:
+            ends, failures = dict(self.ends), self.listener.names.count("commit failed")
+            self.commit()
+            until(lambda: self.read() and not self.consumer.commits)
+            if self.listener.names.count("commit failed") == failures:
+                break
+            self.ends = {**ends, **self.ends}
         until(lambda: self.read() and self.consumer.rest())
         assert self.consumer.resting
         assert not self.consumer.assignment

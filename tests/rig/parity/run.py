@@ -7,6 +7,7 @@ Runs the script against Connect 4.3.1 and against kconnect, at the same time and
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ _QUICK = {"offset.flush.interval.ms": "500", "task.shutdown.graceful.timeout.ms"
 
 _HEALTHY_S = 180.0
 """Two JVMs and a worker start at the same time."""
+
+_BURIED_S = 60.0
+"""Until the statuses of what was deleted last are gone, on a machine that does much else."""
 
 
 @dataclass
@@ -90,9 +94,20 @@ def _compare(script: Sequence[Step], peer: Cluster, ours: Cluster) -> list[Compa
     pairs: list[tuple[str, Any, Any]] = []
     for step, one, other in zip(script, peer.answers, ours.answers, strict=True):
         pairs.append((step.title, normal.answer(step, one, same[0]), normal.answer(step, other, same[1])))
-    both = [records.read(cluster, each) for cluster, each in zip((peer, ours), same)]
+    both = _records((peer, ours), same)
     pairs += [(topic, both[0][topic], both[1][topic]) for topic in both[0]]
     return [_compared(*pair) for pair in pairs]
+
+
+def _records(clusters: Sequence[Cluster], same: Sequence[normal.Same]) -> list[dict[str, Any]]:
+    """Of each. Read until nothing differs in the last values: what is deleted is buried once its host has said that it ended."""
+    end = time.monotonic() + _BURIED_S
+    while True:
+        both = [records.read(cluster, each) for cluster, each in zip(clusters, same)]
+        unexpected = [each for topic in both[0] for each in _compared(topic, both[0][topic], both[1][topic]).unexpected]
+        if not unexpected or time.monotonic() > end:
+            return both
+        time.sleep(0.5)
 
 
 def _compared(title: str, theirs: Any, ours: Any) -> Compared:
