@@ -40,7 +40,7 @@ def test_what_passes_alone_is_named_at_the_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("failed", "statuses"),
     [
-        ({"test_fails": True}, (1, 0)),
+        pytest.param({"test_fails": True}, (1, 0), marks=pytest.mark.long),
         ({"test_passes": True, "test_fails": True}, (1,)),
         ({"test_passes": False}, (1, 0)),
         ({"test_passes": True, "test_passes_too": False}, (1,)),

@@ -78,6 +78,7 @@ def test_who_starts_a_process_says_so(folder: Path) -> None:
     assert "the mark `process` is missing" in ended.stdout
 
 
+@pytest.mark.long
 def test_who_uses_what_starts_one_has_its_mark(folder: Path) -> None:
     for mark in ("process", "integration"):
         ended = played(folder, "-m", mark)

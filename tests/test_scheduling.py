@@ -17,7 +17,8 @@ OPTIONS = ("-q", "-p", "no:cacheprovider", "--dist", "loadfile", "--no-loadscope
 GOOD = "def test_{}(): pass\n"
 
 
-@pytest.mark.parametrize(("processes", "killed_at"), [(1, 7), pytest.param(3, 3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize(("processes", "killed_at"), [(1, 7), (3, 3)])
 def test_all_others_are_run(tmp_path: Path, processes: int, killed_at: int) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     for number in range(8):

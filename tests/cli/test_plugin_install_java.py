@@ -290,6 +290,7 @@ def url(herder: MemoryHerder) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.long
 def test_what_a_connector_uses_is_not_removed(
     herder: MemoryHerder, url: str, file_jar: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,7 +74,7 @@ def test_the_harness_finds_what_it_looks_for(
             trial.arrived(timeout=2)
 
 
-@pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(trials.many, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trial", [*trials.shared(sinks.TRIALS), pytest.param(trials.many, marks=pytest.mark.long)])
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Service
 ) -> None:

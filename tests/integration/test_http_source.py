@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kconnect.testing.processes import WorkerProcess
-from tests.rig.connectors import sources
+from tests.rig.connectors import sources, trials
 from tests.rig.connectors.sources import Origin, Trial
 from tests.rig.systems.http_service import HttpService, Taken
 
@@ -67,7 +67,7 @@ def origin() -> Iterator[Service]:
     made.end()
 
 
-@pytest.mark.parametrize("trial", sources.TRIALS)
+@pytest.mark.parametrize("trial", trials.shared(sources.TRIALS))
 def test_trial(
     trial: Callable[[Trial], None], once_worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], origin: Service
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kconnect.testing.processes import WorkerProcess
-from tests.rig.connectors import sinks
+from tests.rig.connectors import sinks, trials
 from tests.rig.connectors.sinks import Target, Trial
 from tests.rig.systems.s3 import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 from tests.support import starts
@@ -65,7 +65,7 @@ def target() -> Iterator[Bucket]:
     server.stop()
 
 
-@pytest.mark.parametrize("trial", sinks.TRIALS)
+@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS))
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Bucket
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from kconnect.testing.processes import WorkerProcess
-from tests.rig.connectors import sources
+from tests.rig.connectors import sources, trials
 from tests.rig.connectors.sources import Origin, Trial
 from tests.rig.systems.s3 import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 from tests.support import starts
@@ -67,7 +67,7 @@ def origin() -> Iterator[Bucket]:
     server.stop()
 
 
-@pytest.mark.parametrize("trial", sources.TRIALS)
+@pytest.mark.parametrize("trial", trials.shared(sources.TRIALS))
 def test_trial(
     trial: Callable[[Trial], None], once_worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], origin: Bucket
 ) -> None:

@@ -68,6 +68,7 @@ ONE_S_HASH = "b7b41276360564d4"
 
 
 @pytest.mark.timeout(900)  # it starts two installations and a worker
+@pytest.mark.long
 def test_two_versions_of_c_extensions_move_data_at_once(broker: Broker, tmp_path: Path, unique: Callable[[str], str]) -> None:
     assert orjson.__version__ != "3.10.18", "the plugin is to bring another version than kconnect's own"
     plugins = tmp_path / "plugins"

@@ -7,6 +7,7 @@ The cells run one after the other in three lanes; each test judges one. Before e
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -22,7 +23,10 @@ pytestmark = pytest.mark.timeout(900)
 
 LANES = 3
 WAIT_S = 800.0
-HANGS = [place.name for place in PLACES if place.connect] + [
+# By day without the one that waits for a minute's limit; `tests/plugins/test_confinement.py` has that, too.
+HANGS = [
+    place.name for place in PLACES if place.connect and (place.name != "connector.config" or "KCONNECT_NIGHT" in os.environ)
+] + [
     "transform.apply",
     "predicate.test",
     "converter.from_connect_data",

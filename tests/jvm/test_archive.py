@@ -37,7 +37,7 @@ def test_a_jvm_uses_the_archive_that_came_with_the_shim() -> None:
     assert start(jar, ".jsa") == "True\n"
 
 
-@pytest.mark.parametrize("what", ["newer jar", "rubbish", "none"])
+@pytest.mark.parametrize("what", ["newer jar", *(pytest.param(what, marks=pytest.mark.long) for what in ("rubbish", "none"))])
 def test_an_archive_that_does_not_fit_is_nothing_to_tell(what: str, tmp_path: Path) -> None:
     ours = shim.jar()
     jar = tmp_path / ours.name

@@ -117,8 +117,14 @@ def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Clus
     expect(page.get_by_text("kconnect.console.trial is at WARN on all workers.")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1280),
+        ("dark", 390),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in [("dark", 1280), ("light", 390)]),
+    ],
+)
 def test_everybody_can_read_it(chrome: Browser, cluster: Cluster, connector: str, scheme: Any, width: int) -> None:
     context = chrome.new_context(viewport={"width": width, "height": 720}, color_scheme=scheme)
     watched = Watched(context.new_page(), cluster.url)

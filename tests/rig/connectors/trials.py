@@ -18,9 +18,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+import pytest
 
 from kconnect.testing.processes import WorkerProcess
 from tests.support import wait_until
@@ -213,3 +215,9 @@ def many(trial: Trial) -> None:
 
 
 TRIALS: tuple[Callable[[Any], None], ...] = (control, crash, rebalance, away, schema_change)
+
+
+def shared(trials: Iterable[Callable[[Any], None]]) -> list[Any]:
+    """Parameters of a test: what the worker does alike for all is tried by day with one connector, by night with this one."""
+    by_night = (rebalance, away, schema_change)
+    return [pytest.param(trial, marks=pytest.mark.long) if trial in by_night else trial for trial in trials]

@@ -100,7 +100,7 @@ def _compare(script: Sequence[Step], peer: Cluster, ours: Cluster) -> list[Compa
 
 
 def _records(clusters: Sequence[Cluster], same: Sequence[normal.Same]) -> list[dict[str, Any]]:
-    """Of each. Read until nothing differs in the last values: what is deleted is buried once its host has said that it ended."""
+    """Of each, read until nothing differs: what is deleted is buried once its host has said that it ended."""
     end = time.monotonic() + _BURIED_S
     while True:
         both = [records.read(cluster, each) for cluster, each in zip(clusters, same)]

@@ -69,7 +69,11 @@ class RestartConnector(Request["Body | None"]):
             return None
         kind = yield from office.classes.kind(name)
         planned = restart.plan(RestartRequest(name, self.include_tasks, self.only_failed), log.config, log.status)
-        body = views.restarting(views.connector_status(log.config, log.status, name, kind, waiting(desk, name)), planned)
+        # Of those that are restarted the last status counts: what one waits for meanwhile is no trace of a failure.
+        waits = {
+            unit: status for unit, status in waiting(desk, name).items() if not (unit in planned and unit in log.status.units)
+        }
+        body = views.restarting(views.connector_status(log.config, log.status, name, kind, waits), planned)
         yield from desk.write_as_leader([entry])
         return body
 
