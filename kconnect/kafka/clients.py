@@ -13,19 +13,21 @@ import logging
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import confluent_kafka as ck
 
+from kconnect.api.config import HIDDEN
 from kconnect.core.cluster.lease import stopped_after_ms
-from kconnect.core.settings import lent_logins
+from kconnect.core.settings import client_choices, lent_logins, secrets
 from kconnect.core.settings.sink import GROUP_ID, group_errors
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError
+from kconnect.kafka import fitting
 from kconnect.kafka.servers import LEADERS_MS
 from kconnect.kafka.translation import translate
 
@@ -33,6 +35,16 @@ log = logging.getLogger(__name__)
 
 Client = dict[str, Any]
 
+RESET_AGE_MS = "kconnect.reset.age.ms"
+"""Not of librdkafka: how old the oldest record may be that a consumer begins with (`auto.offset.reset=by_duration:…`)."""
+
+_NOBODY = "-"
+_JAVAS_SESSION_MS, _JAVAS_POLL_MS = 45_000, 300_000
+_TRANSACTIONAL_ID = "transactional.id"
+_NO_TRANSACTIONS = (
+    "Only the tasks of sources write in transactions, with ids that the worker gives them, if exactly.once.source.support is "
+    "enabled in the worker file. Remove this setting"
+)
 _LONGEST_TRANSACTION_MS = 900_000
 """What brokers allow unless their `transaction.max.timeout.ms` says otherwise."""
 
@@ -88,7 +100,19 @@ def plain(settings: WorkerSettings, kind: str, who: str) -> Client:
 
 def producer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
     """The producer of a source task."""
+    client = _producer(settings, connector, task, config)
+    fitting.require("producer", client, origin(settings, "producer.", config))
+    return client
+
+
+def _producer(
+    settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None], own_id: bool = False
+) -> Client:
+    """As `producer`, before anybody knows whether the settings fit together. With `own_id`, it gets a transactional id."""
     asked = _asked(settings, "producer.", config)
+    if asked.pop(_TRANSACTIONAL_ID, None) is not None and not (own_id or settings.exactly_once_enabled):
+        name, value = origin(settings, "producer.", config)(_TRANSACTIONAL_ID) or (_TRANSACTIONAL_ID, "")
+        raise ConfigError(name, value, _NO_TRANSACTIONS)
     translated = translate(asked)  # first, for it tells of what is no number
     tuned: Client = {
         **_base(f"connector-producer-{connector}-{task}", asked),
@@ -136,7 +160,7 @@ def transactional_producer(
                 connector,
                 value,
             )
-    client = {**producer(settings, connector, task, config), **forced}
+    client = {**_producer(settings, connector, task, config, own_id=True), **forced}
     # Brokers end a transaction by themselves after this time. Java's default of a minute is also the default interval between
     # commits, so that transactions by interval would never live to see theirs.
     usual_ms = max(60_000, min(longest_ms + 60_000, _LONGEST_TRANSACTION_MS))
@@ -147,11 +171,15 @@ def transactional_producer(
     # A request to a broker that has vanished must end long before its messages do, so that they can go to the new leader. What
     # is asked of the transactions' coordinator ends by that time only: librdkafka keeps a connection of its own for it.
     client["socket.timeout.ms"] = min(int(client["socket.timeout.ms"]), max(int(client["message.timeout.ms"]) // 6, 10))
+    fitting.require("producer", client, origin(settings, "producer.", config))
     return client
 
 
 def consumer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
-    """The consumer of a sink task; `max.poll.records`, if given, is for the caller to take out and heed."""
+    """
+    The consumer of a sink task; `max.poll.records` and `RESET_AGE_MS`, if they are there, are for the caller to take out and
+    heed.
+    """
     asked = _asked(settings, "consumer.", config)
     tuned: Client = {
         **_base(f"connector-consumer-{connector}-{task}", asked),
@@ -176,13 +204,48 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "socket.timeout.ms": 30_000,
     }
     forced = {"enable.auto.commit": False, "enable.auto.offset.store": False}
-    return {**tuned, **translate(asked, "consumer"), **forced}
+    client = {**tuned, **translate(asked, "consumer"), **forced}
+    _settle_times(client, asked)
+    where = origin(settings, "consumer.", config)
+    fitting.require("consumer", client, where)
+    for doubt in fitting.doubts(client, where):
+        log.warning("The consumer of %s will not work well: %s", connector, doubt)
+    age_ms = client_choices.reset_age_ms(asked.get(client_choices.AUTO_OFFSET_RESET, ""))
+    return client if age_ms is None else {**client, RESET_AGE_MS: age_ms}
+
+
+def _settle_times(client: Client, asked: Mapping[str, str]) -> None:
+    """Have the times that nobody asked for fit to those that somebody did: Java's defaults differ from these."""
+    session_ms, heartbeat_ms = int(client["session.timeout.ms"]), int(client["heartbeat.interval.ms"])
+    if "heartbeat.interval.ms" not in asked:
+        client["heartbeat.interval.ms"] = min(heartbeat_ms, max(1, session_ms // 3))
+    elif "session.timeout.ms" not in asked:
+        session_ms = client["session.timeout.ms"] = max(session_ms, min(3 * heartbeat_ms, _JAVAS_SESSION_MS))
+    if "max.poll.interval.ms" not in asked:
+        # To Java's clients, one has nothing to do with the other.
+        client["max.poll.interval.ms"] = max(session_ms, _JAVAS_POLL_MS)
 
 
 def admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> Client:
     """The client that asks brokers to do something for a connector: the worker's `admin.`, its `admin.override.`."""
     asked = _asked(settings, "admin.", config)
-    return {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
+    client = {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
+    fitting.require("admin", client, origin(settings, "admin.", config))
+    return client
+
+
+def problems(settings: WorkerSettings) -> Iterator[ConfigError]:
+    """Yield what is wrong with the worker file's settings of the clients of connectors, whatever these set themselves."""
+    makers: tuple[Callable[[], Client], ...] = (
+        lambda: producer(settings, _NOBODY, 0, {}),
+        lambda: consumer(settings, _NOBODY, 0, {}),
+        lambda: admin(settings, _NOBODY, {}),
+    )
+    for make in makers:
+        try:
+            make()
+        except ConfigError as error:
+            yield error
 
 
 def topic_admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> Client:
@@ -249,6 +312,20 @@ def _asked(settings: WorkerSettings, prefix: str, config: Mapping[str, str | Non
         for name in lent_logins.lent(settings.raw, prefix, own):
             inherited.pop(name, None)
     return {**inherited, **own}
+
+
+def origin(settings: WorkerSettings, prefix: str, config: Mapping[str, str | None]) -> fitting.Origin:
+    """Return what says where a client's setting was set: by the connector, or in the worker file."""
+
+    def find(name: str) -> tuple[str, str] | None:
+        for place, where in ((config, f"{prefix}override."), (settings.raw, prefix), (settings.raw, "")):
+            for alias in fitting.same(name):
+                value = place.get(f"{where}{alias}")
+                if value is not None and (where or _SHARED.fullmatch(alias)):
+                    return f"{where}{alias}", HIDDEN if secrets.is_secret(alias) else value.strip()
+        return None
+
+    return find
 
 
 def _shared(settings: WorkerSettings) -> dict[str, str]:

@@ -23,6 +23,7 @@ from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.kafka import message_headers, unreadable
+from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.consumer import Standing, TaskConsumer, known_offsets, places, seek
 from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watch, Watchers
@@ -53,7 +54,9 @@ class RestingConsumer:
         watchers: Watchers | None,
         round_s: float,
     ) -> None:
-        self._client, self._make, self._listener, self._watchers, self._round_s = client, make, listener, watchers, round_s
+        # What librdkafka does not know is for the member.
+        self._client = {name: value for name, value in client.items() if name != RESET_AGE_MS}
+        self._make, self._listener, self._watchers, self._round_s = make, listener, watchers, round_s
         self._held = False
         self._closed = False
         self._lock = threading.Lock()

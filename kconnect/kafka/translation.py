@@ -17,6 +17,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
+from kconnect.core.settings.client_choices import broken_rule, reset_age_ms
 from kconnect.core.settings.client_config import unfit
 from kconnect.errors import ConfigError
 from kconnect.kafka import logins
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 _SECRET = re.compile(r"password|secret|jaas|\.pem$|ssl\.keystore\.key|token", re.IGNORECASE)
 _BOUNDS = re.compile(r"outside allowed range -?\d+\.\.(\d+)")
+_RANGE = re.compile(r"outside allowed range (-?\d+)\.\.(-?\d+)")
+_ITS_NAME = re.compile(r'(?<=onfiguration property )"[^"]+"')
+_MOST_BYTES = 100_000_000
 _UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
 """The other names without a dot are confluent-kafka's, for callbacks and the like."""
 
@@ -66,6 +70,19 @@ def _fetch_size(value: str) -> dict[str, str]:
     size = _whole(value)
     size = max(size, 1000) if size >= 0 else size
     return {"fetch.max.bytes": str(size), "message.max.bytes": str(min(size, 1_000_000))}
+
+
+def _fewest_bytes(value: str) -> str:
+    # Beyond its bounds, librdkafka takes the setting and makes no consumer with it.
+    if value.isdecimal() and int(value) > _MOST_BYTES:
+        _warn_of_limit("fetch.min.bytes", str(_MOST_BYTES))
+        return str(_MOST_BYTES)
+    return "1" if value == "0" else value
+
+
+def _reset(value: str) -> str:
+    # By duration: `clients.py` takes that out for the task's consumer, which then seeks by itself.
+    return "error" if value.lower() == "none" or reset_age_ms(value) is not None else value.lower()
 
 
 def _level(codec: str) -> Row:
@@ -110,11 +127,11 @@ TABLE: Mapping[str, Row] = {
     "connections.max.idle.ms": _instead_of("-1", "0", "connections.max.idle.ms"),
     "batch.size": _instead_of("0", "1", "batch.size"),
     "retry.backoff.ms": _instead_of("0", "1", "retry.backoff.ms"),
-    "fetch.min.bytes": _instead_of("0", "1", "fetch.min.bytes"),
+    "fetch.min.bytes": _renamed("fetch.min.bytes", _fewest_bytes),
     "fetch.max.bytes": Row(_fetch_size),
     "fetch.max.wait.ms": _renamed("fetch.wait.max.ms"),
     "metadata.max.age.ms": Row(lambda v: {"metadata.max.age.ms": v, "topic.metadata.refresh.interval.ms": v}),
-    "auto.offset.reset": _renamed("auto.offset.reset", lambda v: "error" if v.lower() == "none" else v.lower()),
+    "auto.offset.reset": _renamed("auto.offset.reset", _reset),
     "security.protocol": _renamed("security.protocol", str.lower),
     "isolation.level": _renamed("isolation.level", str.lower),
     "compression.type": _renamed("compression.type", str.lower),
@@ -204,6 +221,8 @@ def translate(given: Mapping[str, str | None], kind: str = "producer") -> dict[s
     for name, value in texts.items():
         if reason := unfit(name, value):
             raise ConfigError(f"The Kafka client's setting {name} can't be used: {reason}")
+        if rule := broken_rule(name, value):
+            _warn_of_choice(name, value, rule)
     client: dict[str, Any] = dict(logins.of(texts))
     for name, value in texts.items():
         if name in logins.NAMES:
@@ -218,8 +237,8 @@ def translate(given: Mapping[str, str | None], kind: str = "producer") -> dict[s
             elif problem.startswith("No such configuration property"):
                 _warn(name, "none of kconnect's Kafka clients knows it")
             else:
-                raise ConfigError(name, _shown(name, value), f"the Kafka client refuses it: {problem}")
-    return _with_level(client)
+                raise ConfigError(name, _shown(name, value), f"the Kafka client refuses it: {_in_users_words(problem, name)}")
+    return _with_level(_with_static_backoff(client))
 
 
 def _carried_over(name: str, value: str, kind: str) -> Mapping[str, str]:
@@ -239,6 +258,14 @@ def _carried_over(name: str, value: str, kind: str) -> Mapping[str, str]:
         return row.to(value)
     except ConfigError as error:
         raise ConfigError(name, _shown(name, value), str(error)) from None
+
+
+def _with_static_backoff(client: dict[str, Any]) -> dict[str, Any]:
+    """Have a first pause that is longer than the longest one be that one, as in Java; librdkafka makes no client then."""
+    first, longest = client.get("reconnect.backoff.ms"), client.get("reconnect.backoff.max.ms")
+    if first is None or longest is None or not longest.isdecimal() or not first.isdecimal() or int(first) <= int(longest):
+        return client
+    return {**client, "reconnect.backoff.ms": longest}
 
 
 def _with_level(client: dict[str, Any]) -> dict[str, Any]:
@@ -264,6 +291,12 @@ def _problem(name: str, value: str) -> str | None:
     return None
 
 
+def _in_users_words(problem: str, name: str) -> str:
+    """Return what librdkafka says about a setting with the name that the user gave it."""
+    bounds = _RANGE.search(problem)
+    return f"it must be from {bounds[1]} to {bounds[2]}" if bounds is not None else _ITS_NAME.sub(f'"{name}"', problem)
+
+
 def _most(value: str, problem: str) -> str | None:
     """The most that librdkafka takes, where a number is more than that: Java often takes all that an INT holds."""
     bounds = _BOUNDS.search(problem)
@@ -273,6 +306,11 @@ def _most(value: str, problem: str) -> str | None:
 @cache
 def _warn_of_limit(name: str, most: str) -> None:
     log.warning("The client setting %s is above the Kafka client's limit: %s is used", name, most)
+
+
+@lru_cache(maxsize=1000)
+def _warn_of_choice(name: str, value: str, rule: str) -> None:
+    log.warning("The client setting %s=%s would be refused in a new config, and by Kafka's Java clients: %s", name, value, rule)
 
 
 @cache

@@ -52,9 +52,10 @@ class Sandbox:
     `worker_group` is the worker's group.id, `exactly_once` whether it supports exactly-once sources, `topic_creation`
     whether sources may say how topics are created, `overrides` what connectors may set of their clients, `internal_topics`
     which topics are no data: validation compares configs with these. `plugin_settings` are the worker's texts that transforms
-    and predicates may ask for, `provider_settings` those that declare its config providers, `converters` its own converters by
-    setting, the defaults of connectors. `memory` in bytes limits each child. `discovery` is Connect's `plugin.discovery`;
-    `java` are bytes of heap, and options, of a child's JVM for Java plugins.
+    and predicates may ask for, `provider_settings` those that declare its config providers, `client_settings` those that the
+    clients of connectors inherit, `converters` its own converters by setting, the defaults of connectors. `memory` in bytes
+    limits each child. `discovery` is Connect's `plugin.discovery`; `java` are bytes of heap, and options, of a child's JVM for
+    Java plugins.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Sandbox:
         plugin_settings: Mapping[str, str] | None = None,
         converters: Mapping[str, str] | None = None,
         provider_settings: Mapping[str, str] | None = None,
+        client_settings: Mapping[str, str] | None = None,
         memory: int | None = None,
         discovery: str = DISCOVERY,
         java: tuple[int, list[str]] | None = None,
@@ -87,6 +89,7 @@ class Sandbox:
             "settings": dict(plugin_settings or {}),
             "converters": self._converters,
             "providers": dict(provider_settings or {}),
+            "clients": dict(client_settings or {}),
         }
         self._greeting = {
             "plugin_path": list(plugin_path or ()),

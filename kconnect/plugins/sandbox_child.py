@@ -84,7 +84,8 @@ def main() -> None:
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     channel = Channel(answers, waiting)
     worker = first.get("worker", {})
-    logging.getLogger("kconnect.plugins.scan").setLevel(logging.ERROR)  # what is wrong there the worker has said
+    for name in ("kconnect.plugins.scan", "kconnect.kafka"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # what is to be said of these the worker says, or a task
     registry = Registry.scan(first.get("plugin_path"), first.get("plugins"), first.get("discovery") or DISCOVERY)
     memory = first.get("memory")
     heap, more = first.get("java") or Options()[:2]

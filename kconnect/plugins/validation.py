@@ -75,6 +75,7 @@ class Validation:
         policy, exactly_once = overrides.Policy(**worker.get("overrides", {})), bool(worker.get("exactly_once"))
         asking.warnings += overrides.warnings(kind, given, exactly_once=exactly_once)
         sections = overrides.sections(kind, config, policy, exactly_once=exactly_once)
+        self._fit(sections, kind, given, exactly_once)
         sections += self._converter_sections(given, errors)
         by_alias = [*self._alias_sections("transforms", given), *self._alias_sections("predicates", given)]
         for setting, message in aliases.errors(given):
@@ -96,6 +97,18 @@ class Validation:
             clients_and_converters=sections,
             submitted=asking.submitted,
         )
+
+    def _fit(self, clients: list[Section], kind: str, given: dict[str, str], exactly_once: bool) -> None:
+        """Refuse settings of clients that don't fit together, where nothing else is wrong with them."""
+        worker = self._asking.worker.get("clients")
+        if not worker or not any(section.values for section in clients) or any(v.errors for s in clients for v in s.values):
+            return
+        # Kafka's client is loaded for configs that say something about it only.
+        from kconnect.kafka import submitted
+
+        used = overrides.clients_used(kind, given, exactly_once)
+        for setting, message in submitted.problems(worker, kind, given, used):
+            _add_error(clients, setting, message)
 
     def _without_connector(self, problem: str) -> dict[str, Any]:
         """Of a connector that is not there in the version asked for: nothing else can be said than what all have."""

@@ -59,7 +59,8 @@ def settings_of(kind: str, given: dict[str, str]) -> clients.Client:
     worker = WorkerSettings.from_properties(WORKER, {})
     make = clients.consumer if kind == "consumer" else clients.producer
     client = make(worker, "c", 0, {f"{kind}.override.{name}": text for name, text in given.items()})
-    client.pop("max.poll.records", None)
+    for ours in ("max.poll.records", clients.RESET_AGE_MS):
+        client.pop(ours, None)
     return {**client, "log_level": 0}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from kconnect.api.config import HIDDEN, ConfigDef, ConfigValue, parse
 from kconnect.core.settings import secrets, topic_creation
+from kconnect.core.settings.client_choices import broken_rule
 from kconnect.core.settings.client_config import CLIENTS, TABLES, unfit
 from kconnect.core.settings.errors import DEAD_LETTERS_TOPIC, TOLERANCE
 from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
@@ -120,6 +121,8 @@ def _value(table: ConfigDef, name: str, text: str | None, policy: Policy, used: 
     if used and text is not None and (reason := unfit(name, text)):
         problems.append(f"The setting '{name}' can't be used: {reason}")
     key = table.keys.get(name)
+    if used and key is not None and text is not None and (rule := broken_rule(name, text)):
+        problems.append(str(ConfigError(name, text, rule)))
     value: Any = HIDDEN if text is not None and secrets.is_secret(name) else text
     try:
         parsed = value if key is None or not used else parse(name, text, key.type)

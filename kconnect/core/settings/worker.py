@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kconnect.api.config import Importance, NonEmptyString, OneOf, Range
-from kconnect.core.settings import browsers, gates, internal_topics, references
+from kconnect.core.settings import browsers, gates, internal_topics, references, secrets
 from kconnect.core.settings.common import IfGiven
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
 from kconnect.core.settings.internal_topics import InternalTopics
@@ -87,6 +87,19 @@ _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 
 _FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST)
 """What plugins may ask for by naming it in `worker_settings`. No secrets."""
+
+_OF_CLIENTS = ("producer.", "consumer.", "admin.")
+_LOGIN = re.compile(r"(sasl|ssl|security)\.")
+_FOR_CLIENTS = frozenset(
+    (
+        *("bootstrap.servers", "group.id", "key.converter", "value.converter", "exactly.once.source.support"),
+        *("config.storage.topic", "offset.storage.topic", "status.storage.topic"),
+        *("session.timeout.ms", "heartbeat.interval.ms", "handover.grace.ms", "offset.flush.interval.ms"),
+        *("reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "metadata.max.age.ms"),
+        *("connector.client.config.override.policy", "connector.client.config.override.allowlist", UNSAFE_ALLOWLIST),
+    )
+)
+"""Settings of the worker file, beside those with a client's prefix, that `kafka/submitted.py` compares configs with."""
 
 _CLIENT_KEYS = frozenset(("security.providers", "enable.metrics.push", "auto.include.jmx.reporter"))
 """Kafka client settings that Connect's worker file may hold besides, and that have no meaning here."""
@@ -525,6 +538,17 @@ def for_hosts(raw: Mapping[str, str]) -> dict[str, str]:
 def for_plugins(raw: Mapping[str, str]) -> dict[str, str]:
     """Of a worker's texts those that plugins may know of."""
     return {name: raw[name] for name in _FOR_PLUGINS if name in raw}
+
+
+def for_clients(raw: Mapping[str, str]) -> dict[str, str]:
+    """Of a worker's texts those that decide what connectors may set of their Kafka clients: no login, and no secret."""
+    return {
+        name: text
+        for name, text in raw.items()
+        if (name in _FOR_CLIENTS or name.startswith(_OF_CLIENTS))
+        and not _LOGIN.match(name.removeprefix(next(filter(name.startswith, _OF_CLIENTS), "")))
+        and not secrets.is_secret(name)
+    }
 
 
 def converters(settings: WorkerSettings) -> dict[str, str]:
