@@ -140,6 +140,17 @@ class PluginDesc:
         return self.python_path.startswith(JAVA)
 
     @property
+    def is_unknown_to_connect(self) -> bool:
+        """Whether this is a built-in plugin that stands for no class of Java: Kafka Connect knows none of its names."""
+        return self.location == INSTALLED and self.class_name.startswith("kconnect.")
+
+    @property
+    def connects_aliases(self) -> tuple[str, str]:
+        """The short names that Kafka Connect has for a connector in Java."""
+        simple = self.class_name.rsplit(".", 1)[-1]
+        return simple, simple.removesuffix("Connector")
+
+    @property
     def java_class(self) -> tuple[str, str] | None:
         """
         Its class in Java, and the directory or archive that has it: empty for one of Connect's own, which the built-in plugin
@@ -247,6 +258,19 @@ class Registry:
             raise PluginVersionError(str(error)) from None
         return next(match for match in matches if match.version == chosen)
 
+    def class_of_new_configs(self, name: str) -> str:
+        """
+        Return the class that a new config means by this name of a connector, if stored configs may mean another one by it:
+        the Java plugin that has the name in Kafka Connect, where a built-in connector has it for convenience. Otherwise return
+        the name itself.
+        """
+        matches = self._by_name.get(("connector", name.strip()), [])
+        javas = {match.class_name for match in matches if match.java and name.strip() in match.connects_aliases}
+        built_in = [match for match in matches if match.is_unknown_to_connect]
+        if len(javas) != 1 or not built_in or any(match.name == name.strip() for match in built_in):
+            return name
+        return javas.pop()
+
     def versions(self, name: str | None, kind: str) -> list[str]:
         """All versions of the plugin of that name, the newest first; none if there is no such plugin, or several."""
         try:
@@ -260,6 +284,10 @@ class Registry:
         matches = self._by_name.get((kind, name.strip()), [])
         classes = sorted({match.class_name for match in matches})
         if len(classes) > 1:
+            # A stored config never changes its class because a Java plugin with such a name was installed.
+            built_in = [match for match in matches if match.is_unknown_to_connect]
+            if len({match.class_name for match in built_in}) == 1 and all(match.java or match in built_in for match in matches):
+                return built_in
             raise BadRequestError(
                 f"More than one {kind} matches alias {name}. Please use full package and class name instead. "
                 f"Classes found: {', '.join(classes)}"

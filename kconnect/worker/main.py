@@ -24,7 +24,7 @@ from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
 from kconnect.core.settings import references, secrets
-from kconnect.core.settings.worker import WorkerSettings, converters, for_plugins
+from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConnectError
@@ -97,6 +97,7 @@ class Worker:
             internal_topics=settings.internal_topics,
             plugin_settings=for_plugins(settings.raw),
             provider_settings=references.of_providers(settings.raw),
+            client_settings=for_clients(settings.raw),
             memory=settings.sandbox_memory,
             converters=converters(settings),
             discovery=settings.plugin_discovery,
@@ -116,6 +117,8 @@ class Worker:
         self._rest = Rest(settings)
         self._rest.bind()
         admin = Admin(clients.internal(settings, "admin"))
+        for problem in clients.problems(settings):
+            log.error("Connectors will fail because of a setting in the worker file: %s", problem)
         cluster_id = admin.cluster_id()
         topics = _internal_topics(settings)
         admin.ensure(list(topics.values()))
@@ -146,7 +149,11 @@ class Worker:
             version=__version__,
         )
         world = World(settings, admin, self._registry, self._sandbox, self._feed, watch)
-        herder = Herder(identity, lambda config: environments.directories(world.registry, config, settings))
+        herder = Herder(
+            identity,
+            lambda config: environments.directories(world.registry, config, settings),
+            lambda name: world.registry.class_of_new_configs(name),
+        )
         self._loop = Loop(herder, world)
         self._loop.start()
         self._rest.start(self._loop, world.loggers)

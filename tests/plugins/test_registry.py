@@ -220,3 +220,50 @@ def test_a_process_of_the_worker_s_sees_the_directories_that_the_worker_has_seen
     with pytest.raises(PluginVersionError, match=r"available versions: \[1.5\]"):
         host.find("Late", "transformation", "1.0")
     assert host.class_names("connector") == worker.class_names("connector")
+
+
+ICEBERG, OURS = "org.apache.iceberg.connect.IcebergSinkConnector", "kconnect.connectors.iceberg.connector.IcebergSinkConnector"
+
+
+def with_java(*classes: str) -> Registry:
+    """What is installed beside kconnect, and Java plugins with these connectors."""
+    java = [
+        PluginDesc(name, f"java:{name}", name.rsplit(".", 1)[-1], "connector", "1.9.2", f"/plugins/{name}", "sink")
+        for name in classes
+    ]
+    return Registry([*Registry.scan(None).plugins, *java])
+
+
+NAMES = ["IcebergSinkConnector", "IcebergSink", "Iceberg", OURS, "kconnect.connectors.iceberg.connector:IcebergSinkConnector"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stored_config_keeps_its_class_when_a_java_plugin_is_installed(name: str) -> None:
+    before, after = Registry.scan(None), with_java(ICEBERG, "com.acme.Expression")
+    assert before.find(name, "connector").class_name == after.find(name, "connector").class_name == OURS
+    assert before.class_of_new_configs(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("IcebergSinkConnector", ICEBERG),
+        (" IcebergSinkConnector ", ICEBERG),
+        (ICEBERG, ICEBERG),
+        ("IcebergSink", OURS),
+        ("Iceberg", OURS),
+        (OURS, OURS),
+    ],
+)
+def test_in_new_configs_a_short_name_is_java_s_if_it_is_so_in_connect(name: str, meant: str) -> None:
+    registry = with_java(ICEBERG)
+    assert registry.find(registry.class_of_new_configs(name), "connector").class_name == meant
+
+
+def test_a_name_that_two_java_plugins_have_is_ours_or_ambiguous_as_before() -> None:
+    registry = with_java(ICEBERG, "com.acme.IcebergSinkConnector", "com.acme.FileStreamSinkConnector")
+    assert registry.class_of_new_configs("IcebergSinkConnector") == "IcebergSinkConnector"
+    assert registry.find("IcebergSinkConnector", "connector").class_name == OURS
+    # One that stands for a class of Connect's is ambiguous in Connect, too.
+    with pytest.raises(BadRequestError, match="More than one connector matches alias FileStreamSinkConnector"):
+        registry.find("FileStreamSinkConnector", "connector")

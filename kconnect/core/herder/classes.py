@@ -7,7 +7,7 @@ requests wait for the answer, the leader and whoever tends the worker's own unit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kconnect.core.herder import effects
@@ -23,6 +23,7 @@ _PATIENCE_MS = 10_000
 """For what tells the type beside other things: a class that hangs would hold up the lists of all connectors."""
 
 _Key = tuple[str, "str | None"]
+ClassOfNewConfigs = Callable[[str], str]
 
 
 def named(config: Mapping[str, str | None]) -> _Key:
@@ -33,8 +34,8 @@ def named(config: Mapping[str, str | None]) -> _Key:
 class Classes:
     """A class is that of a connector's config, in the version that this asks for."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, desk: Desk, class_of_new_configs: ClassOfNewConfigs = str) -> None:
+        self._desk, self._class_of_new_configs = desk, class_of_new_configs
         self._known: dict[_Key, Body] = {}
         self._failed_at: dict[_Key, int] = {}
         self._asked_at: dict[_Key, int] = {}
@@ -85,6 +86,17 @@ class Classes:
 
     def _is_late(self, key: _Key) -> bool:
         return self._desk.now - self._asked_at[key] >= _PATIENCE_MS
+
+    def settled(self, config: Mapping[str, str | None]) -> dict[str, str | None]:
+        """
+        Return a submitted config whose class means the same whatever is installed later: with the class's full name, where a
+        name means another class in new configs than in stored ones. A connector keeps the class that it has by its name.
+        """
+        setting = "connector.class"
+        named, stored = config.get(setting), self._desk.log.config.connectors.get(config.get("name") or "")
+        if not named or (stored is not None and stored.properties.get(setting) == named):
+            return dict(config)
+        return {**config, setting: self._class_of_new_configs(named)}
 
     def is_expected_soon(self, config: Mapping[str, str | None]) -> bool:
         """Whether the answer is under way, and not for long yet."""

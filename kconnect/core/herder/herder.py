@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kconnect.core.herder import effects, events, restart
-from kconnect.core.herder.classes import Classes
+from kconnect.core.herder.classes import Classes, ClassOfNewConfigs
 from kconnect.core.herder.desk import BUSY, Desk
 from kconnect.core.herder.effects import Effect, FencedError
 from kconnect.core.herder.host_specs import Directories
@@ -40,9 +40,17 @@ _MEMBERS_MS = 3000
 
 
 class Herder:
-    """`directories` tells where the plugins of a config come from; without it all are installed beside kconnect."""
+    """
+    `directories` tells where the plugins of a config come from; without it all are installed beside kconnect.
+    `class_of_new_configs` tells which class a new config means by a name, if stored ones may mean another one by it.
+    """
 
-    def __init__(self, identity: Identity, directories: Directories = lambda config: ()) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        directories: Directories = lambda config: (),
+        class_of_new_configs: ClassOfNewConfigs = str,
+    ) -> None:
         self._fold = Fold()
         self.log: Log = self._fold
         self.desk = desk = Desk(identity, self.log)
@@ -50,7 +58,7 @@ class Herder:
         self._rivals = Rivals(desk)
         self._losses = Losses(desk)
         self._unusable = Unusable(desk)
-        classes = Classes(desk)
+        classes = Classes(desk, class_of_new_configs)
         self._leadership = Leadership(desk, self._losses, classes)
         self.placing = Placing(desk, self._losses, self._rivals, classes, directories)
         old_offsets = OldOffsets(desk, classes)

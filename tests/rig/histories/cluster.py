@@ -51,6 +51,11 @@ def directories(config: Mapping[str, str | None]) -> tuple[str, ...]:
     return () if version is None else (f"/plugins/{version}",)
 
 
+def class_of_new_configs(name: str) -> str:
+    """Which class a new config means by a name: in memory, the one that stored configs mean."""
+    return name
+
+
 def spec_of(spec: UnitSpec) -> HostSpec:
     """That of the host in which a unit has to run, by its own config."""
     operation = Operation.of(spec.connector_config)
@@ -281,6 +286,7 @@ class MemoryWorker:
                 task_grace_ms=cluster.task_grace_ms,
             ),
             directories,
+            lambda name: class_of_new_configs(name),
         )
         self.left = False
         self.levels: list[tuple[str, str]] = []

@@ -46,7 +46,7 @@ class ValidateConfig(Request[Body]):
             raise BadRequestError("The config to validate contains no `connector.class`: add it, as in the request's path")
         if not included.removesuffix("Connector").endswith(self.plugin.removesuffix("Connector")):
             raise BadRequestError(f"Included connector type {included} does not match request type {self.plugin}")
-        return (yield from _infos(office, self.plugin, self.config))
+        return (yield from _infos(office, self.plugin, office.classes.settled(self.config)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class CreateConnector(Request[Created]):
 
     def answer(self, office: Office) -> Procedure[Created]:
         name = parse("name", self.name or "", Type.STRING)
-        config = _named(name, self.config)
+        config = office.classes.settled(_named(name, self.config))
         target = _initial_target_state(self.initial_state)
         yield from _validated(office, config)
         described = None if self.initial_offsets is None else (yield from office.classes.ask(config))
@@ -100,7 +100,7 @@ class PutConfig(Request[Created]):
 
     def answer(self, office: Office) -> Procedure[Created]:
         desk, name = office.desk, self.name
-        config = _named(name, self.config)
+        config = office.classes.settled(_named(name, self.config))
         yield from _validated(office, config)
 
         def work() -> Procedure[Created]:
@@ -131,7 +131,9 @@ class PatchConfig(Request[Created]):
             yield from desk.await_lead()
             desk.require(name)
             merged = {**desk.log.config.connectors[name].properties, **self.patch}
-            config = {key: value for key, value in merged.items() if value is not None}
+            # The name in a config may be another one than the connector's.
+            settled = {**office.classes.settled({**merged, "name": name}), "name": merged.get("name")}
+            config = {key: value for key, value in settled.items() if value is not None}
             # As in Connect a patch may change `name`, but the connector's stays, and decides the group of a sink.
             yield from _validated(office, {**config, "name": name} if "name" in config else config)
             yield from desk.write_as_leader([records.connector_config(name, config)])
