@@ -9,18 +9,15 @@ itself when the log says that its worker is gone, or when the log can't be read 
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import itertools
 import logging
 import os
-import queue
 import random
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import orjson
 
@@ -30,13 +27,14 @@ from kconnect.core.cluster.lease import Lease, Rest, stopped_after_ms
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
-from kconnect.core.state.records import Entry, LoggerLevel, State, Topic, UnitId, UnitStatus
+from kconnect.core.state.records import LoggerLevel, State, Topic, UnitId, UnitStatus
 from kconnect.core.task.ports import OffsetStore
 from kconnect.core.task.topic_use import Announced
-from kconnect.host import containment, stops
+from kconnect.host import containment, outbox, stops
 from kconnect.host.containment import Containment
 from kconnect.host.memory import Memory
 from kconnect.host.metrics import Reporter
+from kconnect.host.outbox import Outbox
 from kconnect.host.renewals import Renewals
 from kconnect.host.stops import Stop
 from kconnect.jvm import options
@@ -126,7 +124,9 @@ class Host:
         self._rest, self._chance = Rest(), random.Random(incarnation)
         self._lost_at = self._lease.seen_at
         """Up to when the log had been read when the lease was lost last."""
-        self._writer = LogWriter(clients.internal(settings, name), topics, self._lease.sends_for_s)
+        client = clients.internal(settings, name)
+        self._most_bytes = int(client["message.max.bytes"])
+        self._writer = LogWriter(client, topics, self._lease.sends_for_s)
         self._outbox = Outbox(self._writer, self.holds_lease)
         self._offsets = OffsetStores(settings, reader, topics[Topic.OFFSET], self._writer, self.holds_lease)
         self.memory = Memory(settings, spec.memory)
@@ -308,14 +308,20 @@ class Host:
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         """Queue a status record; those of one unit keep their order."""
-        value = UnitStatus(state, self.settings.worker_id, self._state.assignment.term, trace, version)
+        term, told = self._state.assignment.term, outbox.shortened(trace)
+        value = UnitStatus(state, self.settings.worker_id, term, told, version)
         self._outbox.put(records.status(spec.unit, value), spec.unit)
 
     def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
-        """Hand the task configs that a connector instance made to the leader, with what the instance had seen."""
+        """
+        Hand the task configs that a connector instance made to the leader, with what the instance had seen. ConnectError if
+        they make no record.
+        """
         seen = max(config_offset, self._desired_offsets.get(UnitId(connector), 0))
         tasks = GeneratedTasks(connector, tuple(configs), seen)
-        self._outbox.put(assignment_records.generated_tasks(tasks), UnitId(connector))
+        entry = assignment_records.generated_tasks(tasks)
+        outbox.check_size(entry, f"The configs of the {len(configs)} tasks of {connector}", self._most_bytes)
+        self._outbox.put(entry, UnitId(connector))
 
     def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
         return self._offsets.of(connector, config)
@@ -339,65 +345,6 @@ class Host:
             forms = self.settings.topic_tracking_record_formats
             for entry in records.topic_use(spec.connector, topic, spec.unit.task, int(time.time() * 1000), forms):
                 self._outbox.put(entry, spec.unit)
-
-
-class Outbox:
-    """
-    Writes entries in order from a thread of its own, many at a time, and again until they are acknowledged.
-
-    Nothing is written while `holds_lease()` is false. By then some of what waits may be for others to say: see `discard`.
-    """
-
-    def __init__(self, writer: LogWriter, holds_lease: Callable[[], bool]) -> None:
-        self._writer = writer
-        self._holds_lease = holds_lease
-        self._numbers = itertools.count(1)
-        self._discarded, self._discarded_of = 0, dict[UnitId, int]()
-        """Up to which number entries are dropped, all of them, or those of a unit."""
-        self._entries: queue.SimpleQueue[tuple[int, UnitId | None, Entry | None]] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
-        self._thread.start()
-
-    def put(self, entry: Entry, unit: UnitId | None = None) -> None:
-        """`unit` is whom the entry speaks of, if it is a unit."""
-        self._entries.put((next(self._numbers), unit, entry))
-
-    def discard(self, unit: UnitId | None = None) -> None:
-        """
-        Forget what has not been written yet: of `unit`, or all. Returns at once: the writing thread drops what is older than
-        this call.
-        """
-        if unit is None:
-            self._discarded = next(self._numbers)
-            self._discarded_of.clear()
-        else:
-            self._discarded_of[unit] = next(self._numbers)
-
-    def close(self) -> None:
-        self._entries.put((next(self._numbers), None, None))
-        self._thread.join(10)
-
-    def _is_valid(self, number: int, unit: UnitId | None) -> bool:
-        return number > self._discarded and (unit is None or number > self._discarded_of.get(unit, 0))
-
-    def _run(self) -> None:
-        closing = False
-        while not closing:
-            batch = [self._entries.get()]
-            with contextlib.suppress(queue.Empty):
-                while len(batch) < 500:
-                    batch.append(self._entries.get_nowait())
-            closing = any(entry is None for *_, entry in batch)
-            while entries := [entry for number, unit, entry in batch if entry is not None and self._is_valid(number, unit)]:
-                if not self._holds_lease():
-                    time.sleep(0.05)
-                    continue
-                try:
-                    self._writer.write(entries, _WRITE_S)
-                    break
-                except Exception as error:  # noqa: BLE001 - a status must not be lost to a broker that restarts
-                    log.warning("Statuses could not be written; retrying: %s", error)
-                    time.sleep(1)
 
 
 def _now() -> int:
