@@ -23,6 +23,9 @@ HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
 
+_LONGEST_NAME = 300
+"""A record of assignments has the names of all connectors of a worker; one that is too large stops the whole cluster."""
+
 
 @dataclass(frozen=True)
 class ConnectorName:
@@ -37,6 +40,9 @@ class ConnectorName:
         if controls:
             rule = "String may not contain control sequences but had the following ASCII chars: "
             raise ConfigError(name, value, rule + ", ".join(controls))
+        if len(value) > _LONGEST_NAME:
+            shown = f"{value[:20]}..."
+            raise ConfigError(name, shown, f"It has {len(value)} characters, of which {_LONGEST_NAME} are possible")
 
     def __str__(self) -> str:
         return "non-empty string without ISO control characters"
