@@ -135,6 +135,18 @@ def test_a_header_that_a_record_spoils_is_that_records_fault(service: Hostile, v
     assert [each.headers["x-user"] for each in service.asked if each.method == "POST"] == ["a", "b"]
 
 
+def test_an_answer_has_no_more_records_than_memory_has_room_for(service: Hostile) -> None:
+    """A service packs millions of tiny records into an answer of a few kilobytes: the task fails, and names the setting."""
+    service.paths["/x"] = hostile.given([0] * 101)
+    with source(f"{service.url}/x", http_response_max_records="101") as runner:
+        assert len(runner.poll()) == 101
+    with (
+        source(f"{service.url}/x", http_response_max_records="100") as runner,
+        pytest.raises(DataError, match=r"has 101 records, and http\.response\.max\.records is 100"),
+    ):
+        runner.poll()
+
+
 def _deep(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):

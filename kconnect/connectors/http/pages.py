@@ -22,7 +22,7 @@ from kconnect.connectors.http.address import Address
 from kconnect.connectors.http.origins import Origins
 from kconnect.connectors.http.requests import Request
 from kconnect.connectors.http.service import Response
-from kconnect.connectors.limits import BrokenError
+from kconnect.connectors.limits import BrokenError, TooMuchError
 
 _MARKS = 200
 """How many records that are equally new are told from each other."""
@@ -85,6 +85,7 @@ class Pages:
         others = config[source_settings.ORIGINS]
         self._origins = Origins(source_settings.ORIGINS, plain, others, self._method == "GET")
         self._deepest: int = config[source_settings.MAX_DEPTH]
+        self._most: int = config[source_settings.MAX_RECORDS]
         self._has_cursor = "${cursor}" in config[settings.URL] + self._body
 
     def first(self) -> Position:
@@ -114,7 +115,7 @@ class Pages:
     def read(self, position: Position, response: Response) -> tuple[list[Any], Position, bool]:
         """
         Return what is new, where the connector is then, and whether that was the last page of its round. BrokenError if the
-        answer is not JSON.
+        answer is not JSON, TooMuchError if it has more than a setting allows.
         """
         limits.check_depth(response.content, source_settings.MAX_DEPTH, self._deepest)
         try:
@@ -123,6 +124,10 @@ class Pages:
             raise BrokenError(f"The service's answer is not JSON: {error}") from None
         found = _search(source_settings.RECORDS, self._records, document)
         every = found if isinstance(found, list) else [] if found is None else [found]
+        if len(every) > self._most:
+            raise TooMuchError(
+                f"The service's answer has {len(every)} records, and {source_settings.MAX_RECORDS} is {self._most}"
+            )
         new = self._new(position, every)
         newest, seen = self._newest(position, new)
         cursor = self._next(document, response)

@@ -15,7 +15,8 @@ TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.temp
 RECORDS, KEY, TIMESTAMP = "records.path", "key.path", "timestamp.path"
 PAGES, CURSOR, FIRST, SIZE = "page.mode", "page.cursor.path", "page.first", "page.size"
 SINCE, SINCE_FIRST = "since.path", "since.first"
-ORIGINS, ORIGINS_INTERNAL, MAX_DEPTH = "page.other.origins", "page.other.origins.internal", "http.response.max.depth"
+ORIGINS, ORIGINS_INTERNAL = "page.other.origins", "page.other.origins.internal"
+MAX_DEPTH, MAX_RECORDS = "http.response.max.depth", "http.response.max.records"
 
 _WHAT, _PAGES = "Records", "Pages and what is new"
 
@@ -254,5 +255,15 @@ CONFIG = ConfigDef(
         Range.between(1, 500),
         group="Trouble and limits",
         order=10,
+    ),
+    ConfigKey(
+        MAX_RECORDS,
+        Type.INT,
+        250_000,
+        Importance.LOW,
+        "How many records an answer may have. All of them are in memory at once, each with a kilobyte or so beside its value.",
+        Range.at_least(1),
+        group="Trouble and limits",
+        order=11,
     ),
 )
