@@ -45,6 +45,9 @@ How long to wait at most until the file is looked at again, and at least. A file
 doubles each time that it has not. After an empty poll of less than 10 ms the framework would wait for longer than that.
 """
 _BLOCK = 256 * 1024
+_MOST_BLOCKS = 256
+_LONGEST = 64 * 1024 * 1024
+"""Of a line. Kafka takes records of 1 MiB, unless it is told otherwise."""
 
 
 class FileStreamSourceConnector(SourceConnector):
@@ -198,6 +201,14 @@ class FileStreamSourceTask(Informed, SourceTask):
         if not (b"\n" in block or b"\r" in block or (rest and rest[-1].endswith(b"\r"))):
             # Not joined yet: a line of many blocks would be copied as many times.
             rest.append(block)
+            if len(rest) > _MOST_BLOCKS:
+                # What has come little by little takes no more than this; and nobody knows yet whether the line ever ends.
+                rest[:] = [b"".join(rest)]
+            if len(rest[0]) > _LONGEST:
+                raise ConnectError(
+                    f"{self._name} has a line of more than {_LONGEST} bytes, from position {self._position} on, which would "
+                    "take the memory of all that runs here. Make shorter lines, or set a later position (kconnect offsets set)"
+                )
             return False
         # bytes.splitlines knows LF, CR and CRLF only, as Java's readers do. A CR at the very end may be half a CRLF.
         lines = b"".join((*rest, block)).splitlines(keepends=True)

@@ -12,7 +12,7 @@ import pytest
 from kconnect.api import ConfigError, ConnectError, SinkRecord
 from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.file_sink import FileStreamSinkTask
-from kconnect.connectors.file_source import FileStreamSourceTask
+from kconnect.connectors.file_source import FileStreamSourceConnector, FileStreamSourceTask
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.objects import options, stores
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
@@ -22,6 +22,7 @@ from kconnect.core.settings.validation import errors_of
 from kconnect.plugins.reach import Reach
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
+from kconnect.testing import SourceRunner
 from kconnect.units.unit import Unit
 from tests.integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
 
@@ -89,6 +90,26 @@ def test_file_connectors_stay_below_the_allowed_folders(place: Path) -> None:
     sink.stop()
     [record] = source(f"{place}/in/own", worker).poll() or []
     assert record.value == "mine", "the control: what is inside"
+
+
+def test_a_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
+    """Who may write the file makes it a terabyte without a line's end, which takes a moment: the task fails, and says so."""
+    file = tmp_path / "in.txt"
+    file.write_bytes(b"a\n")
+    with SourceRunner(FileStreamSourceConnector, {"file": str(file), "topic": "t"}) as runner:
+        assert [each.value for each in runner.poll()] == ["a"]
+        os.truncate(file, 1 << 40)
+        with pytest.raises(ConnectError, match=r"a line of more than 67108864 bytes, from position 2 on.*kconnect offsets set"):
+            runner.poll()
+
+
+def test_a_line_may_come_in_many_pieces() -> None:
+    """Control: a line that grows little by little is whole in the end."""
+    task = FileStreamSourceTask()
+    for _ in range(1000):
+        assert not task._split(b"ab")
+    assert task._split(b"\n")
+    assert task._texts == ["ab" * 1000]
 
 
 def test_a_schema_is_read_from_an_allowed_folder_only(place: Path) -> None:
