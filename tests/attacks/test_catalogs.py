@@ -38,6 +38,7 @@ class Catalog(Hostile):
         self.config: dict[str, Any] = {"defaults": {}, "overrides": {}}
         self.table: dict[str, Any] = {}
         self.properties: dict[str, Any] = {}
+        self.snapshots: dict[str, Any] = {}
         self.location = location
         self.paths["/v1/config"] = lambda asked: _json(self.config)
         self.paths["/v1/namespaces"] = lambda asked: _json({"namespaces": [["shop"]]})
@@ -47,7 +48,7 @@ class Catalog(Hostile):
         return _json(
             {
                 "metadata-location": f"{self.location}/metadata/1.json",
-                "metadata": metadata(self.location, self.properties),
+                "metadata": metadata(self.location, self.properties) | self.snapshots,
                 "config": self.table,
             }
         )
@@ -355,3 +356,26 @@ def test_what_a_service_may_say(catalog: Catalog) -> None:
     catalog.table["s3.endpoint"] = catalog.url
     catalog.properties = {"write.object-storage.enabled": "true", "wiki.url": "https://wiki.example.com", "io-impl": "a.B"}
     assert problems(of_rest(catalog)) == []
+
+
+@pytest.mark.parametrize("parents", [{1: 2, 2: 1}, {1: 1}, {1: 2, 2: 3, 3: 4, 4: 2}], ids=["two", "itself", "behind others"])
+def test_snapshots_that_are_their_own_ancestors_hold_up_nobody(catalog: Catalog, parents: dict[int, int]) -> None:
+    """Whoever is the catalog makes a ring of a table's snapshots: the task fails, where it never came to an end."""
+    snapshots = [
+        {
+            "snapshot-id": snapshot,
+            "parent-snapshot-id": parent,
+            "sequence-number": 1,
+            "timestamp-ms": 1602638573590,
+            "manifest-list": f"{catalog.location}/metadata/list.avro",
+            "summary": {"operation": "append"},
+        }
+        for snapshot, parent in parents.items()
+    ]
+    refs = {"main": {"snapshot-id": 1, "type": "branch"}}
+    catalog.snapshots = {"snapshots": snapshots, "current-snapshot-id": 1, "last-sequence-number": 1, "refs": refs}
+    with (
+        pytest.raises(ConnectError, match="that is its own ancestor"),
+        SinkRunner(IcebergSinkConnector, of_rest(catalog)) as runner,
+    ):
+        runner.put([])

@@ -8,6 +8,7 @@ Kafka's, and for two tasks that both think that they own a partition. Called by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,9 +16,10 @@ import pyarrow as pa
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 
-from kconnect.api import ConfigError, TopicPartition
+from kconnect.api import ConfigError, ConnectError, TopicPartition
 from kconnect.connectors.iceberg.tables import arrow_of
 
+_OFFSET = re.compile(r"-?[0-9]{1,19}")
 Offsets = Mapping[TopicPartition, int]
 Begins = Mapping[TopicPartition, int | None]
 
@@ -60,17 +62,26 @@ def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> di
     wanted = {name_of(connector, place): place for place in places}
     _require_own(table, connector, wanted.values())
     found: dict[TopicPartition, int] = {}
+    # pyiceberg goes through all of them to find one.
+    snapshots = {each.snapshot_id: each for each in table.metadata.snapshots}
     snapshot = table.current_snapshot()
     # A table that is rolled back has the offsets of then.
     while snapshot is not None and wanted:
         summary = snapshot.summary.additional_properties if snapshot.summary is not None else {}
         for name in wanted.keys() & summary.keys():
-            found[wanted.pop(name)] = int(summary[name])
-        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
+            found[wanted.pop(name)] = _offset(table, name, summary[name])
+        snapshot = snapshots.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
     # Snapshots are thrown away at some time.
     for name in wanted.keys() & table.properties.keys():
-        found[wanted[name]] = int(table.properties[name])
+        found[wanted[name]] = _offset(table, name, table.properties[name])
     return {place: offset for place, offset in found.items() if offset >= 0}
+
+
+def _offset(table: Table, name: str, text: str) -> int:
+    """Return an offset that a table has. Raise ConnectError if somebody has written something else there."""
+    if not _OFFSET.fullmatch(text):
+        raise ConnectError(f"The table {'.'.join(table.name())} has an offset that is none: {name}. Take that property away")
+    return int(text)
 
 
 class _Checked(Transaction):

@@ -171,6 +171,25 @@ class Guarded(Catalog):
         self.rules.check(metadata.properties)
         for place in (metadata.location, location):
             self.rules.check_location(place)
+        check_parents({each.snapshot_id: each.parent_snapshot_id for each in metadata.snapshots})
+
+
+def check_parents(parents: Mapping[int, int | None]) -> None:
+    """
+    Raise ConfigError if a snapshot of a table is its own ancestor: whoever goes from one to the next, as we and pyiceberg do,
+    would never come to an end. `parents` has the parent of each.
+    """
+    checked: set[int] = set()
+    for snapshot in parents:
+        at: int | None = snapshot
+        way: set[int] = set()
+        while at is not None and at in parents and at not in checked:
+            if at in way:
+                rule = f"A catalog or a table has a snapshot, {at}, that is its own ancestor: such a table can't be read"
+                raise ConfigError(settings.URI, "[hidden]", rule)
+            way.add(at)
+            at = parents[at]
+        checked |= way
 
 
 def guarded(kind: str, rules: Rules) -> type[Catalog]:

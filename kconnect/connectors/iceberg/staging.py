@@ -139,7 +139,7 @@ def known(table: Table, connector: str, topics: Collection[str]) -> list[TopicPa
     """The partitions of these topics that the table has offsets of, in order: who has the first one commits for all."""
     prefix = commits.name_of(connector, TopicPartition("", 0)).removesuffix(".0")
     found = [name.removeprefix(prefix).rpartition(".") for name in table.properties if name.startswith(prefix)]
-    return sorted(TopicPartition(topic, int(number)) for topic, _, number in found if topic in topics)
+    return sorted(TopicPartition(topic, int(number)) for topic, _, number in found if topic in topics and number.isdecimal())
 
 
 def is_committed(stage: Stage, there: dict[TopicPartition, int]) -> bool | None:
